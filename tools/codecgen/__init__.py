@@ -1,0 +1,1 @@
+"""Reads the dialect files of spec/ and writes the generated half of amqpcodec."""
