@@ -1,0 +1,65 @@
+"""Reads the conditions a specification puts on values."""
+
+from __future__ import annotations
+
+import re
+
+from codecgen.elements import Element
+from codecgen.model import Assert
+
+OPERANDS = {
+    "notnull": (),
+    "null": (),
+    "length": ("value",),
+    "regexp": ("value",),
+    "syntax": ("rule",),
+    "ne": ("value",),
+    "le": ("method", "field"),
+    "enum": (),
+}
+"""The checks in use, and the attributes each of them needs."""
+
+
+def load_asserts(holder: Element, owner: Element | None) -> tuple[Assert, ...]:
+    """The asserts of a field or domain; `owner` is the class whose methods they may refer to, if any."""
+    return tuple(_assert(element, owner) for element in holder.of("assert"))
+
+
+def _assert(element: Element, owner: Element | None) -> Assert:
+    check = element.need("check")
+    if check not in OPERANDS:
+        element.fail(f"check {check!r} is not one of {', '.join(OPERANDS)}")
+    values = _values(element) if check == "enum" else ()
+    written = set(element.attributes) - {"check"} - ({"value"} if check == "enum" else set())
+    if written != set(OPERANDS[check]):
+        needed = ", ".join(OPERANDS[check]) or "nothing else"
+        element.fail(f"check {check!r} goes with {needed}")
+    if check != "enum" and element.children:
+        element.fail(f"check {check!r} has no <value> elements")
+    _operands(element, check, owner)
+    get = element.get
+    return Assert(check, None if values else get("value"), get("rule"), get("method"), get("field"), values)
+
+
+def _values(element: Element) -> tuple[str, ...]:
+    """The values of an enumeration, from <value name="..."/> elements or the words of its attribute."""
+    children = tuple(child.need("name") for child in element.of("value"))
+    words = tuple((element.get("value") or "").split())
+    if bool(children) == bool(words):
+        element.fail("check 'enum' goes with <value> elements or a value attribute")
+    return children or words
+
+
+def _operands(element: Element, check: str, owner: Element | None) -> None:
+    value = element.get("value") or ""
+    if check in ("length", "ne") and not (value.isascii() and value.isdecimal()):
+        element.fail(f"value {value!r} is not a number")
+    if check == "regexp":
+        try:
+            re.compile(value)
+        except re.error as error:
+            element.fail(f"value {value!r} is not a regular expression: {error}")
+    if check == "le":
+        method = owner.named("method", element.need("method")) if owner else None
+        if method is None or method.named("field", element.need("field")) is None:
+            element.fail("refers to a method and field its class does not have")

@@ -1,0 +1,65 @@
+"""From the names of the XML to names of Python.
+
+One rule for every dialect: hyphens and blanks become underscores, classes are written in camel case, and a
+name that is already taken by the language or by our own classes gets a trailing underscore.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable
+
+Rule = Callable[[str], str]
+"""Makes a Python name of one of the XML."""
+
+OWN_NAMES = frozenset({"ob_base", "self", "spec", "validate"})
+"""Taken in every generated class: the C object header, the first parameter, the class facts, the assert checker."""
+
+CYTHON_WORDS = frozenset({"cdef", "cpdef", "ctypedef", "cimport", "include"})
+"""Words a Cython declaration does not take as the name of an attribute."""
+
+C_MACROS = frozenset({"errno", "linux", "unix"})
+"""Lower-case words that C compilers or Python's own headers replace, even as members of a struct."""
+
+_WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
+_TAKEN = frozenset(word.lower() for word in keyword.kwlist) | OWN_NAMES | CYTHON_WORDS | C_MACROS
+
+
+class NameRefused(ValueError):
+    """A name of the XML for which no Python name can be made; the text says why."""
+
+
+def fold(name: str) -> str:
+    """The name as we compare it: lower case, one hyphen for every run of blanks."""
+    return "-".join(name.lower().split())
+
+
+def attribute_name(name: str) -> str:
+    """The Python attribute for a field called `name`: `no-wait` gives `no_wait`, `global` gives `global_`."""
+    attribute = _identifier(name)
+    return f"{attribute}_" if attribute in _TAKEN else attribute
+
+
+def class_name(*names: str) -> str:
+    """The Python class for names of the XML in order: `basic`, `get-ok` give `BasicGetOk`."""
+    words = "_".join(_identifier(name) for name in names).split("_")
+    joined = "".join(word[:1].upper() + word[1:] for word in words)
+    return f"{joined}_" if keyword.iskeyword(joined) else joined
+
+
+def constant_name(name: str) -> str:
+    """The Python constant for `name`: `frame-error` gives `FRAME_ERROR`."""
+    return _identifier(name).upper()
+
+
+def module_name(dialect: str) -> str:
+    """The module for a dialect that does not name its own: its name with underscores for hyphens and dots."""
+    return attribute_name(dialect.replace(".", "-"))
+
+
+def _identifier(name: str) -> str:
+    folded = fold(name).replace("-", "_")
+    if not _WORD.match(folded):
+        raise NameRefused(f"{name!r} does not begin with a letter and go on with letters, digits and hyphens")
+    return folded
