@@ -1,8 +1,9 @@
 """Puts a dialect together from its base and a file that says only how it differs.
 
-The rule is the same everywhere: a constant, domain, method, chassis or property of a name the base has takes its
-place, where the base has it; a new one goes to the end. Only a class is opened up, so that its methods can
-be told one by one. Attributes that are not written keep what the base says. Nothing can be removed.
+The rule is the same everywhere: a constant, domain, method, chassis or property of a name the base has takes
+the place of that one; a new one goes to the end. Only a class is opened up, so that its methods can be told
+one by one. Attributes of a class or of the whole that are not written keep what the base says. Nothing can
+be removed.
 """
 
 from __future__ import annotations

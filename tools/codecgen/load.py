@@ -224,7 +224,7 @@ def _constant(element: Element) -> Constant:
     name = element.need("name")
     return Constant(
         name=name,
-        value=_number(element, "value"),
+        value=_number(element, "value", 0xFFFF if kind else 0xFFFFFFFF),
         kind=None if kind is None else KINDS[naming.fold(kind)],
         label=element.label,
         python_name=naming.constant_name(name),

@@ -14,7 +14,7 @@ Rule = Callable[[str], str]
 """Makes a Python name of one of the XML."""
 
 OWN_NAMES = frozenset({"ob_base", "self", "spec", "validate"})
-"""Taken in every generated class: the C object header, the first parameter, the class facts, the assert checker."""
+"""Taken in every generated class: the C object header, the first parameter, the facts, the assert checker."""
 
 CYTHON_WORDS = frozenset({"cdef", "cpdef", "ctypedef", "cimport", "include"})
 """Words a Cython declaration does not take as the name of an attribute."""

@@ -1,9 +1,9 @@
 """Corrections to the facts of a specification, kept apart from them, each with its reason.
 
 An overlay is a TOML file of `[[correction]]` tables. Each names an element, one attribute of it, what the XML
-says now (`was`), what it should say (`now`), and why (`reason`). Both values are written as the XML would write
-them, an attribute that is absent being the empty string; a list is its words separated by blanks.
-An entry whose `was` is not what the XML says is an error: either the facts have changed or the entry is stale.
+says now (`was`), what it should say (`now`), and why (`reason`). Both values are written as the XML would
+write them, an attribute that is absent being the empty string; a list is its words separated by blanks.
+An entry whose `was` is not what the XML says is an error: the facts have changed, or the entry is stale.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def corrected(root: Element, corrections: tuple[Correction, ...], shown: str) ->
             raise SpecError(f"{where}: the specification has no such element")
         was = _read(element, entry.attribute, where)
         if was != entry.was:
-            raise SpecError(f"{where}: was to be {entry.was!r}, but {element.file}:{element.line} says {was!r}")
+            place = f"{element.file}:{element.line}"
+            raise SpecError(f"{where}: was to be {entry.was!r}, but {place} says {was!r}")
         _write(element, entry.attribute, entry.now)
     return root
 
