@@ -23,7 +23,7 @@ C_MACROS = frozenset({"errno", "linux", "unix"})
 """Lower-case words that C compilers or Python's own headers replace, even as members of a struct."""
 
 _WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
-_TAKEN = frozenset(word.lower() for word in keyword.kwlist) | OWN_NAMES | CYTHON_WORDS | C_MACROS
+_TAKEN = frozenset(keyword.kwlist) | OWN_NAMES | CYTHON_WORDS | C_MACROS
 
 
 class NameRefused(ValueError):

@@ -1,0 +1,193 @@
+"""The XML of every dialect says every fact of tests/data/facts, no more and no less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codecgen.load import PROJECT_DIALECTS, load_dialect
+from codecgen.model import Assert, Dialect, Field
+
+ROOT = Path(__file__).resolve().parent.parent
+FACTS = Path(__file__).resolve().parent / "data" / "facts"
+
+ADDED_DOMAINS = {"amqp-0-9": [{"name": "content", "type": "content", "asserts": []}]}
+"""Used by amqp-0-9 without being declared in the original."""
+
+CORRECTIONS = {
+    "amqp-0-8": {
+        ("amqp", "accepted-headers", "1.1.9.1"),
+        ("connection.close.method-id", "domain", "method-id"),
+    },
+    "qpid-0-8": {("amqp", "accepted-headers", "1.1.9.1")},
+    "amqp-0-9": set(),
+    "amqp-0-9-1": {("basic.recover", "responses", "recover-ok")},
+    "rabbitmq-0-9-1": {
+        ("amqp", "accepted-headers", "1.1.0.9"),
+        ("basic.recover", "responses", "recover-ok"),
+    },
+}
+"""Everything the overlays change: element, attribute and new value."""
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text())
+    return facts
+
+
+def uncorrected(name: str) -> Dialect:
+    return load_dialect(ROOT / "spec" / f"{name}.xml", root=ROOT, corrections=False)
+
+
+def corrected(name: str) -> Dialect:
+    return load_dialect(ROOT / "spec" / f"{name}.xml", root=ROOT)
+
+
+def by_name(items: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {item["name"]: item for item in items}
+
+
+def assert_fact(condition: Assert) -> dict[str, Any]:
+    fact: dict[str, Any] = {"check": condition.check}
+    for key in ("value", "rule", "method", "field"):
+        if getattr(condition, key) is not None:
+            fact[key] = getattr(condition, key)
+    if condition.values:
+        fact["values"] = list(condition.values)
+    return fact
+
+
+def field_fact(dialect: Dialect, field: Field) -> dict[str, Any]:
+    """The field as the facts tell it: with its own asserts only, its domain's being told there."""
+    inherited = {domain.name: len(domain.asserts) for domain in dialect.domains}.get(field.domain, 0)
+    return {
+        "name": field.name,
+        "domain": field.domain,
+        "type": field.type,
+        "reserved": field.reserved,
+        "asserts": [assert_fact(each) for each in field.asserts[inherited:]],
+    }
+
+
+def class_facts(dialect: Dialect) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": cls.name,
+            "index": cls.class_id,
+            "handler": cls.handler,
+            "server": cls.server,
+            "client": cls.client,
+            "properties": [
+                {"name": field.name, "domain": field.domain, "type": field.type} for field in cls.properties
+            ],
+            "methods": [
+                {
+                    "name": method.name,
+                    "index": method.method_id,
+                    "synchronous": method.synchronous,
+                    "content": method.content,
+                    "deprecated": method.deprecated,
+                    "responses": list(method.responses),
+                    "server": method.server,
+                    "client": method.client,
+                    "fields": [field_fact(dialect, field) for field in method.fields],
+                }
+                for method in cls.methods
+            ],
+        }
+        for cls in dialect.classes
+    ]
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_classes_methods_and_fields_are_those_of_the_facts_in_their_order(name: str) -> None:
+    assert class_facts(uncorrected(name)) == facts_of(name)["classes"]
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_constants_are_those_of_the_facts(name: str) -> None:
+    constants = [
+        {"name": each.name, "value": each.value, "error_kind": each.kind}
+        for each in uncorrected(name).constants
+    ]
+    facts = facts_of(name)["constants"]
+    assert len(constants) == len(facts)
+    assert by_name(constants) == by_name(facts)
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_domains_are_those_of_the_facts(name: str) -> None:
+    domains = [
+        {"name": each.name, "type": each.type, "asserts": [assert_fact(a) for a in each.asserts]}
+        for each in uncorrected(name).domains
+    ]
+    facts = facts_of(name)["domains"] + ADDED_DOMAINS.get(name, [])
+    assert len(domains) == len(facts)
+    assert by_name(domains) == by_name(facts)
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_version_port_and_headers_are_those_of_the_facts(name: str) -> None:
+    dialect, protocol = corrected(name), facts_of(name)["protocol"]
+    assert (dialect.major, dialect.minor, dialect.revision, dialect.port) == (
+        protocol["major"],
+        protocol["minor"],
+        protocol["revision"],
+        protocol["port"],
+    )
+    assert dialect.protocol_header.hex() == protocol["protocol_header"]
+    headers = [protocol["protocol_header"], *protocol["also_seen_headers"]]
+    assert [header.hex() for header in dialect.accepted_headers] == headers
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "methods", "properties"),
+    [
+        ("amqp-0-8", 12, 89, 33),
+        ("qpid-0-8", 12, 92, 33),
+        ("amqp-0-9", 12, 101, 33),
+        ("amqp-0-9-1", 6, 53, 14),
+        ("rabbitmq-0-9-1", 7, 64, 14),
+    ],
+)
+def test_counts(name: str, classes: int, methods: int, properties: int) -> None:
+    dialect = corrected(name)
+    assert len(dialect.classes) == classes
+    assert len({method.index for method in dialect.methods}) == len(dialect.methods) == methods
+    assert sum(len(cls.properties) for cls in dialect.classes) == properties
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_overlays_change_what_is_listed_here_and_nothing_else(name: str) -> None:
+    dialect = corrected(name)
+    made = {(each.element, each.attribute, each.now) for each in dialect.corrections}
+    assert made == CORRECTIONS[name]
+    changed = {
+        method.full_name
+        for method, before in zip(dialect.methods, uncorrected(name).methods, strict=True)
+        if method != before
+    }
+    assert changed == {".".join(element.split(".")[:2]) for element, _, _ in made if element != "amqp"}
+
+
+@pytest.mark.parametrize("name", ["amqp-0-9-1", "rabbitmq-0-9-1"])
+def test_recover_waits_for_recover_ok(name: str) -> None:
+    (recover,) = (method for method in corrected(name).methods if method.full_name == "basic.recover")
+    assert recover.responses == ("recover-ok",)
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_everything_has_a_label_of_a_few_words(name: str) -> None:
+    dialect = corrected(name)
+    labels = {f"constant {each.name}": each.label for each in dialect.constants}
+    labels |= {f"domain {each.name}": each.label for each in dialect.domains}
+    for cls in dialect.classes:
+        labels[cls.name] = cls.label
+        labels |= {f"{cls.name} property {field.name}": field.label for field in cls.properties}
+        for method in cls.methods:
+            labels[method.full_name] = method.label
+            labels |= {f"{method.full_name} {field.name}": field.label for field in method.fields}
+    assert {what: label for what, label in labels.items() if not 2 <= len(label.split()) <= 9} == {}
