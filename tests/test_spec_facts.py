@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from codecgen.model import Assert, Dialect, Field
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codecgen import naming
 from codecgen.asserts import load_asserts
-from codecgen.elements import Element, SpecError, read_elements
+from codecgen.elements import Element, read_elements
 from codecgen.extend import extend
 from codecgen.model import (
     PRIMITIVES,
@@ -309,6 +309,3 @@ def _python_names(elements: Iterable[Element], make: naming.Rule) -> None:
         if first is not element:
             where = f"{first.file}:{first.line}"
             element.fail(f"gives the Python name {name}, as {first.get('name')!r} at {where} does")
-
-
-__all__ = ["PROJECT_DIALECTS", "SpecError", "load_dialect", "load_project"]
