@@ -1,0 +1,57 @@
+"""Builds the compiled half of amqpcodec where that is possible.
+
+`AMQPCODEC_BUILD` in the environment: unset or `auto` compiles where a compiler is found and otherwise
+installs the pure build and says so; `require` makes a failure an error; `skip` compiles nothing.
+"""
+
+import os
+import runpy
+import sys
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+MODE = os.environ.get("AMQPCODEC_BUILD", "auto")
+if MODE not in ("auto", "require", "skip"):
+    raise SystemExit(f"AMQPCODEC_BUILD must be auto, require or skip, not {MODE!r}")
+
+
+class BuildWhereItCan(build_ext):
+    """Compiles in parallel; in `auto` mode, a compiler that fails leaves the pure build."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
+    def run(self):
+        try:
+            super().run()
+        except Exception as error:
+            if MODE == "require":
+                raise
+            for extension in self.extensions:
+                # Half of the modules would be worse than none: the build in use must be one of the two.
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            say_pure(error)
+            self.extensions = []
+
+
+def say_pure(reason):
+    """Tell on standard error that the package installs without its compiled half, and why."""
+    print(f"\namqpcodec: NOT COMPILED, installing the pure-Python build: {reason}\n", file=sys.stderr)
+
+
+def modules():
+    """The extension modules to build."""
+    if MODE == "skip":
+        return []
+    if MODE == "auto" and sys.implementation.name != "cpython":
+        say_pure(f"{sys.implementation.name} is served by the pure build")
+        return []
+    # Read by path: the package itself is not installed yet.
+    build = runpy.run_path("src/amqpcodec/_build.py")
+    return build["extensions"]("amqpcodec", source=Path("src"))
+
+
+setup(ext_modules=modules(), cmdclass={"build_ext": BuildWhereItCan})

@@ -1,0 +1,88 @@
+"""The codec of AMQP 0-8, 0-9, 0-9-1 and RabbitMQ: octets to frames and messages, and back.
+
+A dialect is a module: ``from amqpcodec import rabbitmq`` (or ``amqp091``, ``amqp09``, ``amqp08``,
+``qpid08``) gives its method classes, encoders and decoders. What all dialects share is here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from . import _backend
+from ._backend import IMPL
+from ._generated.index import DIALECTS
+from ._version import __version__
+from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, ReplyError
+from .limits import Limits
+from .spec import Assert, FieldSpec, MethodSpec, PropertiesSpec
+from .types import FieldValue, InlineContent, RawTable, ReferenceContent
+
+if TYPE_CHECKING:
+    from ._kernel.dialect_py import Dialect
+    from ._kernel.records_py import (
+        ContentHeader,
+        Frame,
+        Heartbeat,
+        Message,
+        Method,
+        OpaquePayload,
+        Properties,
+        ProtocolHeader,
+    )
+    from ._kernel.tables_py import decode_pairs, decode_table, encode_table
+else:
+    _backend.export("amqpcodec._kernel.records", globals())
+    _backend.export("amqpcodec._kernel.tables", globals())
+    Dialect = _backend.load("amqpcodec._kernel.dialect").Dialect
+
+
+
+
+def dialect(name: str) -> ModuleType:
+    """The module of a dialect, imported when asked for.
+
+    Args:
+        name: the name in the specification: one of `DIALECTS`, such as ``"rabbitmq-0-9-1"``.
+
+    Raises:
+        ValueError: no such dialect.
+    """
+    if name not in DIALECTS:
+        raise ValueError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    return import_module(f"amqpcodec.{DIALECTS[name]}")
+
+
+__all__ = [
+    "DIALECTS",
+    "IMPL",
+    "AmqpError",
+    "Assert",
+    "ContentHeader",
+    "DecodeError",
+    "DecoderInUseError",
+    "Dialect",
+    "EncodeError",
+    "FieldSpec",
+    "FieldValue",
+    "Frame",
+    "Heartbeat",
+    "InlineContent",
+    "Limits",
+    "Message",
+    "Method",
+    "MethodSpec",
+    "OpaquePayload",
+    "Properties",
+    "PropertiesSpec",
+    "ProtocolHeader",
+    "RawTable",
+    "ReferenceContent",
+    "ReplyError",
+    "__version__",
+    "decode_pairs",
+    "decode_table",
+    "dialect",
+    "encode_table",
+]

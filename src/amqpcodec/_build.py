@@ -1,0 +1,86 @@
+"""Extension modules from this package's sources, for setup.py and for packages of foreign dialects.
+
+A module of the compiled build is either its own `X_c.pyx`, or the text of `X_py.py` under the name `X_c`
+with the types of `X_c.pxd`. The latter is put together in a folder of the build, never beside the
+sources: a copied `X_c.py` there would be imported as if it were compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+_TWIN = re.compile(r"^((?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
+_DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types
+    "auto_pickle": False,  # records say themselves how they are pickled
+    "binding": False,  # saves a Python object per method; nothing here is called by introspection
+    "cdivision": True,
+    "embedsignature": True,
+    "freethreading_compatible": True,
+}
+_COMPILE = ["-O2", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
+
+
+def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build/cython")) -> list[Any]:
+    """Every compiled module of a package, ready for `setup(ext_modules=...)`.
+
+    Args:
+        package: the package's name, such as ``"amqpcodec"``.
+        source: the folder that holds the package.
+        stage: folder to put Cython's sources together in.
+    """
+    from Cython.Build import cythonize
+    from setuptools import Extension
+
+    paths, changed = _staged(source / package, source, stage)
+    modules = [Extension(_module(path, stage), [str(path)], **_options()) for path in paths]
+    return list(
+        cythonize(
+            modules,
+            # Cython does not see that the .pxd beside a Python text has changed.
+            force=changed,
+            include_path=[str(stage), str(Path(__file__).parent.parent)],
+            compiler_directives=_DIRECTIVES,
+            nthreads=os.cpu_count() or 1,
+        )
+    )
+
+
+def _options() -> dict[str, Any]:
+    return {} if os.name == "nt" else {"extra_compile_args": _COMPILE}
+
+
+def _module(path: Path, stage: Path) -> str:
+    return ".".join(path.relative_to(stage).with_suffix("").parts)
+
+
+def _staged(root: Path, source: Path, stage: Path) -> tuple[list[Path], bool]:
+    """Lay out the sources of the compiled build under `stage`: those that make modules, and whether
+    anything in them is new."""
+    modules = []
+    changed = False
+    for path in sorted(root.rglob("*.p[xy][dx]")):
+        target = stage / path.relative_to(source)
+        changed |= _put(target, path.read_text())
+        if path.suffix == ".pyx":
+            modules.append(target)
+        elif path.stem.endswith("_c") and not path.with_suffix(".pyx").exists():
+            text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text()
+            changed |= _put(target.with_suffix(".py"), _TWIN.sub(r"\1_c", text))
+            modules.append(target.with_suffix(".py"))
+    for folder in {parent for path in modules for parent in path.parents if stage in parent.parents}:
+        _put(folder / "__init__.py", "")
+    return modules, changed
+
+
+def _put(path: Path, text: str) -> bool:
+    """Write a file unless it is there already; whether it was not."""
+    if path.exists() and path.read_text() == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return True

@@ -1,0 +1,77 @@
+"""One dialect at run time: what decoders and encoders need to know of it. One text for both builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
+from ..profiles import table_profile
+from .dispatch_py import Dispatch
+
+if TYPE_CHECKING:
+    from .records_py import Method, Properties
+
+_NOT_FRAME_TYPES = ("frame-min-size", "frame-end")
+
+
+class Dialect:
+    """One dialect of the protocol.
+
+    Attributes:
+        name: such as ``"rabbitmq-0-9-1"``.
+        module: import path of its namespace, such as ``"amqpcodec.rabbitmq"``.
+        version: major, minor and revision; the revision is None where the specification has none.
+        port: the TCP port registered for it.
+        protocol_header: the eight octets a client opens a connection with.
+        accepted_headers: every protocol header that peers of this dialect were seen to send.
+        profile: its default table profile.
+        constants: the constants of the specification by name.
+        methods: method class by (class id, method id).
+        properties: properties class by class id.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        module: str,
+        version: tuple[int, int, int | None],
+        port: int,
+        accepted_headers: tuple[bytes, ...],
+        profile: str,
+        constants: Mapping[str, int],
+        methods: tuple[type[Method], ...],
+        properties: tuple[type[Properties], ...],
+    ) -> None:
+        self.name = name
+        self.module = module
+        self.version = version
+        self.port = port
+        self.protocol_header = accepted_headers[0]
+        self.accepted_headers = accepted_headers
+        self.profile = table_profile(profile)
+        self.constants = MappingProxyType(dict(constants))
+        self.methods = MappingProxyType({(cls.spec.class_id, cls.spec.method_id): cls for cls in methods})
+        self.properties = MappingProxyType({cls.spec.class_id: cls for cls in properties})
+        self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods})
+        self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
+        self.frame_types = frozenset(
+            value
+            for constant, value in constants.items()
+            if constant.startswith("frame-") and constant not in _NOT_FRAME_TYPES
+        )
+
+    @property
+    def unexpected_frame(self) -> int:
+        """Reply code for frames out of order: 505, or 501 in the dialects that have no 505."""
+        return UNEXPECTED_FRAME if "unexpected-frame" in self.constants else FRAME_ERROR
+
+    @property
+    def weight_not_zero(self) -> int:
+        """Reply code for a content header with a weight: child contents were part of 0-8 alone."""
+        return UNEXPECTED_FRAME if "unexpected-frame" in self.constants else NOT_IMPLEMENTED
+
+    def __repr__(self) -> str:
+        return f"<Dialect {self.name}>"

@@ -1,0 +1,40 @@
+cimport cython
+
+from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
+from .writer_c cimport Writer
+
+cdef long long MAX_PAYLOAD
+cdef int METHOD
+cdef int HEADER
+cdef int BODY
+cdef int HEARTBEAT
+cdef int OVERHEAD
+
+
+cdef class Encoder:
+    cdef object _dialect
+    cdef object _profile
+    cdef bint _strict
+    cdef Py_ssize_t _depth_limit
+
+    cdef Writer _writer(self, Py_ssize_t room)
+    @cython.locals(record=Method, at=cython.Py_ssize_t)
+    cdef int _put_method(
+        self, Writer writer, object channel, object method, long long limit, bint validate
+    ) except -1
+    @cython.locals(record=Properties, at=cython.Py_ssize_t)
+    cdef int _put_header(
+        self, Writer writer, object channel, object properties, object body_size, object weight, long long limit
+    ) except -1
+    @cython.locals(record=Method, header=Properties)
+    cdef int _put_content_start(
+        self, Writer writer, object channel, object method, object properties, Py_ssize_t size, long long limit,
+        bint validate,
+    ) except -1
+    @cython.locals(at=cython.Py_ssize_t)
+    cdef int _put_raw(self, Writer writer, int frame_type, object channel, object octets, long long limit) except -1
+    cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
+
+
+cdef long long _payload_limit(object frame_max) except -1
+cdef object _view(object body)

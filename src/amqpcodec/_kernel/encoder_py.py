@@ -1,0 +1,319 @@
+"""The encoders. One text for both builds: encoder_c is this file, compiled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..errors import EncodeError
+from ..limits import Limits
+from ..profiles import table_profile
+from .records_py import ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
+from .writer_py import Writer
+
+if TYPE_CHECKING:
+    from .dialect_py import Dialect
+
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+OVERHEAD = 8  # octets of a frame that are not its payload
+MAX_PAYLOAD = 2**32 - 1
+HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+FRAME_END = b"\xce"
+
+
+class Encoder:
+    """Turns methods, content headers, bodies and messages of one dialect into frames.
+
+    Every function returns whole frames or raises `EncodeError`; nothing is given out before all of it
+    could be written. An encoder keeps no state between calls and may be shared by threads.
+
+    Args:
+        profile: name of a table profile in place of the dialect's own, see `amqpcodec.profiles`.
+        strict: refuse zero octets in short strings (0-9-1 section 4.2.5.3).
+        limits: only `table_depth` counts here.
+
+    Source: 0-9-1 sections 4.2.3 to 4.2.7.
+    """
+
+    __slots__ = ("_depth_limit", "_dialect", "_profile", "_strict")
+
+    dialect: ClassVar[Dialect]
+
+    def __init__(self, *, profile: str | None = None, strict: bool = False, limits: Limits | None = None) -> None:
+        dialect = self.dialect
+        self._dialect = dialect
+        self._profile = dialect.profile if profile is None else table_profile(profile)
+        self._strict = strict
+        self._depth_limit = (limits or Limits()).table_depth
+
+    def encode_method(self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False) -> bytes:
+        """One method frame.
+
+        Args:
+            channel: 0 to 65535.
+            method: a method of this dialect.
+            frame_max: octets of the largest frame allowed; 0 for no limit.
+            validate: check the asserts of the specification as well.
+
+        Raises:
+            EncodeError: a value its field cannot carry, or a frame over frame_max.
+        """
+        writer = self._writer(128)
+        self._put_method(writer, channel, method, _payload_limit(frame_max), validate)
+        return writer.finish()
+
+    def encode_header(
+        self, channel: int, properties: Properties, body_size: int, *, weight: int = 0, frame_max: int = 0
+    ) -> bytes:
+        """One content header frame.
+
+        Args:
+            channel: 0 to 65535.
+            properties: properties of a content class of this dialect.
+            body_size: octets of the whole body.
+            weight: number of child contents; zero in every dialect in use.
+            frame_max: octets of the largest frame allowed; 0 for no limit.
+
+        Raises:
+            EncodeError: a value its field cannot carry, or a frame over frame_max.
+        """
+        writer = self._writer(256)
+        self._put_header(writer, channel, properties, body_size, weight, _payload_limit(frame_max))
+        return writer.finish()
+
+    def encode_body(self, channel: int, octets: Any, *, frame_max: int = 0) -> bytes:
+        """One body frame.
+
+        Args:
+            channel: 0 to 65535.
+            octets: bytes-like, all of it in this frame.
+            frame_max: octets of the largest frame allowed; 0 for no limit.
+
+        Raises:
+            EncodeError: not octets, or a frame over frame_max.
+        """
+        body = _view(octets)
+        writer = self._writer(len(body) + OVERHEAD)
+        self._put_raw(writer, BODY, channel, body, _payload_limit(frame_max))
+        return writer.finish()
+
+    def encode_message(
+        self,
+        channel: int,
+        method: Method,
+        properties: Properties | None,
+        body: Any,
+        *,
+        frame_max: int = 131072,
+        validate: bool = False,
+    ) -> bytes:
+        """A content-bearing method with its content: method frame, header frame, body frames.
+
+        Args:
+            channel: 1 to 65535.
+            method: a method that carries content, such as basic.publish.
+            properties: properties of the method's class; None for none.
+            body: bytes-like. An empty body makes no body frame.
+            frame_max: octets of the largest frame; the body is cut to it. 0 for no limit.
+            validate: check the asserts of the specification as well.
+
+        Returns:
+            All frames, in order.
+
+        Raises:
+            EncodeError: a value its field cannot carry, or a method or header over frame_max.
+        """
+        octets = _view(body)
+        size = len(octets)
+        limit = _payload_limit(frame_max)
+        writer = self._writer(384 + size + OVERHEAD * (size // limit))
+        self._put_content_start(writer, channel, method, properties, size, limit, validate)
+        if 0 < size <= limit:
+            self._put_raw(writer, BODY, channel, octets, limit)
+        elif size:
+            for at in range(0, size, limit):
+                self._put_raw(writer, BODY, channel, octets[at : at + limit], limit)
+        return writer.finish()
+
+    def encode_message_parts(
+        self,
+        channel: int,
+        method: Method,
+        properties: Properties | None,
+        body: Any,
+        *,
+        frame_max: int = 131072,
+        validate: bool = False,
+    ) -> list[bytes | memoryview]:
+        """The same octets as `encode_message` in several buffers, the body not copied.
+
+        For `socket.sendmsg` or `StreamWriter.writelines`. The buffers refer to the caller's body: it
+        must not change until they are sent.
+
+        Args:
+            channel, method, properties, body, frame_max, validate: as for `encode_message`.
+
+        Raises:
+            EncodeError: as `encode_message`.
+        """
+        octets = memoryview(_view(body))
+        size = len(octets)
+        limit = _payload_limit(frame_max)
+        writer = self._writer(384)
+        self._put_content_start(writer, channel, method, properties, size, limit, validate)
+        parts: list[bytes | memoryview] = []
+        for at in range(0, size, limit):
+            piece = octets[at : at + limit]
+            writer.put_envelope(BODY, channel, len(piece))
+            parts.append(writer.finish())
+            parts.append(piece)
+            writer = self._writer(16)
+            writer.raw(FRAME_END)
+        parts.append(writer.finish())
+        return parts
+
+    def encode_heartbeat(self) -> bytes:
+        """A heartbeat frame."""
+        return HEARTBEAT_FRAME
+
+    def protocol_header(self) -> bytes:
+        """The eight octets with which a client of this dialect opens a connection."""
+        return self._dialect.protocol_header
+
+    def encode_frame(self, frame: Frame, *, frame_max: int = 0) -> bytes:
+        """Any frame that a decoder gives out; with ``tables="raw"`` the very octets it came from,
+        provided they were in the shortest form.
+
+        Args:
+            frame: the frame.
+            frame_max: octets of the largest frame allowed; 0 for no limit.
+
+        Raises:
+            EncodeError: the payload is none of the kinds listed at `Frame`, or cannot be written.
+        """
+        payload = frame.payload
+        if isinstance(payload, Method):
+            return self.encode_method(frame.channel, payload, frame_max=frame_max)
+        if isinstance(payload, ContentHeader):
+            header = payload
+            return self.encode_header(
+                frame.channel, header.properties, header.body_size, weight=header.weight, frame_max=frame_max
+            )
+        if isinstance(payload, Heartbeat):
+            return HEARTBEAT_FRAME
+        if isinstance(payload, ProtocolHeader):
+            return payload.octets
+        if isinstance(payload, OpaquePayload):
+            return self._encode_opaque(frame, payload, frame_max)
+        return self.encode_body(frame.channel, payload, frame_max=frame_max)
+
+    def encode(self, value: Message | Frame, *, frame_max: int = 131072) -> bytes:
+        """What a `MessageDecoder` gave out: a whole message, or one frame.
+
+        Args:
+            value: the message or frame; a message's body may be a list of pieces, which are joined.
+            frame_max: octets of the largest frame.
+
+        Raises:
+            EncodeError: as `encode_message` and `encode_frame`.
+        """
+        if isinstance(value, Message):
+            body = b"".join(value.body) if isinstance(value.body, list) else value.body
+            return self.encode_message(value.channel, value.method, value.properties, body, frame_max=frame_max)
+        return self.encode_frame(value, frame_max=frame_max)
+
+    # -- the pieces
+
+    def _writer(self, room: int) -> Writer:
+        return Writer(self._profile, self._strict, self._depth_limit, room)
+
+    def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> None:
+        if not isinstance(method, Method):
+            raise EncodeError(f"expected a method, not {type(method).__name__}")
+        record = method
+        if record._dialect() is not self._dialect:
+            names = f"{record._dialect().name}, not of {self._dialect.name}"
+            raise EncodeError(f"a method of {names}", method=record.spec.name)
+        if validate:
+            record.validate()
+        try:
+            at = writer.begin_frame(METHOD, channel)
+            record._write(writer)
+            writer.end_frame(at, limit)
+        except EncodeError as error:
+            error.method = record.spec.name
+            raise
+
+    def _put_header(
+        self, writer: Writer, channel: Any, properties: Any, body_size: Any, weight: Any, limit: int
+    ) -> None:
+        if not isinstance(properties, Properties):
+            raise EncodeError(f"expected properties, not {type(properties).__name__}")
+        record = properties
+        if record._dialect() is not self._dialect:
+            names = f"{record._dialect().name}, not of {self._dialect.name}"
+            raise EncodeError(f"properties of {names}", method=record.spec.name)
+        try:
+            at = writer.begin_frame(HEADER, channel)
+            writer.short(record._class_id(), "class-id")
+            writer.short(weight, "weight")
+            writer.longlong(body_size, "body-size")
+            record._write(writer)
+            writer.end_frame(at, limit)
+        except EncodeError as error:
+            error.method = record.spec.name
+            raise
+
+    def _put_content_start(
+        self, writer: Writer, channel: Any, method: Any, properties: Any, size: int, limit: int, validate: bool
+    ) -> None:
+        """Method frame and header frame of a message."""
+        self._put_method(writer, channel, method, limit, validate)
+        record = method
+        if not record._has_content():
+            raise EncodeError("carries no content", method=record.spec.name)
+        if channel == 0:
+            raise EncodeError("content does not belong on channel 0", "channel", method=record.spec.name)
+        if properties is None:
+            properties = self._dialect.properties[record.spec.class_id]()
+        self._put_header(writer, channel, properties, size, 0, limit)
+        header = properties
+        if header._class_id() != record._class_id():
+            names = f"{properties.spec.name} do not belong to it"
+            raise EncodeError(f"properties of class {names}", method=record.spec.name)
+
+    def _put_raw(self, writer: Writer, frame_type: int, channel: Any, octets: Any, limit: int) -> None:
+        if len(octets) > limit:
+            raise EncodeError(f"frame of {len(octets) + OVERHEAD} octets, frame_max {limit + OVERHEAD}")
+        at = writer.begin_frame(frame_type, channel)
+        writer.raw(octets)
+        writer.end_frame(at, limit)
+
+    def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int) -> bytes:
+        if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):
+            raise EncodeError(f"{self._dialect.name} has no opaque frame of type {frame.type!r}")
+        octets = _view(payload.octets)
+        writer = self._writer(len(octets) + OVERHEAD)
+        self._put_raw(writer, frame.type, frame.channel, octets, _payload_limit(frame_max))
+        return writer.finish()
+
+
+def _payload_limit(frame_max: int) -> int:
+    """Octets a frame may carry."""
+    if frame_max == 0:
+        return MAX_PAYLOAD
+    if frame_max <= OVERHEAD:
+        raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
+    return min(frame_max - OVERHEAD, MAX_PAYLOAD)
+
+
+def _view(body: Any) -> Any:
+    """Octets whose len() and slices count octets, copied only where they do not lie in one piece."""
+    if type(body) is bytes:
+        return body
+    if not isinstance(body, (bytes, bytearray, memoryview)):
+        try:
+            body = memoryview(body)
+        except TypeError:
+            raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
+    view = memoryview(body)
+    return view.cast("B") if view.contiguous else view.tobytes()

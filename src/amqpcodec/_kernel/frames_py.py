@@ -1,0 +1,46 @@
+"""The frame decoder. One text for both builds: frames_c is this file, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .records_py import new_frame, new_header
+from .stream_py import BODY, HEADER, METHOD, StreamDecoder
+
+
+class FrameDecoder(StreamDecoder):
+    """Turns a stream of octets into frames; knows nothing of sockets.
+
+    Args:
+        frame_max: octets of the largest frame to take, envelope included, as negotiated in
+            connection.tune; 0 for no limit but that of `limits`.
+        frame_max_slack: octets by which a frame may exceed frame_max; RabbitMQ forgives 8.
+        tables: ``"dict"`` for plain dicts; ``"raw"`` for `RawTable`, which keeps the octets.
+        profile: name of a table profile in place of the dialect's own, see `amqpcodec.profiles`.
+        strict: refuse what a broker should: text that is not UTF-8 or holds zero octets, table tags not
+            of the profile, keys that occur twice, property flags without a property, a weight, methods
+            on the wrong channel, values that break an assert.
+        limits: what is refused whatever was negotiated.
+
+    Iterating raises `DecodeError` on octets that break the protocol, after every frame before them was
+    given out. The decoder then stays failed: it raises the same error again until `reset`, or until
+    `skip_frame` where the error is not fatal.
+
+    Source: 0-9-1 section 4.2.3; the reply codes follow section 4.8 and RabbitMQ.
+    """
+
+    __slots__ = ()
+
+    def _next(self) -> Any:
+        if not self._advance():
+            return None
+        reader = self._reader
+        frame_type = reader.frame_type
+        if frame_type == METHOD:
+            return new_frame(METHOD, reader.channel, self._read_method())
+        if frame_type == HEADER:
+            properties = self._read_properties()
+            return new_frame(HEADER, reader.channel, new_header(properties, self._body_size, self._weight))
+        if frame_type == BODY:
+            return new_frame(BODY, reader.channel, self._read_body())
+        return self._read_other()

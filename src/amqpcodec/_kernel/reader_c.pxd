@@ -1,0 +1,62 @@
+from cpython.object cimport PyObject
+
+
+cdef enum:
+    CACHE_SLOTS = 512
+    CACHED_OCTETS = 48
+
+
+cdef class Reader:
+    cdef readonly bint strict
+    cdef public int frame_type
+    cdef public int channel
+    cdef object _raw_table
+    cdef object _profile
+    cdef object _owner
+    cdef Py_ssize_t _depth_limit
+    cdef unsigned long long _octets_limit
+    cdef unsigned long long _entries_limit
+    cdef unsigned long long _entries
+    cdef unsigned char _kinds[256]
+    cdef const unsigned char *_start
+    cdef const unsigned char *_pos
+    cdef const unsigned char *_end
+    cdef long long _base
+    cdef PyObject *_cache[CACHE_SLOTS]
+
+    cdef int aim(self, object data, Py_ssize_t start, Py_ssize_t end, long long offset) except -1
+    cdef long long envelope(self, object data, Py_ssize_t start) except -1
+    cdef int octet_at(self, object data, Py_ssize_t at) except -1
+    cdef long long method_index(self) except -1
+    cdef Py_ssize_t left(self) noexcept
+    cdef int finish(self) except -1
+    cdef object refuse(self, int code, object message, Py_ssize_t back)
+    cdef object refuse_frame(self, int code, object message)
+
+    cdef object octet(self, object field)
+    cdef int bits(self, object field) except -1
+    cdef object short(self, object field)
+    cdef object long(self, object field)
+    cdef object longlong(self, object field)
+    cdef object timestamp(self, object field)
+    cdef object shortstr(self, object field)
+    cdef object longstr(self, object field)
+    cdef object content(self, object field)
+    cdef object table(self, object field)
+    cdef object pairs(self, object field)
+    cdef object rest(self)
+    cdef int flag_word(self) except -1
+    cdef int further_flags(self, int last, int undefined) except -1
+
+    cdef object _error(self, int code, object message, const unsigned char *at, object field)
+    cdef object _short_of(self, object field, object what, Py_ssize_t need)
+    cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef dict _pairs(self, const unsigned char *end, Py_ssize_t depth, object field)
+    cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field)
+    cdef int _enter(self, Py_ssize_t depth, object field) except -1
+    cdef int _count(self, const unsigned char *at, object field) except -1
+    cdef const unsigned char *_take(self, Py_ssize_t size, const unsigned char *end, object field) except NULL
+    cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL
+    cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
+    cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)

@@ -1,0 +1,524 @@
+# cython: boundscheck=False, wraparound=False
+"""Reading wire types, in C. The twin of reader_py.py: same names, values, errors and offsets.
+
+All pointer work on input is in this file. A `Reader` stands on the payload of one frame and compares
+every length with what is left before it moves: lengths are never added to pointers unchecked.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.datetime cimport datetime_new, get_utc, import_datetime
+from cpython.dict cimport PyDict_Contains, PyDict_SetItem
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy, memset
+
+from decimal import Decimal
+
+from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
+from .. import profiles as _profiles
+from ..types import InlineContent, ReferenceContent
+
+from .kinds cimport (
+    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
+    TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
+)
+
+cdef extern from "Python.h":
+    object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
+    void *PyUnicode_DATA(object text)
+    bint PyUnicode_IS_ASCII(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    char *PyByteArray_AS_STRING(object array)
+
+import_datetime()
+
+cdef uint64_t _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
+
+
+cdef inline uint16_t _u16(const unsigned char *p) noexcept nogil:
+    return <uint16_t>(<uint32_t>p[0] << 8 | p[1])
+
+
+cdef inline uint32_t _u32(const unsigned char *p) noexcept nogil:
+    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | p[3]
+
+
+cdef inline uint64_t _u64(const unsigned char *p) noexcept nogil:
+    return <uint64_t>_u32(p) << 32 | _u32(p + 4)
+
+
+cdef inline float _f32(const unsigned char *p) noexcept nogil:
+    cdef uint32_t raw = _u32(p)
+    cdef float value
+    memcpy(&value, &raw, 4)
+    return value
+
+
+cdef inline double _f64(const unsigned char *p) noexcept nogil:
+    cdef uint64_t raw = _u64(p)
+    cdef double value
+    memcpy(&value, &raw, 8)
+    return value
+
+
+cdef inline bint _is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    cdef uint64_t word, seen = 0
+    while size >= 8:
+        memcpy(&word, p, 8)
+        seen |= word
+        p += 8
+        size -= 8
+    while size > 0:
+        seen |= p[0]
+        p += 1
+        size -= 1
+    return (seen & 0x8080808080808080U) == 0
+
+
+cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """Where a string lives in the cache. Collisions only cost a miss: hits are compared octet by octet."""
+    cdef uint64_t word, mix = <uint64_t>size
+    while size >= 8:
+        memcpy(&word, p, 8)
+        mix = (mix ^ word) * 0x9E3779B97F4A7C15U
+        mix ^= mix >> 29
+        p += 8
+        size -= 8
+    word = 0
+    while size > 0:
+        word = word << 8 | p[0]
+        p += 1
+        size -= 1
+    mix = (mix ^ word) * 0x9E3779B97F4A7C15U
+    return <size_t>((mix >> 40) & (CACHE_SLOTS - 1))
+
+
+cdef inline object _ascii_text(const unsigned char *p, Py_ssize_t size):
+    text = PyUnicode_New(size, 127)
+    memcpy(PyUnicode_DATA(text), p, <size_t>size)
+    return text
+
+
+cdef inline object _octets(const unsigned char *p, Py_ssize_t size):
+    return PyBytes_FromStringAndSize(<const char *>p, size)
+
+
+cdef object _timestamp(uint64_t seconds):
+    """An aware UTC datetime by civil-day arithmetic, or the number itself beyond the year 9999."""
+    cdef int days, of_day, era, day_of_era, year_of_era, day_of_year, month_from_march, year, month, day
+    if seconds > _LAST_SECOND:
+        return seconds
+    days = <int>(seconds // 86400) + 719468  # since 0000-03-01, so that leap days end a year
+    of_day = <int>(seconds % 86400)
+    era = days // 146097
+    day_of_era = days - era * 146097
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
+    year = year_of_era + era * 400 + (1 if month <= 2 else 0)
+    return datetime_new(year, month, day, of_day // 3600, of_day // 60 % 60, of_day % 60, 0, get_utc())
+
+
+cdef object _decimal(const unsigned char *p):
+    mantissa = <int32_t>_u32(p + 1)
+    return Decimal((mantissa < 0, tuple(map(int, str(abs(mantissa)))), -<int>p[0]))
+
+
+cdef class Reader:
+    """A bounded cursor over one payload, with the rules for making values of what it reads."""
+
+    def __cinit__(self, profile, bint strict, limits, raw_table):
+        memset(self._cache, 0, sizeof(self._cache))
+        memset(self._kinds, 0, sizeof(self._kinds))
+        self.strict = strict
+        self._raw_table = raw_table
+        self._profile = profile
+        self._depth_limit = limits.table_depth
+        self._octets_limit = limits.table_octets
+        self._entries_limit = limits.table_entries
+        self._owner = b""
+        for tag, kind in profile.readable(strict).items():
+            self._kinds[<unsigned char>ord(tag)] = kind
+
+    def __dealloc__(self):
+        for slot in range(CACHE_SLOTS):
+            Py_XDECREF(self._cache[slot])
+
+    # -- where the reader stands
+
+    cdef int aim(self, object data, Py_ssize_t start, Py_ssize_t end, long long offset) except -1:
+        """Stand on data[start:end], of bytes or a bytearray that nobody resizes until the next call;
+        `offset` is where data[start] lies in the stream."""
+        cdef const unsigned char *octets
+        if isinstance(data, bytes):
+            octets = <const unsigned char *>PyBytes_AS_STRING(data)
+        else:
+            octets = <const unsigned char *>PyByteArray_AS_STRING(data)
+        self._owner = data
+        self._start = octets + start
+        self._pos = self._start
+        self._end = octets + end
+        self._base = offset
+        return 0
+
+    cdef long long envelope(self, object data, Py_ssize_t start) except -1:
+        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
+        cdef const unsigned char *p
+        if isinstance(data, bytes):
+            p = <const unsigned char *>PyBytes_AS_STRING(data) + start
+        else:
+            p = <const unsigned char *>PyByteArray_AS_STRING(data) + start
+        self.frame_type = p[0]
+        self.channel = _u16(p + 1)
+        return <long long>_u32(p + 3)
+
+    cdef int octet_at(self, object data, Py_ssize_t at) except -1:
+        """One octet of data."""
+        if isinstance(data, bytes):
+            return (<const unsigned char *>PyBytes_AS_STRING(data))[at]
+        return (<const unsigned char *>PyByteArray_AS_STRING(data))[at]
+
+    cdef long long method_index(self) except -1:
+        """Class and method id as one number; the caller has seen that four octets are left."""
+        cdef const unsigned char *p = self._pos
+        self._pos = p + 4
+        return <long long>_u32(p)
+
+    cdef Py_ssize_t left(self) noexcept:
+        """Octets not read yet."""
+        return self._end - self._pos
+
+    cdef int finish(self) except -1:
+        """Refuse octets that nothing has read."""
+        if self._pos != self._end:
+            raise self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
+        return 0
+
+    cdef object refuse(self, int code, object message, Py_ssize_t back):
+        """An error at `back` octets before the cursor."""
+        return self._error(code, message, self._pos - back, None)
+
+    cdef object refuse_frame(self, int code, object message):
+        """An error at the channel of the frame whose payload the reader was aimed at."""
+        return self._error(code, message, self._start - 6, None)
+
+    cdef object _error(self, int code, object message, const unsigned char *at, object field):
+        return DecodeError(message, code, self._base + (at - self._start), field=field)
+
+    cdef object _short_of(self, object field, object what, Py_ssize_t need):
+        message = f"{what} needs {need} octets, {self._end - self._pos} left"
+        return self._error(FRAME_ERROR, message, self._pos, field)
+
+    # -- method arguments and properties
+
+    cdef object octet(self, object field):
+        cdef const unsigned char *p = self._pos
+        if p >= self._end:
+            raise self._short_of(field, "octet", 1)
+        self._pos = p + 1
+        return <int>p[0]
+
+    cdef int bits(self, object field) except -1:
+        """One octet of packed bits, the first in the lowest place (0-9-1 section 4.2.5.2)."""
+        cdef const unsigned char *p = self._pos
+        if p >= self._end:
+            raise self._short_of(field, "octet of bits", 1)
+        self._pos = p + 1
+        return p[0]
+
+    cdef object short(self, object field):
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 2:
+            raise self._short_of(field, "short", 2)
+        self._pos = p + 2
+        return <int>_u16(p)
+
+    cdef object long(self, object field):
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 4:
+            raise self._short_of(field, "long", 4)
+        self._pos = p + 4
+        return _u32(p)
+
+    cdef object longlong(self, object field):
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 8:
+            raise self._short_of(field, "longlong", 8)
+        self._pos = p + 8
+        return _u64(p)
+
+    cdef object timestamp(self, object field):
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 8:
+            raise self._short_of(field, "timestamp", 8)
+        self._pos = p + 8
+        return _timestamp(_u64(p))
+
+    cdef object shortstr(self, object field):
+        cdef const unsigned char *p = self._pos
+        if p >= self._end:
+            raise self._short_of(field, "length of a shortstr", 1)
+        if p[0] > self._end - p - 1:
+            message = f"shortstr of {p[0]} octets, {self._end - p - 1} left"
+            raise self._error(FRAME_ERROR, message, p, field)
+        self._pos = p + 1 + p[0]
+        return self._text(p + 1, p[0], field)
+
+    cdef object longstr(self, object field):
+        cdef const unsigned char *p = self._pos
+        cdef Py_ssize_t left = self._end - p - 4
+        if left < 0:
+            raise self._short_of(field, "length of a longstr", 4)
+        if _u32(p) > <uint64_t>left:
+            raise self._error(FRAME_ERROR, f"longstr of {_u32(p)} octets, {left} left", p, field)
+        self._pos = p + 4 + _u32(p)
+        return _octets(p + 4, <Py_ssize_t>_u32(p))
+
+    cdef object content(self, object field):
+        """A 0-9 content: a discriminator, then a longstr (0-9 section 4.2.5.6)."""
+        kind = self.octet(field)
+        if kind > 1:
+            message = f"content discriminator {kind}, not 0 or 1"
+            raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
+        octets = self.longstr(field)
+        return ReferenceContent(octets) if kind else InlineContent(octets)
+
+    cdef object table(self, object field):
+        """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        cdef const unsigned char *p = self._pos
+        cdef Py_ssize_t left = self._end - p - 4
+        cdef Py_ssize_t size
+        if left < 0:
+            raise self._short_of(field, "length of a table", 4)
+        if _u32(p) > <uint64_t>left:
+            raise self._error(FRAME_ERROR, f"table of {_u32(p)} octets, {left} left", p, field)
+        size = <Py_ssize_t>_u32(p)
+        if <uint64_t>size > self._octets_limit:
+            message = f"table of {size} octets, limit {self._octets_limit}"
+            raise self._error(RESOURCE_ERROR, message, p, field)
+        self._pos = p + 4
+        if self._raw_table is not None:
+            self._pos += size
+            return self._raw_table(_octets(p + 4, size))
+        self._entries = 0
+        return self._pairs(p + 4 + size, 1, field)
+
+    cdef object pairs(self, object field):
+        """All that is left as the entries of one table, its length known to the caller."""
+        self._entries = 0
+        return self._pairs(self._end, 1, field)
+
+    cdef object rest(self):
+        """Everything up to the end, as bytes."""
+        cdef const unsigned char *p = self._pos
+        self._pos = self._end
+        return _octets(p, self._end - p)
+
+    cdef int flag_word(self) except -1:
+        """One word of property flags (0-9-1 section 4.2.6.1); bit 0 says that another follows."""
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 2:
+            raise self._short_of(None, "word of property flags", 2)
+        self._pos = p + 2
+        return _u16(p)
+
+    cdef int further_flags(self, int last, int undefined) except -1:
+        """Pass over flag words beyond those of the class; `last` is the last word read, `undefined`
+        those of its bits that stand for no property. Strict mode refuses any bit without a property."""
+        if self.strict and undefined:
+            raise self.refuse(SYNTAX_ERROR, f"property flags {undefined:#06x} are not defined", 2)
+        while last & 1:
+            last = self.flag_word()
+            if self.strict and last & 0xFFFE:
+                raise self.refuse(SYNTAX_ERROR, f"property flags {last & 0xFFFE:#06x} are not defined", 2)
+        return 0
+
+    # -- text
+
+    cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field):
+        """Octets as text. Short ASCII strings repeat (keys, names, content types): one slot each keeps
+        the last one seen, so that a hostile stream can only cause misses."""
+        cdef size_t slot
+        cdef PyObject *kept
+        if size > CACHED_OCTETS:
+            return self._new_text(start, size, field)
+        slot = _slot(start, size)
+        kept = self._cache[slot]
+        if kept is not NULL and PyUnicode_GET_LENGTH(<object>kept) == size:
+            if memcmp(PyUnicode_DATA(<object>kept), start, <size_t>size) == 0:
+                return <object>kept
+        text = self._new_text(start, size, field)
+        if PyUnicode_IS_ASCII(text):
+            Py_INCREF(text)
+            self._cache[slot] = <PyObject *>text
+            Py_XDECREF(kept)
+        return text
+
+    cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
+        """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""
+        if _is_ascii(start, size):
+            text = _ascii_text(start, size)
+        else:
+            try:
+                text = PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
+            except UnicodeDecodeError:
+                if self.strict:
+                    raise self._error(SYNTAX_ERROR, "shortstr is not UTF-8", start - 1, field) from None
+                return PyUnicode_DecodeUTF8(<const char *>start, size, "surrogateescape")
+        if self.strict and "\0" in text:
+            raise self._error(SYNTAX_ERROR, "shortstr holds a zero octet", start - 1, field)
+        return text
+
+    # -- field tables
+
+    cdef dict _pairs(self, const unsigned char *end, Py_ssize_t depth, object field):
+        """Key, tag and value up to `end`; of two equal keys the later wins."""
+        cdef const unsigned char *at
+        cdef const unsigned char *stop
+        cdef dict table = {}
+        self._enter(depth, field)
+        while self._pos < end:
+            at = self._pos
+            if at[0] >= end - at - 1:
+                message = f"table key of {at[0]} octets and a tag, {end - at - 1} left"
+                raise self._error(SYNTAX_ERROR, message, at, field)
+            stop = at + 1 + at[0]
+            key = self._text(at + 1, at[0], field)
+            if self.strict and PyDict_Contains(table, key):
+                raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
+            self._count(at, field)
+            self._pos = stop + 1
+            PyDict_SetItem(table, key, self._value(self._kinds[stop[0]], end, depth, field))
+        return table
+
+    cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field):
+        """Tag and value up to `end`: a field array has no keys, and its length counts octets."""
+        cdef const unsigned char *at
+        cdef list items = []
+        self._enter(depth, field)
+        while self._pos < end:
+            at = self._pos
+            self._count(at, field)
+            self._pos = at + 1
+            items.append(self._value(self._kinds[at[0]], end, depth, field))
+        return items
+
+    cdef int _enter(self, Py_ssize_t depth, object field) except -1:
+        if depth > self._depth_limit:
+            message = f"tables nested deeper than {self._depth_limit}"
+            raise self._error(RESOURCE_ERROR, message, self._pos, field)
+        return 0
+
+    cdef int _count(self, const unsigned char *at, object field) except -1:
+        self._entries += 1
+        if self._entries > self._entries_limit:
+            message = f"table of more than {self._entries_limit} entries"
+            raise self._error(RESOURCE_ERROR, message, at, field)
+        return 0
+
+    cdef const unsigned char *_take(self, Py_ssize_t size, const unsigned char *end, object field) except NULL:
+        """Pass over `size` octets of a value; where they begin."""
+        cdef const unsigned char *p = self._pos
+        if size > end - p:
+            message = f"table value needs {size} octets, {end - p} left"
+            raise self._error(SYNTAX_ERROR, message, p, field)
+        self._pos = p + size
+        return p
+
+    cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL:
+        """Read a length and pass over as many octets; where they begin."""
+        cdef const unsigned char *p = self._take(4, end, field)
+        cdef uint64_t size = _u32(p)
+        if size > <uint64_t>(end - self._pos):
+            message = f"table value of {size} octets, {end - self._pos} left"
+            raise self._error(SYNTAX_ERROR, message, p, field)
+        self._pos += size
+        return p + 4
+
+    cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
+        """The value after a tag that means `kind`."""
+        cdef const unsigned char *p
+        if kind == LONGSTR:
+            p = self._take_sized(end, field)
+            return _long_text(p, self._pos - p)
+        if kind == BOOL:
+            return self._take(1, end, field)[0] != 0
+        if kind == INT8:
+            return <int>(<int8_t>self._take(1, end, field)[0])
+        if kind == UINT8:
+            return <int>self._take(1, end, field)[0]
+        if kind == INT16:
+            return <int>(<int16_t>_u16(self._take(2, end, field)))
+        if kind == UINT16:
+            return <int>_u16(self._take(2, end, field))
+        if kind == INT32:
+            return <int32_t>_u32(self._take(4, end, field))
+        if kind == UINT32:
+            return _u32(self._take(4, end, field))
+        if kind == INT64:
+            return <int64_t>_u64(self._take(8, end, field))
+        if kind == UINT64:
+            return _u64(self._take(8, end, field))
+        if kind == FLOAT:
+            return <double>_f32(self._take(4, end, field))
+        if kind == DOUBLE:
+            return _f64(self._take(8, end, field))
+        if kind == TIMESTAMP:
+            return _timestamp(_u64(self._take(8, end, field)))
+        if kind == VOID:
+            return None
+        return self._nested(kind, end, depth, field)
+
+    cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
+        """The kinds that hold others or are seldom met, and the tags nobody knows."""
+        cdef const unsigned char *p
+        if kind == TABLE or kind == ARRAY:
+            p = self._take_sized(end, field)
+            end = self._pos
+            self._pos = p
+            if kind == TABLE:
+                return self._pairs(end, depth + 1, field)
+            return self._items(end, depth + 1, field)
+        if kind == OCTETS:
+            p = self._take_sized(end, field)
+            return _octets(p, self._pos - p)
+        if kind == DECIMAL:
+            return _decimal(self._take(5, end, field))
+        if kind == SHORTSTR:
+            p = self._take(1, end, field)
+            p = self._take(p[0], end, field)
+            return self._text(p, self._pos - p, field)
+        if kind == CHARACTER:
+            return chr(self._take(1, end, field)[0])
+        tag = chr(self._pos[-1])
+        message = f"tag {tag!r} is unknown to table profile {self._profile.name}"
+        raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
+
+
+cdef object _long_text(const unsigned char *start, Py_ssize_t size):
+    """A longstr in a table: text, or the octets themselves where they are not UTF-8."""
+    if _is_ascii(start, size):
+        return _ascii_text(start, size)
+    try:
+        return PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
+    except UnicodeDecodeError:
+        return _octets(start, size)
+
+
+def _check_kinds():
+    cdef dict ours = {
+        "BOOL": BOOL, "INT8": INT8, "UINT8": UINT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32,
+        "UINT32": UINT32, "INT64": INT64, "UINT64": UINT64, "FLOAT": FLOAT, "DOUBLE": DOUBLE,
+        "DECIMAL": DECIMAL, "SHORTSTR": SHORTSTR, "LONGSTR": LONGSTR, "OCTETS": OCTETS, "ARRAY": ARRAY,
+        "TIMESTAMP": TIMESTAMP, "TABLE": TABLE, "VOID": VOID, "CHARACTER": CHARACTER,
+    }
+    theirs = {name: getattr(_profiles, name) for name in ours}
+    if ours != theirs:
+        raise ImportError(f"reader_c was built for other wire kinds: {ours} is not {theirs}")
+
+
+_check_kinds()

@@ -1,0 +1,397 @@
+"""Reading wire types, in pure Python. The twin of reader_c.pyx: same names, values, errors and offsets.
+
+A `Reader` stands on the payload of one frame and never looks past its end. Layouts: 0-9-1 sections
+4.2.3 (frames), 4.2.5 (values) and RabbitMQ's errata for the tags of field tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from struct import Struct
+from typing import Any
+
+from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
+from ..limits import Limits
+from ..profiles import (
+    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
+    TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID, TableProfile,
+)  # fmt: skip
+from ..types import InlineContent, ReferenceContent
+
+_ENVELOPE = Struct(">BHI")
+_SHORT = Struct(">H")
+_LONG = Struct(">I")
+_LONGLONG = Struct(">Q")
+_DECIMAL = Struct(">Bi")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
+
+
+class Reader:
+    """A bounded cursor over one payload, with the rules for making values of what it reads."""
+
+    __slots__ = (
+        "strict", "_raw_table", "_profile", "_depth_limit", "_octets_limit", "_entries_limit",
+        "_data", "_start", "_pos", "_end", "_base", "_values", "_entries", "frame_type", "channel",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        profile: TableProfile,
+        strict: bool,
+        limits: Limits,
+        raw_table: Callable[[bytes], Any] | None,
+    ) -> None:
+        self.strict = strict
+        self._raw_table = raw_table
+        self._profile = profile
+        self._depth_limit = limits.table_depth
+        self._octets_limit = limits.table_octets
+        self._entries_limit = limits.table_entries
+        self._values = [Reader._unknown] * 256
+        for tag, kind in profile.readable(strict).items():
+            self._values[ord(tag)] = _VALUES[kind]
+        self._data: bytes | bytearray = b""
+        self._start = self._pos = self._end = self._base = 0
+        self._entries = 0
+        self.frame_type = 0
+        self.channel = 0
+
+    # -- where the reader stands
+
+    def aim(self, data: bytes | bytearray, start: int, end: int, offset: int) -> None:
+        """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
+        self._data = data
+        self._start = start
+        self._pos = start
+        self._end = end
+        self._base = offset - start
+
+    def envelope(self, data: bytes | bytearray, start: int) -> int:
+        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
+        self.frame_type, self.channel, size = _ENVELOPE.unpack_from(data, start)
+        return int(size)
+
+    def octet_at(self, data: bytes | bytearray, at: int) -> int:
+        """One octet of data."""
+        return data[at]
+
+    def method_index(self) -> int:
+        """Class and method id as one number; the caller has seen that four octets are left."""
+        pos = self._pos
+        self._pos = pos + 4
+        return int(_LONG.unpack_from(self._data, pos)[0])
+
+    def left(self) -> int:
+        """Octets not read yet."""
+        return self._end - self._pos
+
+    def finish(self) -> None:
+        """Refuse octets that nothing has read."""
+        if self._pos != self._end:
+            left = self._end - self._pos
+            raise self._error(FRAME_ERROR, f"{left} octets left over", self._pos, None)
+
+    def _error(self, code: int, message: str, position: int, field: str | None) -> DecodeError:
+        """An error at a position of the data."""
+        return DecodeError(message, code, self._base + position, field=field)
+
+    def refuse(self, code: int, message: str, back: int) -> DecodeError:
+        """An error at `back` octets before the cursor."""
+        return self._error(code, message, self._pos - back, None)
+
+    def refuse_frame(self, code: int, message: str) -> DecodeError:
+        """An error at the channel of the frame whose payload the reader was aimed at."""
+        return self._error(code, message, self._start - 6, None)
+
+    def _short_of(self, field: str | None, what: str, need: int) -> DecodeError:
+        message = f"{what} needs {need} octets, {self._end - self._pos} left"
+        return self._error(FRAME_ERROR, message, self._pos, field)
+
+    # -- method arguments and properties
+
+    def octet(self, field: str) -> int:
+        pos = self._pos
+        if pos >= self._end:
+            raise self._short_of(field, "octet", 1)
+        self._pos = pos + 1
+        return self._data[pos]
+
+    def bits(self, field: str) -> int:
+        """One octet of packed bits, the first in the lowest place (0-9-1 section 4.2.5.2)."""
+        pos = self._pos
+        if pos >= self._end:
+            raise self._short_of(field, "octet of bits", 1)
+        self._pos = pos + 1
+        return self._data[pos]
+
+    def short(self, field: str) -> int:
+        pos = self._pos
+        if self._end - pos < 2:
+            raise self._short_of(field, "short", 2)
+        self._pos = pos + 2
+        return self._data[pos] << 8 | self._data[pos + 1]
+
+    def long(self, field: str) -> int:
+        pos = self._pos
+        if self._end - pos < 4:
+            raise self._short_of(field, "long", 4)
+        self._pos = pos + 4
+        return int(_LONG.unpack_from(self._data, pos)[0])
+
+    def longlong(self, field: str) -> int:
+        pos = self._pos
+        if self._end - pos < 8:
+            raise self._short_of(field, "longlong", 8)
+        self._pos = pos + 8
+        return int(_LONGLONG.unpack_from(self._data, pos)[0])
+
+    def timestamp(self, field: str) -> datetime | int:
+        if self._end - self._pos < 8:
+            raise self._short_of(field, "timestamp", 8)
+        return _timestamp(self.longlong(field))
+
+    def shortstr(self, field: str) -> str:
+        start = self._pos + 1
+        if start > self._end:
+            raise self._short_of(field, "length of a shortstr", 1)
+        end = start + self._data[start - 1]
+        if end > self._end:
+            message = f"shortstr of {end - start} octets, {self._end - start} left"
+            raise self._error(FRAME_ERROR, message, start - 1, field)
+        self._pos = end
+        return self._text(start, end, field)
+
+    def longstr(self, field: str) -> bytes:
+        start = self._pos + 4
+        if start > self._end:
+            raise self._short_of(field, "length of a longstr", 4)
+        end = start + _LONG.unpack_from(self._data, start - 4)[0]
+        if end > self._end:
+            message = f"longstr of {end - start} octets, {self._end - start} left"
+            raise self._error(FRAME_ERROR, message, start - 4, field)
+        self._pos = end
+        return bytes(self._data[start:end])
+
+    def content(self, field: str) -> InlineContent | ReferenceContent:
+        """A 0-9 content: a discriminator, then a longstr (0-9 section 4.2.5.6)."""
+        kind = self.octet(field)
+        if kind > 1:
+            raise self._error(SYNTAX_ERROR, f"content discriminator {kind}, not 0 or 1", self._pos - 1, field)
+        octets = self.longstr(field)
+        return ReferenceContent(octets) if kind else InlineContent(octets)
+
+    def table(self, field: str) -> Any:
+        """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        start = self._pos + 4
+        if start > self._end:
+            raise self._short_of(field, "length of a table", 4)
+        size = _LONG.unpack_from(self._data, start - 4)[0]
+        if size > self._end - start:
+            message = f"table of {size} octets, {self._end - start} left"
+            raise self._error(FRAME_ERROR, message, start - 4, field)
+        if size > self._octets_limit:
+            message = f"table of {size} octets, limit {self._octets_limit}"
+            raise self._error(RESOURCE_ERROR, message, start - 4, field)
+        if self._raw_table is not None:
+            self._pos = start + size
+            return self._raw_table(bytes(self._data[start : start + size]))
+        self._pos = start
+        self._entries = 0
+        return self._pairs(start + size, 1, field)
+
+    def pairs(self, field: str) -> dict[str, Any]:
+        """All that is left as the entries of one table, its length known to the caller."""
+        self._entries = 0
+        return self._pairs(self._end, 1, field)
+
+    def rest(self) -> bytes:
+        """Everything up to the end, as bytes."""
+        pos = self._pos
+        self._pos = self._end
+        return bytes(self._data[pos : self._end])
+
+    def flag_word(self) -> int:
+        """One word of property flags (0-9-1 section 4.2.6.1); bit 0 says that another follows."""
+        pos = self._pos
+        if self._end - pos < 2:
+            raise self._short_of(None, "word of property flags", 2)
+        self._pos = pos + 2
+        return self._data[pos] << 8 | self._data[pos + 1]
+
+    def further_flags(self, last: int, undefined: int) -> None:
+        """Pass over flag words beyond those of the class; `last` is the last word read, `undefined`
+        those of its bits that stand for no property. Strict mode refuses any bit without a property."""
+        if self.strict and undefined:
+            raise self.refuse(SYNTAX_ERROR, f"property flags {undefined:#06x} are not defined", 2)
+        while last & 1:
+            last = self.flag_word()
+            if self.strict and last & 0xFFFE:
+                raise self.refuse(SYNTAX_ERROR, f"property flags {last & 0xFFFE:#06x} are not defined", 2)
+
+    def _text(self, start: int, end: int, field: str) -> str:
+        """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""
+        octets = self._data[start:end]
+        try:
+            text = octets.decode()
+        except UnicodeDecodeError:
+            if self.strict:
+                raise self._error(SYNTAX_ERROR, "shortstr is not UTF-8", start - 1, field) from None
+            return octets.decode("utf-8", "surrogateescape")
+        if self.strict and "\0" in text:
+            raise self._error(SYNTAX_ERROR, "shortstr holds a zero octet", start - 1, field)
+        return text
+
+    # -- field tables
+
+    def _pairs(self, end: int, depth: int, field: str) -> dict[str, Any]:
+        """Key, tag and value up to `end`; of two equal keys the later wins."""
+        self._enter(depth, field)
+        data = self._data
+        values = self._values
+        table: dict[str, Any] = {}
+        while self._pos < end:
+            at = self._pos
+            start = at + 1
+            stop = start + data[at]
+            if stop >= end:
+                message = f"table key of {stop - start} octets and a tag, {end - start} left"
+                raise self._error(SYNTAX_ERROR, message, at, field)
+            key = self._text(start, stop, field)
+            if self.strict and key in table:
+                raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
+            self._count(at, field)
+            self._pos = stop + 1
+            table[key] = values[data[stop]](self, end, depth, field)
+        return table
+
+    def _items(self, end: int, depth: int, field: str) -> list[Any]:
+        """Tag and value up to `end`: a field array has no keys, and its length counts octets."""
+        self._enter(depth, field)
+        items: list[Any] = []
+        while self._pos < end:
+            at = self._pos
+            self._count(at, field)
+            self._pos = at + 1
+            items.append(self._values[self._data[at]](self, end, depth, field))
+        return items
+
+    def _enter(self, depth: int, field: str) -> None:
+        if depth > self._depth_limit:
+            message = f"tables nested deeper than {self._depth_limit}"
+            raise self._error(RESOURCE_ERROR, message, self._pos, field)
+
+    def _count(self, at: int, field: str) -> None:
+        self._entries += 1
+        if self._entries > self._entries_limit:
+            message = f"table of more than {self._entries_limit} entries"
+            raise self._error(RESOURCE_ERROR, message, at, field)
+
+    def _take(self, size: int, end: int, field: str) -> int:
+        """Pass over `size` octets of a value; where they begin."""
+        pos = self._pos
+        if size > end - pos:
+            message = f"table value needs {size} octets, {end - pos} left"
+            raise self._error(SYNTAX_ERROR, message, pos, field)
+        self._pos = pos + size
+        return pos
+
+    def _take_sized(self, end: int, field: str) -> int:
+        """Read a length and pass over as many octets; where they begin."""
+        at = self._take(4, end, field)
+        size = _LONG.unpack_from(self._data, at)[0]
+        if size > end - self._pos:
+            message = f"table value of {size} octets, {end - self._pos} left"
+            raise self._error(SYNTAX_ERROR, message, at, field)
+        self._pos += size
+        return at + 4
+
+    def _unknown(self, end: int, depth: int, field: str) -> Any:
+        tag = self._data[self._pos - 1]
+        message = f"tag {chr(tag)!r} is unknown to table profile {self._profile.name}"
+        raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
+
+    def _bool(self, end: int, depth: int, field: str) -> bool:
+        return self._data[self._take(1, end, field)] != 0
+
+    def _decimal(self, end: int, depth: int, field: str) -> Decimal:
+        scale, mantissa = _DECIMAL.unpack_from(self._data, self._take(5, end, field))
+        return Decimal((mantissa < 0, tuple(map(int, str(abs(mantissa)))), -scale))
+
+    def _short_text(self, end: int, depth: int, field: str) -> str:
+        at = self._take(1, end, field)
+        start = self._take(self._data[at], end, field)
+        return self._text(start, self._pos, field)
+
+    def _long_text(self, end: int, depth: int, field: str) -> str | bytes:
+        """A longstr in a table: text, or the octets themselves where they are not UTF-8."""
+        octets = self._data[self._take_sized(end, field) : self._pos]
+        try:
+            return octets.decode()
+        except UnicodeDecodeError:
+            return bytes(octets)
+
+    def _octets(self, end: int, depth: int, field: str) -> bytes:
+        return bytes(self._data[self._take_sized(end, field) : self._pos])
+
+    def _array(self, end: int, depth: int, field: str) -> list[Any]:
+        self._pos, end = self._take_sized(end, field), self._pos
+        return self._items(end, depth + 1, field)
+
+    def _table(self, end: int, depth: int, field: str) -> dict[str, Any]:
+        self._pos, end = self._take_sized(end, field), self._pos
+        return self._pairs(end, depth + 1, field)
+
+    def _time(self, end: int, depth: int, field: str) -> datetime | int:
+        return _timestamp(_LONGLONG.unpack_from(self._data, self._take(8, end, field))[0])
+
+    def _void(self, end: int, depth: int, field: str) -> None:
+        return None
+
+    def _character(self, end: int, depth: int, field: str) -> str:
+        return chr(self._data[self._take(1, end, field)])
+
+
+def _timestamp(seconds: int) -> datetime | int:
+    """An aware UTC datetime, or the number itself beyond the year 9999."""
+    return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
+
+
+def _fixed(layout: Struct) -> Callable[[Reader, int, int, str], Any]:
+    """A reader of one fixed-size number."""
+    size, unpack_from = layout.size, layout.unpack_from
+
+    def read(reader: Reader, end: int, depth: int, field: str) -> Any:
+        pos = reader._pos
+        if size > end - pos:
+            reader._take(size, end, field)
+        reader._pos = pos + size
+        return unpack_from(reader._data, pos)[0]
+
+    return read
+
+
+_VALUES: dict[int, Callable[[Reader, int, int, str], Any]] = {
+    INT8: _fixed(Struct(">b")),
+    UINT8: _fixed(Struct(">B")),
+    INT16: _fixed(Struct(">h")),
+    UINT16: _fixed(Struct(">H")),
+    INT32: _fixed(Struct(">i")),
+    UINT32: _fixed(Struct(">I")),
+    INT64: _fixed(Struct(">q")),
+    UINT64: _fixed(Struct(">Q")),
+    FLOAT: _fixed(Struct(">f")),
+    DOUBLE: _fixed(Struct(">d")),
+    BOOL: Reader._bool,
+    DECIMAL: Reader._decimal,
+    SHORTSTR: Reader._short_text,
+    LONGSTR: Reader._long_text,
+    OCTETS: Reader._octets,
+    ARRAY: Reader._array,
+    TIMESTAMP: Reader._time,
+    TABLE: Reader._table,
+    VOID: Reader._void,
+    CHARACTER: Reader._character,
+}

@@ -1,0 +1,64 @@
+cimport cython
+
+from .dispatch_c cimport Dispatch
+from .reader_c cimport Reader
+from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader, new_frame
+
+cdef int ENVELOPE_SIZE
+cdef int FRAME_END
+cdef int METHOD
+cdef int HEADER
+cdef int BODY
+cdef int HEARTBEAT
+cdef int PROTOCOL_HEADER
+cdef int CONNECTION_CLASS
+
+
+cdef class StreamDecoder:
+    cdef object _dialect
+    cdef Reader _reader
+    cdef Dispatch _methods
+    cdef Dispatch _properties
+    cdef unsigned int _types
+    cdef long long _size_limit
+    cdef bint _strict
+    cdef bint _busy
+    cdef object _limits
+    cdef object _receive
+    cdef object _chunk
+    cdef Py_ssize_t _pos
+    cdef Py_ssize_t _end
+    cdef object _queue
+    cdef object _partial
+    cdef long long _need
+    cdef long long _offset
+    cdef object _error
+    cdef object _record
+    cdef object _body_size
+    cdef object _weight
+
+    cdef object _next(self)
+    cdef int _refuse_entry(self) except -1
+    cdef int _blame(self, object error) except -1
+    @cython.locals(left=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.longlong)
+    cdef bint _advance(self) except -1
+    cdef int _set_aside(self, long long need) except -1
+    cdef bint _fill(self) except -1
+    @cython.locals(stop=cython.Py_ssize_t, have=cython.Py_ssize_t)
+    cdef bint _top_up(self, long long size) except -1
+    @cython.locals(reader=Reader, size=cython.longlong, frame_type=cython.int)
+    cdef long long _frame_size(self, object data, Py_ssize_t at) except -1
+    @cython.locals(reader=Reader, octet=cython.int)
+    cdef int _enter(self, object data, Py_ssize_t at, long long size) except -1
+    cdef object _fatal(self, object message, long long ahead)
+    @cython.locals(reader=Reader, method=Method, index=cython.longlong)
+    cdef object _read_method(self)
+    @cython.locals(reader=Reader)
+    cdef int _check_method(self, object method, int class_id) except -1
+    @cython.locals(reader=Reader, properties=Properties)
+    cdef object _read_properties(self)
+    @cython.locals(reader=Reader)
+    cdef object _read_body(self)
+    @cython.locals(reader=Reader)
+    cdef object _read_other(self)
+    cdef object _read_protocol_header(self)

@@ -1,0 +1,387 @@
+"""Cutting a stream into frames. One text for both builds: stream_c is this file, compiled.
+
+Frame (0-9-1 section 4.2.3): type octet, channel short, payload size long, payload, end octet 0xCE.
+
+Octets are decoded where they lie. Only a frame that spans chunks is copied together, and only up to its
+own end, so that the cost of a stream does not depend on how it was cut.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
+from ..limits import Limits
+from ..profiles import table_profile
+from ..spec import violation
+from ..types import RawTable
+from .reader_py import Reader
+from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader, new_frame
+
+if TYPE_CHECKING:
+    from .dialect_py import Dialect
+
+ENVELOPE_SIZE = 7  # octets before the payload
+FRAME_END = 0xCE
+RECEIVE_SIZE = 65536  # octets of the buffer lent to asyncio
+
+METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
+PROTOCOL_HEADER = 65  # the "A" of "AMQP", where a frame would have its type
+CONNECTION_CLASS = 10
+
+_DEFAULT_LIMITS = Limits()
+
+
+class StreamDecoder:
+    """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
+
+    __slots__ = (
+        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_limits", "_methods", "_need", "_offset",
+        "_partial", "_pos", "_properties", "_queue", "_reader", "_receive", "_record", "_size_limit",
+        "_strict", "_types", "_weight",
+    )  # fmt: skip
+
+    dialect: ClassVar[Dialect]
+
+    def __init__(
+        self,
+        *,
+        frame_max: int = 131072,
+        frame_max_slack: int = 0,
+        tables: str = "dict",
+        profile: str | None = None,
+        strict: bool = False,
+        limits: Limits = _DEFAULT_LIMITS,
+    ) -> None:
+        if frame_max != 0 and frame_max <= ENVELOPE_SIZE + 1:
+            raise ValueError(f"frame_max must be 0 or more than {ENVELOPE_SIZE + 1}, not {frame_max}")
+        if frame_max_slack < 0:
+            raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack}")
+        if tables not in ("dict", "raw"):
+            raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
+        dialect = self.dialect
+        table_rules = dialect.profile if profile is None else table_profile(profile)
+        raw_table = _raw_tables(table_rules.name) if tables == "raw" else None
+        self._dialect = dialect
+        self._reader = Reader(table_rules, strict, limits, raw_table)
+        self._methods = dialect.method_dispatch
+        self._properties = dialect.properties_dispatch
+        self._types = sum(1 << frame_type for frame_type in dialect.frame_types)
+        self._size_limit = (frame_max or limits.frame_size) - ENVELOPE_SIZE - 1 + frame_max_slack
+        self._strict = strict
+        self._limits = limits
+        self._receive: bytearray | None = None
+        self._busy = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all octets and any error: the next octet fed is the first of a new stream.
+
+        Raises:
+            DecoderInUseError: called while the decoder is decoding.
+        """
+        self._refuse_entry()
+        self._chunk: bytes | bytearray = b""  # being read from _pos up to _end
+        self._pos = 0
+        self._end = 0
+        self._queue: deque[bytes] | None = None  # chunks fed before the one being read was used up
+        self._partial: bytearray | None = None  # a frame begun in chunks that are used up
+        self._need = 0  # octets of that frame; 0 as long as its envelope is not whole
+        self._offset = 0  # octets of the stream before the next frame
+        self._error: DecodeError | None = None
+        self._record: Any = None  # the method or properties being read, to name it in errors
+        self._body_size = 0  # of the content header read last
+        self._weight = 0
+
+    # -- octets in
+
+    def feed(self, data: Any) -> Any:
+        """Take octets from the stream.
+
+        Args:
+            data: bytes or any bytes-like object, cut anywhere. What is not `bytes` is copied.
+
+        Returns:
+            The decoder itself, an iterator over what is complete so far. It decodes as it is asked;
+            what is not asked for stays buffered for the next time.
+
+        Raises:
+            TypeError: data is not bytes-like.
+            DecoderInUseError: called while the decoder is decoding.
+        """
+        self._refuse_entry()
+        octets = data if type(data) is bytes else memoryview(data).tobytes()
+        if self._pos == self._end and not self._queue:
+            self._chunk = octets
+            self._pos = 0
+            self._end = len(octets)
+        else:
+            if self._queue is None:
+                self._queue = deque()
+            self._queue.append(octets)
+        return self
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """A buffer to receive into, for `asyncio.BufferedProtocol.get_buffer`.
+
+        Args:
+            sizehint: ignored; the buffer has 65536 octets.
+
+        Raises:
+            DecoderInUseError: called while the decoder is decoding.
+        """
+        self._refuse_entry()
+        if self._receive is None or self._pos != self._end or self._queue:
+            # Frames not asked for yet may still lie in the last buffer: lend out another.
+            self._receive = bytearray(RECEIVE_SIZE)
+        return memoryview(self._receive)
+
+    def buffer_updated(self, nbytes: int) -> Any:
+        """Take the first octets of the buffer lent by `get_buffer`.
+
+        Args:
+            nbytes: octets received into it.
+
+        Returns:
+            The decoder itself, as `feed` does.
+
+        Raises:
+            ValueError: no buffer was lent, or it is not that large.
+            DecoderInUseError: called while the decoder is decoding.
+        """
+        self._refuse_entry()
+        receive = self._receive
+        if receive is None or not 0 <= nbytes <= len(receive):
+            raise ValueError(f"no buffer of {nbytes} octets was lent")
+        if self._pos == self._end and not self._queue:
+            self._chunk = receive
+            self._pos = 0
+            self._end = nbytes
+            return self
+        return self.feed(bytes(receive[:nbytes]))
+
+    @property
+    def pending(self) -> int:
+        """Octets taken in and not yet given out."""
+        queued = sum(map(len, self._queue)) if self._queue else 0
+        partial = len(self._partial) if self._partial is not None else 0
+        return self._end - self._pos + queued + partial
+
+    @property
+    def offset(self) -> int:
+        """Octets from the start of the stream to the end of the last frame read."""
+        return self._offset
+
+    def skip_frame(self) -> None:
+        """After an error that is not fatal, leave the bad frame out and let iteration go on behind it.
+
+        Raises:
+            DecodeError: the error is fatal: no frame can be trusted to begin anywhere.
+        """
+        if self._error is not None and self._error.fatal:
+            raise self._error.again()
+        self._error = None
+
+    # -- values out
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        self._refuse_entry()
+        if self._error is not None:
+            raise self._error.again()
+        self._busy = True
+        try:
+            value = self._next()
+        except DecodeError as error:
+            self._blame(error)
+            raise
+        finally:
+            self._busy = False
+        if value is None:
+            raise StopIteration
+        return value
+
+    def _next(self) -> Any:
+        """The next value, or None when more octets are needed."""
+        raise NotImplementedError
+
+    def _refuse_entry(self) -> None:
+        if self._busy:
+            raise DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
+
+    def _blame(self, error: DecodeError) -> None:
+        """Add to an error what only the decoder knows, and keep it."""
+        error.dialect = self._dialect.name
+        if self._record is not None:
+            error.method = self._record.spec.name
+            self._record = None
+        self._error = error.again()
+
+    # -- envelopes
+
+    def _advance(self) -> bool:
+        """Aim the reader at the payload of the next whole frame; False when it is not there yet."""
+        while True:
+            left = self._end - self._pos
+            if self._partial is not None:
+                if self._fill():
+                    partial = self._partial
+                    self._partial = None
+                    self._enter(partial, 0, self._need)
+                    return True
+            elif left >= ENVELOPE_SIZE:
+                size = self._frame_size(self._chunk, self._pos)
+                if size <= left:
+                    at = self._pos
+                    self._pos += size
+                    self._enter(self._chunk, at, size)
+                    return True
+                self._set_aside(size)
+            elif left > 0:
+                self._set_aside(0)
+            if not self._queue:
+                return False
+            self._chunk = self._queue.popleft()
+            self._pos = 0
+            self._end = len(self._chunk)
+
+    def _set_aside(self, need: int) -> None:
+        """Keep the rest of the chunk, the beginning of a frame of `need` octets."""
+        self._partial = bytearray(self._chunk[self._pos : self._end])
+        self._need = need
+        self._pos = self._end
+
+    def _fill(self) -> bool:
+        """Add to the frame set aside what it lacks; True once it is whole."""
+        if self._need == 0:
+            if not self._top_up(ENVELOPE_SIZE):
+                return False
+            self._need = self._frame_size(self._partial, 0)
+        return self._top_up(self._need)
+
+    def _top_up(self, size: int) -> bool:
+        partial: Any = self._partial
+        stop = min(self._pos + size - len(partial), self._end)
+        partial += self._chunk[self._pos : stop]
+        self._pos = stop
+        return len(partial) >= size
+
+    def _frame_size(self, data: Any, at: int) -> int:
+        """Octets of the frame whose envelope lies at `at`, refused here if it never could be taken."""
+        reader = self._reader
+        size = reader.envelope(data, at)
+        frame_type = reader.frame_type
+        if frame_type == PROTOCOL_HEADER and self._offset == 0:
+            return ENVELOPE_SIZE + 1
+        if frame_type > 31 or not self._types >> frame_type & 1:
+            raise self._fatal(_unknown_type(frame_type), 0)
+        if size > self._size_limit:
+            raise self._fatal(f"frame of {size + 8} octets, frame_max {self._size_limit + 8}", 3)
+        return size + ENVELOPE_SIZE + 1
+
+    def _enter(self, data: Any, at: int, size: int) -> None:
+        """Aim the reader at the payload of a whole frame, whose envelope it has read."""
+        reader = self._reader
+        if reader.frame_type == PROTOCOL_HEADER:
+            reader.aim(data, at, at + size, self._offset)
+        else:
+            octet = reader.octet_at(data, at + size - 1)
+            if octet != FRAME_END:
+                raise self._fatal(f"frame ends with octet {octet:#04x}, not 0xce", size - 1)
+            reader.aim(data, at + ENVELOPE_SIZE, at + size - 1, self._offset + ENVELOPE_SIZE)
+        self._offset += size
+
+    def _fatal(self, message: str, ahead: int) -> DecodeError:
+        return DecodeError(message, FRAME_ERROR, self._offset + ahead, fatal=True)
+
+    # -- payloads
+
+    def _read_method(self) -> Any:
+        reader = self._reader
+        if reader.left() < 4:
+            raise reader.refuse(FRAME_ERROR, f"method of {reader.left()} octets has no ids", 0)
+        index = reader.method_index()
+        method = self._methods.create(index)
+        if method is None:
+            message = f"no method {index & 0xFFFF} in class {index >> 16}"
+            raise reader.refuse(COMMAND_INVALID, message, 4)
+        self._record = method
+        method._read(reader)
+        reader.finish()
+        if self._strict:
+            self._check_method(method, index >> 16)
+        self._record = None
+        return method
+
+    def _check_method(self, method: Any, class_id: int) -> None:
+        """What only strict mode demands of a method: its channel, and the asserts of the specification."""
+        reader = self._reader
+        if class_id == CONNECTION_CLASS and reader.channel != 0:
+            raise reader.refuse_frame(COMMAND_INVALID, "a connection method belongs on channel 0")
+        if class_id != CONNECTION_CLASS and reader.channel == 0:
+            raise reader.refuse_frame(CHANNEL_ERROR, "channel 0 takes connection methods only")
+        broken = violation(method.spec, method)
+        if broken is not None:
+            field, check = broken
+            error = reader.refuse_frame(SYNTAX_ERROR, f"breaks the assert {check}")
+            error.field = field.name
+            raise error
+
+    def _read_properties(self) -> Any:
+        """A content header's class and weight, then its properties; the size is kept in _body_size."""
+        reader = self._reader
+        if reader.channel == 0:
+            raise reader.refuse_frame(CHANNEL_ERROR, "content does not belong on channel 0")
+        class_id = reader.short("class-id")
+        self._weight = reader.short("weight")
+        self._body_size = reader.longlong("body-size")
+        properties = self._properties.create(class_id)
+        if properties is None:
+            raise reader.refuse(FRAME_ERROR, f"class {class_id} carries no content", 12)
+        if self._strict and self._weight != 0:
+            message = f"content weight {self._weight}, not 0"
+            raise reader.refuse(self._dialect.weight_not_zero, message, 10)
+        self._record = properties
+        properties._read(reader)
+        reader.finish()
+        self._record = None
+        return properties
+
+    def _read_body(self) -> bytes:
+        reader = self._reader
+        if reader.channel == 0:
+            raise reader.refuse_frame(CHANNEL_ERROR, "content does not belong on channel 0")
+        return reader.rest()
+
+    def _read_other(self) -> Frame:
+        """A frame of none of the three kinds that make up methods and content."""
+        reader = self._reader
+        if reader.frame_type == PROTOCOL_HEADER:
+            return new_frame(PROTOCOL_HEADER, 0, self._read_protocol_header())
+        if reader.frame_type != HEARTBEAT:
+            return new_frame(reader.frame_type, reader.channel, OpaquePayload(reader.rest()))
+        if reader.channel != 0:
+            raise reader.refuse_frame(FRAME_ERROR, "a heartbeat belongs on channel 0")
+        if reader.left():
+            raise reader.refuse(FRAME_ERROR, f"heartbeat with a payload of {reader.left()} octets", 0)
+        return new_frame(HEARTBEAT, 0, Heartbeat())
+
+    def _read_protocol_header(self) -> ProtocolHeader:
+        octets = self._reader.rest()
+        if octets not in self._dialect.accepted_headers:
+            message = f"protocol header {octets!r} is not of {self._dialect.name}"
+            raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
+        return ProtocolHeader(octets)
+
+
+def _unknown_type(frame_type: int) -> str:
+    if frame_type in (9, 10):
+        return f"frame type {frame_type}: the request and response frames of 0-9 are not supported"
+    return f"frame type {frame_type} is not known"
+
+
+def _raw_tables(profile: str) -> Any:
+    return lambda octets: RawTable(octets, profile)

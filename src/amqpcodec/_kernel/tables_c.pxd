@@ -1,0 +1,12 @@
+cimport cython
+
+from .reader_c cimport Reader
+from .writer_c cimport Writer
+
+
+@cython.locals(reader=Reader)
+cpdef object decode_table(object octets, object profile=*, bint strict=*)
+@cython.locals(reader=Reader)
+cpdef object decode_pairs(object octets, object profile)
+@cython.locals(writer=Writer)
+cpdef object encode_table(object table, object profile=*, bint strict=*)

@@ -1,0 +1,67 @@
+"""Field tables on their own. One text for both builds: tables_c is this file, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..limits import Limits
+from ..profiles import table_profile
+from .reader_py import Reader
+from .writer_py import Writer
+
+_FIELD = "table"
+
+
+def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False) -> dict[str, Any]:
+    """Read one field table (0-9-1 section 4.2.5.5).
+
+    Args:
+        octets: bytes-like: the table's length in 4 octets, then its entries, and nothing after them.
+        profile: name of the table profile to read tags by, see `amqpcodec.profiles`.
+        strict: refuse text that is not UTF-8, zero octets in keys, keys that occur twice, and tags
+            that are not of the profile.
+
+    Returns:
+        The values by key; of two equal keys the later wins.
+
+    Raises:
+        DecodeError: with the offset counted from the first octet.
+        ValueError: no such profile.
+    """
+    data = octets if type(octets) is bytes else memoryview(octets).tobytes()
+    reader = Reader(table_profile(profile), strict, Limits(), None)
+    reader.aim(data, 0, len(data), 0)
+    table = reader.table(_FIELD)
+    reader.finish()
+    return dict(table)
+
+
+def decode_pairs(octets: bytes, profile: str) -> dict[str, Any]:
+    """Read the entries of a table whose length is known; for `RawTable`."""
+    reader = Reader(table_profile(profile), False, Limits(), None)
+    reader.aim(octets, 0, len(octets), 0)
+    return dict(reader.pairs(_FIELD))
+
+
+def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict: bool = False) -> bytes:
+    """Write one field table (0-9-1 section 4.2.5.5).
+
+    Args:
+        table: the entries; values as described in `amqpcodec.profiles` and `FieldValue`.
+        profile: name of the table profile to write by.
+        strict: refuse keys with zero octets.
+
+    Returns:
+        The table's length in 4 octets, then its entries in order.
+
+    Raises:
+        EncodeError: a value no tag of the profile carries, with the path of keys to it.
+        ValueError: no such profile.
+    """
+    writer = Writer(table_profile(profile), strict, Limits().table_depth)
+    writer.table(table, _FIELD)
+    return writer.finish()
+
+
+__all__ = ["decode_pairs", "decode_table", "encode_table"]

@@ -1,0 +1,67 @@
+"""Checks and conversions of Python values on their way out, shared by both builds of the writer."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from ..errors import EncodeError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_SECOND = timedelta(seconds=1)
+_NOT_A_DECIMAL = "decimal needs a scale of 0 to 255 and a mantissa of 32 bits"
+
+
+def named(value: Any) -> str:
+    """How errors speak of a value of the wrong type: by its type, since its repr may be long or secret."""
+    return type(value).__name__
+
+
+def exact_int(value: Any, what: str, field: str) -> int:
+    """The number an int or a subclass holds, whatever the subclass makes of its operators; no bool."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise EncodeError(f"{what} must be an int, not {named(value)}", field)
+    return int.__pos__(value)
+
+
+def utf8(value: str, field: str) -> bytes:
+    """Text as octets; surrogate escapes become the octets they stand for."""
+    try:
+        return str.encode(value, "utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise EncodeError("text holds a lone surrogate that stands for no octet", field) from None
+
+
+def octets_of(value: Any, field: str) -> bytes:
+    """The octets of bytes, a bytearray or a memoryview."""
+    if type(value) is bytes:
+        return value
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise EncodeError(f"expected bytes, not {named(value)}", field)
+    return memoryview(value).tobytes()
+
+
+def seconds_of(value: datetime, field: str) -> int:
+    """Whole seconds since 1970; a naive datetime counts as UTC, fractions round down."""
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=timezone.utc)
+    seconds = (value - _EPOCH) // _SECOND
+    if seconds < 0:
+        raise EncodeError("timestamp must not lie before 1970", field)
+    return seconds
+
+
+def scaled(value: Any, field: str) -> tuple[int, int]:
+    """Scale and mantissa of a Decimal, a positive exponent multiplied out."""
+    if not isinstance(value, Decimal):
+        raise EncodeError(f"decimal must be a Decimal, not {named(value)}", field)
+    sign, digits, exponent = Decimal.as_tuple(value)
+    if not isinstance(exponent, int):
+        raise EncodeError("decimal must be finite", field)
+    if exponent > 10 or -exponent > 255 or len(digits) > 10:
+        raise EncodeError(_NOT_A_DECIMAL, field)
+    mantissa = int("".join(map(str, digits))) * 10 ** max(exponent, 0) * (-1 if sign else 1)
+    if not -(2**31) <= mantissa < 2**31:
+        raise EncodeError(_NOT_A_DECIMAL, field)
+    return max(-exponent, 0), mantissa

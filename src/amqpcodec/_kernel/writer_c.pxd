@@ -1,0 +1,53 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint64_t
+
+
+cdef class Writer:
+    cdef PyObject *_bytes
+    cdef unsigned char *_out
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _room
+    cdef object _profile
+    cdef unsigned char _kinds[256]
+    cdef list _integer_tags
+    cdef unsigned char _octets_tag
+    cdef bint _strict
+    cdef Py_ssize_t _depth_limit
+
+    cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1
+    cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1
+    cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1
+    cdef int ids(self, int class_id, int method_id) except -1
+    cdef int raw(self, object octets) except -1
+    cdef object finish(self)
+
+    cdef int octet(self, object value, object field) except -1
+    cdef int short(self, object value, object field) except -1
+    cdef int long(self, object value, object field) except -1
+    cdef int longlong(self, object value, object field) except -1
+    cdef int bit(self, object value, object field) except -1
+    cdef int bits(self, int octet) except -1
+    cdef int flag_word(self, int word) except -1
+    cdef int timestamp(self, object value, object field) except -1
+    cdef int shortstr(self, object value, object field) except -1
+    cdef int longstr(self, object value, object field) except -1
+    cdef int content(self, object value, object field) except -1
+    cdef int table(self, object value, object field) except -1
+
+    cdef unsigned char *_grow(self, Py_ssize_t size) except NULL
+    cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
+    cdef int _sized(self, object octets, object field) except -1
+    cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
+    cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1
+    cdef int _array(self, object items, Py_ssize_t depth, object field) except -1
+    cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1
+    cdef int _end(self, Py_ssize_t at, object field) except -1
+    cdef int _value(self, object value, Py_ssize_t depth, object field) except -1
+    cdef int _plain(self, object value, int kind, unsigned char tag, Py_ssize_t depth, object field) except -1
+    cdef int _int(self, object value, object field) except -1
+    cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1
+    cdef int _by_kind(self, object value, int kind, Py_ssize_t depth, object field) except -1
+    cdef int _by_seldom_kind(self, object value, int kind, object field) except -1
+    cdef int _write_integer(self, object value, int kind, object field) except -1
+    cdef int _write_real(self, object value, int kind, object field) except -1
+    cdef object _not_in_profile(self, object what, int kind, object field)

@@ -1,0 +1,465 @@
+# cython: boundscheck=False, wraparound=False
+"""Writing wire types, in C. The twin of writer_py.py: same octets, same refusals.
+
+All pointer work on output is in this file. A `Writer` collects one answer in a bytes object that nobody
+else has seen yet and gives it out whole: a value that cannot be carried raises `EncodeError` before
+anything has left. `_grow` is the only way to room in it.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.math cimport isfinite
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, memset
+
+from ..errors import EncodeError
+from ..profiles import KIND_NAMES, profiles_with
+from ..types import FieldValue, InlineContent, RawTable, ReferenceContent
+from .kinds cimport (
+    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
+    TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
+)
+from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
+
+cdef extern from "Python.h":
+    PyObject *PyBytes_FromStringAndSize(const char *octets, Py_ssize_t size) except NULL
+    int _PyBytes_Resize(PyObject **octets, Py_ssize_t size) except -1
+    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+
+cdef uint64_t _MAX_SIZE = 0xFFFFFFFF
+
+_RANGES = {
+    INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
+    INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
+}
+
+
+cdef inline void _put16(unsigned char *p, uint32_t value) noexcept nogil:
+    p[0] = <unsigned char>(value >> 8)
+    p[1] = <unsigned char>(value & 0xFF)
+
+
+cdef inline void _put32(unsigned char *p, uint32_t value) noexcept nogil:
+    _put16(p, value >> 16)
+    _put16(p + 2, value & 0xFFFF)
+
+
+cdef inline void _put64(unsigned char *p, uint64_t value) noexcept nogil:
+    _put32(p, <uint32_t>(value >> 32))
+    _put32(p + 4, <uint32_t>(value & 0xFFFFFFFF))
+
+
+cdef class Writer:
+    """Collects octets, checking every value against its wire type."""
+
+    def __cinit__(self, profile, bint strict, Py_ssize_t depth_limit, Py_ssize_t room=256):
+        memset(self._kinds, 0, sizeof(self._kinds))
+        self._bytes = PyBytes_FromStringAndSize(NULL, room)
+        self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
+        self._room = room
+        self._size = 0
+        self._profile = profile
+        self._strict = strict
+        self._depth_limit = depth_limit
+        # Plain ints go out as `I` where they fit, else as the first wider tag of the profile.
+        self._integer_tags = [(tag, profile.tags[tag]) for tag in "IlL" if tag in profile.tags]
+        self._octets_tag = c"x" if "x" in profile.tags else c"S"
+        for tag, kind in profile.tags.items():
+            self._kinds[<unsigned char>ord(tag)] = kind
+
+    def __dealloc__(self):
+        Py_XDECREF(self._bytes)
+
+    cdef unsigned char *_grow(self, Py_ssize_t size) except NULL:
+        """Room for `size` more octets, counted as written; where they begin."""
+        cdef unsigned char *at
+        cdef Py_ssize_t room
+        if size > self._room - self._size:
+            room = self._room
+            while size > room - self._size:
+                room = room + room // 2 + 256
+            _PyBytes_Resize(&self._bytes, room)
+            self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
+            self._room = room
+        at = self._out + self._size
+        self._size += size
+        return at
+
+    # -- frames
+
+    cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1:
+        """Write an envelope whose size is not known yet; where it begins."""
+        cdef uint64_t number = self._integer(channel, 0xFFFF, "short", "channel")
+        cdef Py_ssize_t at = self._size
+        cdef unsigned char *p = self._grow(7)
+        p[0] = <unsigned char>frame_type
+        _put16(p + 1, <uint32_t>number)
+        return at
+
+    cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1:
+        """Fill in the size of the frame begun at `at` and end it; `size_limit` octets of payload at most."""
+        cdef Py_ssize_t size = self._size - at - 7
+        if size > size_limit:
+            raise EncodeError(f"frame of {size + 8} octets, frame_max {size_limit + 8}")
+        _put32(self._out + at + 3, <uint32_t>size)
+        self._grow(1)[0] = 0xCE
+        return 0
+
+    cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1:
+        """Write an envelope whose payload of `size` octets follows elsewhere."""
+        cdef Py_ssize_t at = self.begin_frame(frame_type, channel)
+        _put32(self._out + at + 3, <uint32_t>size)
+        return 0
+
+    cdef int ids(self, int class_id, int method_id) except -1:
+        """Write the ids that begin a method."""
+        cdef unsigned char *p = self._grow(4)
+        _put16(p, <uint32_t>class_id)
+        _put16(p + 2, <uint32_t>method_id)
+        return 0
+
+    cdef int raw(self, object octets) except -1:
+        """Write octets as they are."""
+        cdef Py_buffer view
+        if type(octets) is bytes:
+            size = PyBytes_GET_SIZE(octets)
+            memcpy(self._grow(size), PyBytes_AS_STRING(octets), <size_t>size)
+            return 0
+        PyObject_GetBuffer(octets, &view, PyBUF_SIMPLE)
+        try:
+            memcpy(self._grow(view.len), view.buf, <size_t>view.len)
+        finally:
+            PyBuffer_Release(&view)
+        return 0
+
+    cdef object finish(self):
+        """Everything written; the writer is of no use afterwards."""
+        _PyBytes_Resize(&self._bytes, self._size)
+        octets = <object>self._bytes
+        Py_XDECREF(self._bytes)
+        self._bytes = NULL
+        self._room = self._size = 0
+        return octets
+
+    # -- method arguments and properties
+
+    cdef int octet(self, object value, object field) except -1:
+        cdef uint64_t number = self._integer(value, 0xFF, "octet", field)
+        self._grow(1)[0] = <unsigned char>number
+        return 0
+
+    cdef int short(self, object value, object field) except -1:
+        cdef uint64_t number = self._integer(value, 0xFFFF, "short", field)
+        _put16(self._grow(2), <uint32_t>number)
+        return 0
+
+    cdef int long(self, object value, object field) except -1:
+        cdef uint64_t number = self._integer(value, 0xFFFFFFFF, "long", field)
+        _put32(self._grow(4), <uint32_t>number)
+        return 0
+
+    cdef int longlong(self, object value, object field) except -1:
+        cdef uint64_t number = self._integer(value, 0xFFFFFFFFFFFFFFFFU, "longlong", field)
+        _put64(self._grow(8), number)
+        return 0
+
+    cdef int bit(self, object value, object field) except -1:
+        """A bit's value for `bits`: only True and False, so that no other value slips into a flag."""
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        raise EncodeError(f"a bit must be True or False, not {named(value)}", field)
+
+    cdef int bits(self, int octet) except -1:
+        """Write one octet of packed bits."""
+        self._grow(1)[0] = <unsigned char>octet
+        return 0
+
+    cdef int flag_word(self, int word) except -1:
+        """Write one word of property flags."""
+        _put16(self._grow(2), <uint32_t>word)
+        return 0
+
+    cdef int timestamp(self, object value, object field) except -1:
+        if isinstance(value, datetime):
+            value = seconds_of(value, field)
+        return self.longlong(value, field)
+
+    cdef int shortstr(self, object value, object field) except -1:
+        cdef Py_ssize_t size
+        cdef const char *octets
+        cdef unsigned char *p
+        if not isinstance(value, str):
+            raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
+        try:
+            octets = PyUnicode_AsUTF8AndSize(value, &size)
+        except UnicodeEncodeError:
+            escaped = utf8(value, field)  # keeps the octets alive until they are copied below
+            octets = PyBytes_AS_STRING(escaped)
+            size = PyBytes_GET_SIZE(escaped)
+        if size > 255:
+            raise EncodeError(f"shortstr must have at most 255 octets, not {size}", field)
+        if self._strict and memchr(octets, 0, <size_t>size) is not NULL:
+            raise EncodeError("shortstr holds a zero octet", field)
+        p = self._grow(size + 1)
+        p[0] = <unsigned char>size
+        memcpy(p + 1, octets, <size_t>size)
+        return 0
+
+    cdef int longstr(self, object value, object field) except -1:
+        cdef Py_ssize_t size
+        cdef const char *octets
+        cdef unsigned char *p
+        if not isinstance(value, str):
+            return self._sized(octets_of(value, field), field)
+        try:
+            octets = PyUnicode_AsUTF8AndSize(value, &size)
+        except UnicodeEncodeError:
+            return self._sized(utf8(value, field), field)
+        if <uint64_t>size > _MAX_SIZE:
+            raise EncodeError(f"longstr must have at most {_MAX_SIZE} octets, not {size}", field)
+        p = self._grow(size + 4)
+        _put32(p, <uint32_t>size)
+        memcpy(p + 4, octets, <size_t>size)
+        return 0
+
+    cdef int content(self, object value, object field) except -1:
+        if not isinstance(value, (InlineContent, ReferenceContent)):
+            raise EncodeError(f"expected InlineContent or ReferenceContent, not {named(value)}", field)
+        self._grow(1)[0] = 1 if isinstance(value, ReferenceContent) else 0
+        return self.longstr(value.octets, field)
+
+    cdef int table(self, object value, object field) except -1:
+        """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        if not isinstance(value, (dict, Mapping)):
+            raise EncodeError(f"expected a mapping, not {named(value)}", field)
+        try:
+            return self._table(value, 1, field)
+        except RuntimeError:
+            raise EncodeError("the table was changed while being encoded", field) from None
+
+    # -- checks shared by the above
+
+    cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0:
+        cdef int overflow = 0
+        cdef int64_t number
+        if type(value) is int:
+            number = PyLong_AsLongLongAndOverflow(value, &overflow)
+            if overflow == 0 and number >= 0 and <uint64_t>number <= most:
+                return <uint64_t>number
+        exact = exact_int(value, what, field)
+        if not 0 <= exact <= most:
+            raise EncodeError(f"{what} must be 0 to {most}, not {exact}", field)
+        return PyLong_AsUnsignedLongLong(exact)
+
+    cdef int _sized(self, object octets, object field) except -1:
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(octets)
+        cdef unsigned char *p
+        if <uint64_t>size > _MAX_SIZE:
+            raise EncodeError(f"longstr must have at most {_MAX_SIZE} octets, not {size}", field)
+        p = self._grow(size + 4)
+        _put32(p, <uint32_t>size)
+        memcpy(p + 4, PyBytes_AS_STRING(octets), <size_t>size)
+        return 0
+
+    # -- field tables
+
+    cdef int _table(self, object table, Py_ssize_t depth, object field) except -1:
+        cdef Py_ssize_t at
+        if isinstance(table, RawTable):
+            return self._sized(table.octets, field)
+        at = self._begin(depth, field)
+        self._pairs(table, depth, field)
+        return self._end(at, field)
+
+    cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1:
+        key = None
+        try:
+            if type(table) is dict:
+                for key, value in (<dict>table).items():
+                    self.shortstr(key, field)
+                    self._value(value, depth, field)
+            else:
+                for key, value in table.items():
+                    self.shortstr(key, field)
+                    self._value(value, depth, field)
+        except EncodeError as error:
+            error.path = (key, *error.path)
+            raise
+        return 0
+
+    cdef int _array(self, object items, Py_ssize_t depth, object field) except -1:
+        cdef Py_ssize_t at = self._begin(depth, field)
+        index = -1
+        try:
+            for index, value in enumerate(items):
+                self._value(value, depth, field)
+        except EncodeError as error:
+            error.path = (index, *error.path)
+            raise
+        return self._end(at, field)
+
+    cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1:
+        if depth > self._depth_limit:
+            raise EncodeError(f"tables nested deeper than {self._depth_limit}", field)
+        self._grow(4)
+        return self._size
+
+    cdef int _end(self, Py_ssize_t at, object field) except -1:
+        cdef Py_ssize_t size = self._size - at
+        if <uint64_t>size > _MAX_SIZE:
+            raise EncodeError(f"table must have at most {_MAX_SIZE} octets, not {size}", field)
+        _put32(self._out + at - 4, <uint32_t>size)
+        return 0
+
+    cdef int _value(self, object value, Py_ssize_t depth, object field) except -1:
+        """A tag chosen from the value's Python type, then the value."""
+        if isinstance(value, str):
+            return self._plain(value, LONGSTR, c"S", depth, field)
+        if isinstance(value, bool):
+            return self._plain(value, BOOL, c"t", depth, field)
+        if isinstance(value, int):
+            return self._int(value, field)
+        if isinstance(value, float):
+            return self._plain(value, DOUBLE, c"d", depth, field)
+        if value is None:
+            return self._plain(value, VOID, c"V", depth, field)
+        if isinstance(value, dict):
+            return self._plain(value, TABLE, c"F", depth, field)
+        if isinstance(value, (list, tuple)):
+            return self._plain(value, ARRAY, c"A", depth, field)
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return self._plain(value, OCTETS, self._octets_tag, depth, field)
+        if isinstance(value, datetime):
+            return self._plain(value, TIMESTAMP, c"T", depth, field)
+        if isinstance(value, Decimal):
+            return self._plain(value, DECIMAL, c"D", depth, field)
+        if isinstance(value, Mapping):
+            return self._plain(value, TABLE, c"F", depth, field)
+        if isinstance(value, FieldValue):
+            return self._tagged(value, depth, field)
+        raise EncodeError(f"no table tag carries {named(value)}", field)
+
+    cdef int _plain(self, object value, int kind, unsigned char tag, Py_ssize_t depth, object field) except -1:
+        if self._kinds[tag] == 0:
+            raise self._not_in_profile(f"{named(value)} (tag {chr(tag)!r})", kind, field)
+        self._grow(1)[0] = tag
+        return self._by_kind(value, kind, depth, field)
+
+    cdef int _int(self, object value, object field) except -1:
+        cdef int overflow = 0
+        cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        cdef unsigned char *p
+        if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._kinds[c"I"] == INT32:
+            p = self._grow(5)
+            p[0] = c"I"
+            _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFF))
+            return 0
+        exact = exact_int(value, "int", field)
+        for tag, kind in self._integer_tags:
+            least, most = _RANGES[kind]
+            if least <= exact <= most:
+                self._grow(1)[0] = <unsigned char>ord(tag)
+                return self._write_integer(exact, kind, field)
+        if not -(2**63) <= exact < 2**64:
+            raise EncodeError("no table tag carries an int of more than 64 bits", field)
+        raise self._not_in_profile(str(exact), INT64 if exact < 2**63 else UINT64, field)
+
+    cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1:
+        tag = wrapper.tag
+        kind = self._profile.tags.get(tag) if isinstance(tag, str) else None
+        if kind is None:
+            raise EncodeError(f"table profile {self._profile.name} has no tag {tag!r}", field)
+        self._grow(1)[0] = <unsigned char>ord(tag)
+        return self._by_kind(wrapper.value, kind, depth, field)
+
+    cdef object _not_in_profile(self, object what, int kind, object field):
+        able = profiles_with(kind)
+        return EncodeError(f"table profile {self._profile.name} cannot carry {what}; {able} can", field)
+
+    cdef int _by_kind(self, object value, int kind, Py_ssize_t depth, object field) except -1:
+        """The value after its tag, checked against the tag's kind."""
+        if kind == LONGSTR:
+            return self.longstr(value, field)
+        if kind == BOOL:
+            return self.bits(self.bit(value, field))
+        if kind == DOUBLE or kind == FLOAT:
+            return self._write_real(value, kind, field)
+        if kind == TABLE:
+            if not isinstance(value, (dict, Mapping)):
+                raise EncodeError(f"expected a mapping, not {named(value)}", field)
+            return self._table(value, depth + 1, field)
+        if kind == ARRAY:
+            if not isinstance(value, (list, tuple)):
+                raise EncodeError(f"array must be a list or tuple, not {named(value)}", field)
+            return self._array(value, depth + 1, field)
+        if kind == OCTETS:
+            return self._sized(octets_of(value, field), field)
+        if kind == TIMESTAMP:
+            return self.timestamp(value, field)
+        if kind == SHORTSTR:
+            return self.shortstr(value, field)
+        return self._by_seldom_kind(value, kind, field)
+
+    cdef int _by_seldom_kind(self, object value, int kind, object field) except -1:
+        cdef unsigned char *p
+        if kind == DECIMAL:
+            scale, mantissa = scaled(value, field)
+            p = self._grow(5)
+            p[0] = <unsigned char>scale
+            _put32(p + 1, <uint32_t>(<int32_t>mantissa))
+            return 0
+        if kind == VOID:
+            if value is not None:
+                raise EncodeError(f"void must be None, not {named(value)}", field)
+            return 0
+        if kind == CHARACTER:
+            if not isinstance(value, str) or len(value) != 1 or ord(value) > 255:
+                raise EncodeError("character must be a str of one character up to U+00FF", field)
+            self._grow(1)[0] = <unsigned char>ord(value)
+            return 0
+        return self._write_integer(value, kind, field)
+
+    cdef int _write_integer(self, object value, int kind, object field) except -1:
+        cdef uint64_t number
+        exact = exact_int(value, KIND_NAMES[kind], field)
+        least, most = _RANGES[kind]
+        if not least <= exact <= most:
+            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {exact}", field)
+        number = <uint64_t>(<int64_t>exact) if exact < 0 else <uint64_t>exact
+        if kind == INT8 or kind == UINT8:
+            self._grow(1)[0] = <unsigned char>(number & 0xFF)
+        elif kind == INT16 or kind == UINT16:
+            _put16(self._grow(2), <uint32_t>(number & 0xFFFF))
+        elif kind == INT32 or kind == UINT32:
+            _put32(self._grow(4), <uint32_t>(number & 0xFFFFFFFF))
+        else:
+            _put64(self._grow(8), number)
+        return 0
+
+    cdef int _write_real(self, object value, int kind, object field) except -1:
+        cdef double real
+        cdef float narrow
+        cdef uint32_t bits32
+        cdef uint64_t bits64
+        if not isinstance(value, float):
+            raise EncodeError(f"{KIND_NAMES[kind]} must be a float, not {named(value)}", field)
+        real = value
+        if kind == DOUBLE:
+            memcpy(&bits64, &real, 8)
+            _put64(self._grow(8), bits64)
+            return 0
+        narrow = <float>real
+        if isfinite(real) and not isfinite(narrow):
+            raise EncodeError(f"float cannot hold {real!r}", field)
+        memcpy(&bits32, &narrow, 4)
+        _put32(self._grow(4), bits32)
+        return 0

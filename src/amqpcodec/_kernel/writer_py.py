@@ -1,0 +1,348 @@
+"""Writing wire types, in pure Python. The twin of writer_c.pyx: same octets, same refusals.
+
+A `Writer` collects one answer and gives it out whole: a value that cannot be carried raises
+`EncodeError` before anything has left. Layouts: see reader_py.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from struct import Struct
+from typing import Any
+
+from ..errors import EncodeError
+from ..profiles import (
+    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, KIND_NAMES, LONGSTR, OCTETS,
+    SHORTSTR, TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID, TableProfile, profiles_with,
+)  # fmt: skip
+from ..types import FieldValue, InlineContent, RawTable, ReferenceContent
+from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
+
+_ENVELOPE = Struct(">BHI")
+_IDS = Struct(">HH")
+_SHORT = Struct(">H")
+_LONG = Struct(">I")
+_LONGLONG = Struct(">Q")
+_DECIMAL = Struct(">Bi")
+_FLOAT = Struct(">f")
+_DOUBLE = Struct(">d")
+_INTEGERS = {
+    INT8: Struct(">b"), UINT8: Struct(">B"), INT16: Struct(">h"), UINT16: Struct(">H"), INT32: Struct(">i"),
+    UINT32: Struct(">I"), INT64: Struct(">q"), UINT64: Struct(">Q"),
+}  # fmt: skip
+_RANGES = {
+    INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
+    INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
+}  # fmt: skip
+
+_MAX_SIZE = 2**32 - 1
+
+
+class Writer:
+    """Collects octets, checking every value against its wire type."""
+
+    __slots__ = ("_depth_limit", "_integer_tags", "_octets_tag", "_out", "_profile", "_strict")
+
+    def __init__(self, profile: TableProfile, strict: bool, depth_limit: int, room: int = 0) -> None:
+        self._out = bytearray()
+        self._profile = profile
+        self._strict = strict
+        self._depth_limit = depth_limit
+        # Plain ints go out as `I` where they fit, else as the first wider tag of the profile.
+        self._integer_tags = [(tag, profile.tags[tag]) for tag in "IlL" if tag in profile.tags]
+        self._octets_tag = "x" if "x" in profile.tags else "S"
+
+    # -- frames
+
+    def begin_frame(self, frame_type: int, channel: int) -> int:
+        """Write an envelope whose size is not known yet; where it begins."""
+        number = self._integer(channel, 0xFFFF, "short", "channel")
+        at = len(self._out)
+        self._out += _ENVELOPE.pack(frame_type, number, 0)
+        return at
+
+    def end_frame(self, at: int, size_limit: int) -> None:
+        """Fill in the size of the frame begun at `at` and end it; `size_limit` octets of payload at most."""
+        size = len(self._out) - at - 7
+        if size > size_limit:
+            raise EncodeError(f"frame of {size + 8} octets, frame_max {size_limit + 8}")
+        _LONG.pack_into(self._out, at + 3, size)
+        self._out.append(0xCE)
+
+    def put_envelope(self, frame_type: int, channel: Any, size: int) -> None:
+        """Write an envelope whose payload of `size` octets follows elsewhere."""
+        number = self._integer(channel, 0xFFFF, "short", "channel")
+        self._out += _ENVELOPE.pack(frame_type, number, size)
+
+    def ids(self, class_id: int, method_id: int) -> None:
+        """Write the ids that begin a method."""
+        self._out += _IDS.pack(class_id, method_id)
+
+    def raw(self, octets: bytes | memoryview) -> None:
+        """Write octets as they are."""
+        self._out += octets
+
+    def finish(self) -> bytes:
+        """Everything written."""
+        return bytes(self._out)
+
+    # -- method arguments and properties
+
+    def octet(self, value: Any, field: str) -> None:
+        self._out.append(self._integer(value, 0xFF, "octet", field))
+
+    def short(self, value: Any, field: str) -> None:
+        self._out += _SHORT.pack(self._integer(value, 0xFFFF, "short", field))
+
+    def long(self, value: Any, field: str) -> None:
+        self._out += _LONG.pack(self._integer(value, 0xFFFFFFFF, "long", field))
+
+    def longlong(self, value: Any, field: str) -> None:
+        self._out += _LONGLONG.pack(self._integer(value, 0xFFFFFFFFFFFFFFFF, "longlong", field))
+
+    def bit(self, value: Any, field: str) -> int:
+        """A bit's value for `bits`: only True and False, so that no other value slips into a flag."""
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        raise EncodeError(f"a bit must be True or False, not {named(value)}", field)
+
+    def bits(self, octet: int) -> None:
+        """Write one octet of packed bits."""
+        self._out.append(octet)
+
+    def flag_word(self, word: int) -> None:
+        """Write one word of property flags."""
+        self._out += _SHORT.pack(word)
+
+    def timestamp(self, value: Any, field: str) -> None:
+        if isinstance(value, datetime):
+            value = seconds_of(value, field)
+        self.longlong(value, field)
+
+    def shortstr(self, value: Any, field: str) -> None:
+        octets = self._short_octets(value, field)
+        self._out.append(len(octets))
+        self._out += octets
+
+    def longstr(self, value: Any, field: str) -> None:
+        octets = utf8(value, field) if isinstance(value, str) else octets_of(value, field)
+        self._sized(octets, field)
+
+    def content(self, value: Any, field: str) -> None:
+        if not isinstance(value, (InlineContent, ReferenceContent)):
+            raise EncodeError(f"expected InlineContent or ReferenceContent, not {named(value)}", field)
+        self._out.append(1 if isinstance(value, ReferenceContent) else 0)
+        self.longstr(value.octets, field)
+
+    def table(self, value: Any, field: str) -> None:
+        """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        if not isinstance(value, Mapping):
+            raise EncodeError(f"expected a mapping, not {named(value)}", field)
+        try:
+            self._table(value, 1, field)
+        except RuntimeError:
+            raise EncodeError("the table was changed while being encoded", field) from None
+
+    # -- checks shared by the above
+
+    def _integer(self, value: Any, most: int, what: str, field: str) -> int:
+        number = value if type(value) is int else exact_int(value, what, field)
+        if not 0 <= number <= most:
+            raise EncodeError(f"{what} must be 0 to {most}, not {number}", field)
+        return number
+
+    def _short_octets(self, value: Any, field: str) -> bytes:
+        if not isinstance(value, str):
+            raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
+        octets = utf8(value, field)
+        if len(octets) > 255:
+            raise EncodeError(f"shortstr must have at most 255 octets, not {len(octets)}", field)
+        if self._strict and 0 in octets:
+            raise EncodeError("shortstr holds a zero octet", field)
+        return octets
+
+    def _sized(self, octets: bytes, field: str) -> None:
+        if len(octets) > _MAX_SIZE:
+            raise EncodeError(f"longstr must have at most {_MAX_SIZE} octets, not {len(octets)}", field)
+        self._out += _LONG.pack(len(octets))
+        self._out += octets
+
+    # -- field tables
+
+    def _table(self, table: Mapping[str, Any], depth: int, field: str) -> None:
+        if isinstance(table, RawTable):
+            self._sized(table.octets, field)
+            return
+        at = self._begin(depth, field)
+        key: Any = None
+        try:
+            for key, value in table.items():
+                octets = self._short_octets(key, field)
+                self._out.append(len(octets))
+                self._out += octets
+                self._value(value, depth, field)
+        except EncodeError as error:
+            error.path = (key, *error.path)
+            raise
+        self._end(at, field)
+
+    def _array(self, items: Any, depth: int, field: str) -> None:
+        at = self._begin(depth, field)
+        index = -1
+        try:
+            for index, value in enumerate(items):
+                self._value(value, depth, field)
+        except EncodeError as error:
+            error.path = (index, *error.path)
+            raise
+        self._end(at, field)
+
+    def _begin(self, depth: int, field: str) -> int:
+        if depth > self._depth_limit:
+            raise EncodeError(f"tables nested deeper than {self._depth_limit}", field)
+        self._out += b"\0\0\0\0"
+        return len(self._out)
+
+    def _end(self, at: int, field: str) -> None:
+        size = len(self._out) - at
+        if size > _MAX_SIZE:
+            raise EncodeError(f"table must have at most {_MAX_SIZE} octets, not {size}", field)
+        _LONG.pack_into(self._out, at - 4, size)
+
+    def _value(self, value: Any, depth: int, field: str) -> None:
+        """A tag chosen from the value's Python type, then the value."""
+        kind_and_tag = _TAG_OF_TYPE.get(type(value)) or _tag_by_instance(value)
+        if kind_and_tag is None:
+            if not isinstance(value, FieldValue):
+                raise EncodeError(f"no table tag carries {named(value)}", field)
+            self._tagged(value, depth, field)
+            return
+        kind, tag = kind_and_tag
+        if kind == INT32:
+            kind, tag = self._integer_tag(value, field)
+        elif kind == OCTETS:
+            tag = self._octets_tag
+        if tag not in self._profile.tags:
+            raise self._not_in_profile(f"{named(value)} (tag {tag!r})", kind, field)
+        self._out.append(ord(tag))
+        _WRITERS[kind](self, value, kind, depth, field)
+
+    def _tagged(self, wrapper: FieldValue, depth: int, field: str) -> None:
+        kind = self._profile.tags.get(wrapper.tag) if isinstance(wrapper.tag, str) else None
+        if kind is None:
+            raise EncodeError(f"table profile {self._profile.name} has no tag {wrapper.tag!r}", field)
+        self._out.append(ord(wrapper.tag))
+        _WRITERS[kind](self, wrapper.value, kind, depth, field)
+
+    def _integer_tag(self, value: int, field: str) -> tuple[int, str]:
+        number = exact_int(value, "int", field)
+        for tag, kind in self._integer_tags:
+            least, most = _RANGES[kind]
+            if least <= number <= most:
+                return kind, tag
+        if not -(2**63) <= number < 2**64:
+            raise EncodeError("no table tag carries an int of more than 64 bits", field)
+        raise self._not_in_profile(str(number), INT64 if number < 2**63 else UINT64, field)
+
+    def _not_in_profile(self, what: str, kind: int, field: str) -> EncodeError:
+        able = profiles_with(kind)
+        return EncodeError(f"table profile {self._profile.name} cannot carry {what}; {able} can", field)
+
+    def _write_integer(self, value: Any, kind: int, depth: int, field: str) -> None:
+        number = exact_int(value, KIND_NAMES[kind], field)
+        least, most = _RANGES[kind]
+        if not least <= number <= most:
+            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {number}", field)
+        self._out += _INTEGERS[kind].pack(number)
+
+    def _write_bool(self, value: Any, kind: int, depth: int, field: str) -> None:
+        self._out.append(self.bit(value, field))
+
+    def _write_real(self, value: Any, kind: int, depth: int, field: str) -> None:
+        if not isinstance(value, float):
+            raise EncodeError(f"{KIND_NAMES[kind]} must be a float, not {named(value)}", field)
+        try:
+            self._out += (_FLOAT if kind == FLOAT else _DOUBLE).pack(value)
+        except OverflowError:
+            raise EncodeError(f"float cannot hold {float(value)!r}", field) from None
+
+    def _write_decimal(self, value: Any, kind: int, depth: int, field: str) -> None:
+        scale, mantissa = scaled(value, field)
+        self._out += _DECIMAL.pack(scale, mantissa)
+
+    def _write_short_text(self, value: Any, kind: int, depth: int, field: str) -> None:
+        self.shortstr(value, field)
+
+    def _write_long_text(self, value: Any, kind: int, depth: int, field: str) -> None:
+        self.longstr(value, field)
+
+    def _write_octets(self, value: Any, kind: int, depth: int, field: str) -> None:
+        self._sized(octets_of(value, field), field)
+
+    def _write_array(self, value: Any, kind: int, depth: int, field: str) -> None:
+        if not isinstance(value, (list, tuple)):
+            raise EncodeError(f"array must be a list or tuple, not {named(value)}", field)
+        self._array(value, depth + 1, field)
+
+    def _write_table(self, value: Any, kind: int, depth: int, field: str) -> None:
+        if not isinstance(value, Mapping):
+            raise EncodeError(f"expected a mapping, not {named(value)}", field)
+        self._table(value, depth + 1, field)
+
+    def _write_time(self, value: Any, kind: int, depth: int, field: str) -> None:
+        self.timestamp(value, field)
+
+    def _write_void(self, value: Any, kind: int, depth: int, field: str) -> None:
+        if value is not None:
+            raise EncodeError(f"void must be None, not {named(value)}", field)
+
+    def _write_character(self, value: Any, kind: int, depth: int, field: str) -> None:
+        if not isinstance(value, str) or len(value) != 1 or ord(value) > 255:
+            raise EncodeError("character must be a str of one character up to U+00FF", field)
+        self._out.append(ord(value))
+
+
+_WRITERS: dict[int, Callable[[Writer, Any, int, int, str], None]] = {
+    **dict.fromkeys(_INTEGERS, Writer._write_integer),
+    BOOL: Writer._write_bool,
+    FLOAT: Writer._write_real,
+    DOUBLE: Writer._write_real,
+    DECIMAL: Writer._write_decimal,
+    SHORTSTR: Writer._write_short_text,
+    LONGSTR: Writer._write_long_text,
+    OCTETS: Writer._write_octets,
+    ARRAY: Writer._write_array,
+    TIMESTAMP: Writer._write_time,
+    TABLE: Writer._write_table,
+    VOID: Writer._write_void,
+    CHARACTER: Writer._write_character,
+}
+
+# Kind and tag of a plain value; ints and octets choose theirs by value and profile.
+_TAG_OF_TYPE: dict[type, tuple[int, str]] = {
+    str: (LONGSTR, "S"),
+    bool: (BOOL, "t"),
+    int: (INT32, "I"),
+    float: (DOUBLE, "d"),
+    type(None): (VOID, "V"),
+    dict: (TABLE, "F"),
+    list: (ARRAY, "A"),
+    tuple: (ARRAY, "A"),
+    bytes: (OCTETS, "x"),
+    bytearray: (OCTETS, "x"),
+    memoryview: (OCTETS, "x"),
+    datetime: (TIMESTAMP, "T"),
+    Decimal: (DECIMAL, "D"),
+}
+
+
+def _tag_by_instance(value: Any) -> tuple[int, str] | None:
+    """The same for subclasses, and for mappings of every kind."""
+    for base, kind_and_tag in _TAG_OF_TYPE.items():
+        if isinstance(value, base):
+            return kind_and_tag
+    return (TABLE, "F") if isinstance(value, Mapping) else None

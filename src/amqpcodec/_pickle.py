@@ -1,0 +1,25 @@
+"""How pickles come back: by public name, so that a pickle of one build loads in the other."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def restore_record(module: str, name: str, values: list[Any]) -> Any:
+    """A method or properties of a dialect from its values in wire order.
+
+    Args:
+        module: import path of the dialect's namespace, such as ``"amqpcodec.rabbitmq"``.
+        name: class name, such as ``"BasicPublish"``.
+        values: one value per field.
+    """
+    record = getattr(import_module(module), name)()
+    for field, value in zip(record.spec.fields, values, strict=True):
+        setattr(record, field.attribute, value)
+    return record
+
+
+def restore_public(name: str, arguments: tuple[Any, ...]) -> Any:
+    """An object of a public class of the package from its constructor's arguments."""
+    return getattr(import_module(__package__), name)(*arguments)

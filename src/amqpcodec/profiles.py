@@ -1,0 +1,85 @@
+"""Field-table profiles: what each tag octet of a table value means.
+
+The dialects disagree about tags (`s` is a short string in the working group's 0-9-1 text and a
+16-bit integer on every RabbitMQ), so the meaning is data: a map from tag to wire kind. A dialect
+names its default profile; every encoder and decoder takes another by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Wire kinds: how the octets after a tag are laid out. The kernel switches on these numbers.
+BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 = range(1, 10)
+FLOAT, DOUBLE, DECIMAL, SHORTSTR, LONGSTR, OCTETS, ARRAY, TIMESTAMP, TABLE, VOID, CHARACTER = range(10, 21)
+
+KIND_NAMES = {
+    BOOL: "bool", INT8: "int8", UINT8: "uint8", INT16: "int16", UINT16: "uint16", INT32: "int32",
+    UINT32: "uint32", INT64: "int64", UINT64: "uint64", FLOAT: "float", DOUBLE: "double",
+    DECIMAL: "decimal", SHORTSTR: "shortstr", LONGSTR: "longstr", OCTETS: "octets", ARRAY: "array",
+    TIMESTAMP: "timestamp", TABLE: "table", VOID: "void", CHARACTER: "character",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TableProfile:
+    """The tags of one reading of the specification.
+
+    Attributes:
+        name: how encoders and decoders name it.
+        tags: tag character to wire kind, for what this profile defines.
+        tolerated: further tags read (never written) outside strict mode, because peers send them
+            and their layout is beyond doubt.
+    """
+
+    name: str
+    tags: dict[str, int]
+    tolerated: dict[str, int] = field(default_factory=dict)
+
+    def readable(self, strict: bool) -> dict[str, int]:
+        """Every tag a decoder takes, as tag character to wire kind."""
+        return self.tags if strict else {**self.tolerated, **self.tags}
+
+
+_0_8 = {"S": LONGSTR, "I": INT32, "D": DECIMAL, "T": TIMESTAMP, "F": TABLE}
+_0_9 = {**_0_8, "V": VOID}
+# What RabbitMQ reads and writes (its errata page for 0-9-1); `U` and `L` it takes from some clients only.
+_RABBITMQ = {
+    **_0_9, "t": BOOL, "b": INT8, "B": UINT8, "s": INT16, "u": UINT16, "i": UINT32, "l": INT64,
+    "L": INT64, "f": FLOAT, "d": DOUBLE, "A": ARRAY, "x": OCTETS, "U": INT16,
+}  # fmt: skip
+_WORKING_GROUP = {**_RABBITMQ, "s": SHORTSTR, "l": UINT64}
+del _WORKING_GROUP["x"]
+_QPID = {**_RABBITMQ, "c": LONGSTR, "C": LONGSTR, "k": CHARACTER}
+del _QPID["U"], _QPID["L"]
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        TableProfile("0-8", _0_8, tolerated=_RABBITMQ),
+        TableProfile("0-9", _0_9, tolerated=_RABBITMQ),
+        TableProfile("wg-0-9-1", _WORKING_GROUP),
+        TableProfile("rabbitmq", _RABBITMQ),
+        TableProfile("qpid", _QPID),
+    )
+}
+
+
+def table_profile(name: str) -> TableProfile:
+    """The profile of that name.
+
+    Args:
+        name: ``"rabbitmq"``, ``"wg-0-9-1"``, ``"0-9"``, ``"0-8"`` or ``"qpid"``.
+
+    Raises:
+        ValueError: no such profile.
+    """
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise ValueError(f"no table profile {name!r}; there are {', '.join(PROFILES)}") from None
+
+
+def profiles_with(kind: int) -> str:
+    """Names of the profiles that can carry a wire kind, for the message of an error."""
+    return ", ".join(profile.name for profile in PROFILES.values() if kind in profile.tags.values())

@@ -1,0 +1,136 @@
+"""What the specification says of a method: the `spec` attribute of every generated class."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """One check of the specification on a field.
+
+    Attributes:
+        check: ``notnull``, ``null``, ``length``, ``regexp``, ``syntax``, ``ne``, ``le`` or ``enum``.
+        value: what the check compares with: a length, a pattern, a number, or the names of an enum.
+        reference: for ``le``, the ``method.field`` of an earlier method that bounds this one.
+    """
+
+    check: str
+    value: str = ""
+    reference: str = ""
+
+    def holds(self, value: Any) -> bool:
+        """Whether a field's value passes. Checks that need more than the value itself (``le`` looks at
+        an earlier method, ``syntax`` and ``enum`` have no wire meaning of their own) always pass."""
+        match self.check:
+            case "notnull":
+                return value is not None and value not in ("", b"", 0)
+            case "null":
+                return value is None or value in ("", b"", 0)
+            case "length":
+                return _octets(value) <= int(self.value)
+            case "regexp":
+                return re.fullmatch(self.value, value) is not None
+            case "ne":
+                return bool(value != int(self.value))
+            case _:
+                return True
+
+    def __str__(self) -> str:
+        return f"{self.check} {self.value or self.reference}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """One argument of a method, or one property of a content header.
+
+    Attributes:
+        name: the name in the specification, such as ``"routing-key"``.
+        attribute: its Python name, such as ``"routing_key"``.
+        type: the wire type: bit, octet, short, long, longlong, shortstr, longstr, timestamp, table, content.
+        domain: the domain the specification gives it; the type's own name where it gives none.
+        reserved: True for fields the dialect no longer uses; they stay on the wire.
+        label: a few words on its meaning.
+        asserts: the checks of its domain, then its own.
+    """
+
+    name: str
+    attribute: str
+    type: str
+    domain: str
+    reserved: bool = False
+    label: str = ""
+    asserts: tuple[Assert, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSpec:
+    """All facts of one method in one dialect.
+
+    Attributes:
+        name: ``"basic.deliver"``.
+        class_id: AMQP class index.
+        method_id: index of the method inside its class.
+        synchronous: the specification's flag of that name; whether a sender waits is told by `responses`.
+        content: True when a content header and body follow.
+        deprecated: True when the specification says so.
+        responses: names of the methods that may answer it, in the same class.
+        server: whether a server must accept it: ``"MUST"``, ``"SHOULD"``, ``"MAY"`` or None.
+        client: the same for a client.
+        label: a few words on its purpose.
+        fields: its arguments in wire order.
+    """
+
+    name: str
+    class_id: int
+    method_id: int
+    synchronous: bool = False
+    content: bool = False
+    deprecated: bool = False
+    responses: tuple[str, ...] = ()
+    server: str | None = None
+    client: str | None = None
+    label: str = ""
+    fields: tuple[FieldSpec, ...] = ()
+
+    @property
+    def index(self) -> int:
+        """The first four octets of the method on the wire, as one number."""
+        return self.class_id << 16 | self.method_id
+
+
+@dataclass(frozen=True, slots=True)
+class PropertiesSpec:
+    """The properties of one content class in one dialect.
+
+    Attributes:
+        name: the class, such as ``"basic"``.
+        class_id: AMQP class index.
+        label: a few words on the class.
+        fields: its properties in wire order; the first is the highest bit of the flags.
+    """
+
+    name: str
+    class_id: int
+    label: str = ""
+    fields: tuple[FieldSpec, ...] = ()
+
+
+def violation(spec: MethodSpec, record: Any) -> tuple[FieldSpec, Assert] | None:
+    """The first assert of the specification that a method's values break, or None.
+
+    Args:
+        spec: the method's facts.
+        record: the method instance.
+    """
+    for field in spec.fields:
+        for check in field.asserts:
+            if not check.holds(getattr(record, field.attribute)):
+                return field, check
+    return None
+
+
+def _octets(value: Any) -> int:
+    return len(value.encode("utf-8", "surrogateescape")) if isinstance(value, str) else len(value)

@@ -1,0 +1,69 @@
+"""A text under construction: lines with an indent, and values as Python source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+WIDTH = 110
+
+
+class Code:
+    """Collects lines; `with code.block("if x:")` indents what follows."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._indent = ""
+
+    def line(self, text: str = "") -> None:
+        """Add one line at the indent of now; an empty one stays empty."""
+        self._lines.append(f"{self._indent}{text}" if text else "")
+
+    def lines(self, *texts: str) -> None:
+        """Add several lines."""
+        for text in texts:
+            self.line(text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Add a line, and indent what is added inside."""
+        self.line(head)
+        outer, self._indent = self._indent, f"{self._indent}    "
+        yield
+        self._indent = outer
+
+    def call(self, head: str, arguments: list[str], tail: str = ")") -> None:
+        """Add a call or tuple: on one line where it fits, else an argument a line."""
+        flat = f"{head}{', '.join(arguments)}{tail}"
+        if len(self._indent) + len(flat) <= WIDTH:
+            self.line(flat)
+            return
+        with self.block(head):
+            for argument in arguments:
+                self.line(f"{argument},")
+        self.line(tail)
+
+    def docstring(self, paragraphs: list[str], entries: list[str]) -> None:
+        """Add a docstring of paragraphs, the entries indented under the last."""
+        first, *others = paragraphs
+        if not others and not entries:
+            self.line(f'"""{first}"""')
+            return
+        self.line(f'"""{first}')
+        for paragraph in others:
+            self.lines("", paragraph)
+        for entry in entries:
+            self.line(f"    {entry}")
+        self.line('"""')
+
+    def text(self) -> str:
+        """Everything, with one line feed at the end."""
+        return "\n".join(self._lines).rstrip("\n") + "\n"
+
+
+def string(text: str) -> str:
+    """A str as Python source in double quotes, as the formatter would write it."""
+    body = repr(text)[1:-1]
+    if repr(text)[0] == "'":
+        body = body.replace("\\'", "'").replace('"', '\\"')
+    return f'"{body}"'

@@ -1,0 +1,59 @@
+"""What the generator writes: for this repository, or as a package for one foreign dialect.
+
+Each dialect becomes one Python text and one `.pxd` beside it. The text is the pure build as it stands; the
+compiled build is the same text under the name ending in `_c`, with the types of the `.pxd` (see setup.py).
+"""
+
+from __future__ import annotations
+
+from codecgen.elements import SpecError
+from codecgen.emit_module import render_module
+from codecgen.emit_namespace import render_index, render_namespace, render_package_setup
+from codecgen.emit_reply_codes import render_reply_codes
+from codecgen.emit_types import render_types
+from codecgen.model import Dialect, Source
+from codecgen.output import MARKER
+
+_PACKAGE = "src/amqpcodec"
+
+
+def render_project(dialects: list[Dialect]) -> dict[str, str]:
+    """Every generated file of this repository: text by path relative to its root."""
+    sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
+    generated = f"{_PACKAGE}/_generated"
+    files = {
+        f"{generated}/__init__.py": f'{header(sources)}"""What tools/gen_codec.py writes."""\n',
+        f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
+        f"{generated}/index.py": header(sources) + render_index(dialects),
+    }
+    for dialect in dialects:
+        module = f"amqpcodec.{dialect.module}"
+        path = f"{generated}/{dialect.module}"
+        files[f"{path}_py.py"] = header(dialect.sources) + render_module(dialect, module)
+        files[f"{path}_c.pxd"] = header(dialect.sources) + render_types(dialect)
+        target = f"amqpcodec._generated.{dialect.module}"
+        files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
+    return files
+
+
+def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
+    """A package for one dialect: text by path relative to the directory it is put in."""
+    if not package_name.isidentifier():
+        raise SpecError(f"--package {package_name}: not a name that Python can import")
+    marked = header(dialect.sources)
+    target = f"{package_name}.methods"
+    return {
+        f"{package_name}/__init__.py": marked + render_namespace(dialect, target),
+        f"{package_name}/methods_py.py": marked + render_module(dialect, package_name),
+        f"{package_name}/methods_c.pxd": marked + render_types(dialect),
+        f"{package_name}/reply_codes.py": marked + render_reply_codes([dialect]),
+        f"{package_name}/py.typed": "",
+        "setup.py": marked + render_package_setup(package_name),
+    }
+
+
+def header(sources: tuple[Source, ...] | list[Source]) -> str:
+    """The comment that begins every generated file."""
+    lines = [f"{MARKER}; do not edit. Made from:"]
+    lines += [f"#   {source.path} sha256 {source.sha256}" for source in sources]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,183 @@
+"""The Python text of one dialect: its constants, classes, and the decoders and encoders bound to it."""
+
+from __future__ import annotations
+
+from codecgen.code import Code, string
+from codecgen.elements import SpecError
+from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE, emit_method, emit_properties
+from codecgen.model import Class, Dialect
+
+_IMPORTS = """\
+from __future__ import annotations
+
+from collections.abc import Mapping as _Mapping
+from datetime import datetime as _datetime
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from amqpcodec._kernel.dialect_py import Dialect as _Dialect
+from amqpcodec._kernel.encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.records_py import Method as _Method
+from amqpcodec._kernel.records_py import Properties as _Properties
+from amqpcodec._kernel.tables_py import decode_table as _decode_table
+from amqpcodec._kernel.tables_py import encode_table as _encode_table
+from amqpcodec.spec import Assert as _Assert
+from amqpcodec.spec import FieldSpec as _FieldSpec
+from amqpcodec.spec import MethodSpec as _MethodSpec
+from amqpcodec.spec import PropertiesSpec as _PropertiesSpec
+from amqpcodec.types import EPOCH as _EPOCH
+from amqpcodec.types import InlineContent as _InlineContent
+from amqpcodec.types import ReferenceContent as _ReferenceContent
+
+if _TYPE_CHECKING:
+    from amqpcodec._kernel.reader_py import Reader as _Reader
+    from amqpcodec._kernel.writer_py import Writer as _Writer
+
+_NO_CONTENT = _InlineContent(b"")
+"""
+
+_BASES = f"""\
+class {METHOD_BASE}(_Method):
+    __slots__ = ()
+
+    def _dialect(self) -> _Dialect:
+        return DIALECT
+
+
+class {PROPERTIES_BASE}(_Properties):
+    __slots__ = ()
+
+    def _dialect(self) -> _Dialect:
+        return DIALECT
+"""
+
+_BOUND = """\
+METHODS = DIALECT.methods
+PROPERTIES = DIALECT.properties
+
+
+class FrameDecoder(_FrameDecoder):
+    __slots__ = ()
+    __doc__ = _FrameDecoder.__doc__
+    dialect = DIALECT
+
+
+class MessageDecoder(_MessageDecoder):
+    __slots__ = ()
+    __doc__ = _MessageDecoder.__doc__
+    dialect = DIALECT
+
+
+class Encoder(_Encoder):
+    __slots__ = ()
+    __doc__ = _Encoder.__doc__
+    dialect = DIALECT
+
+
+_encoder = Encoder()
+encode = _encoder.encode
+encode_body = _encoder.encode_body
+encode_frame = _encoder.encode_frame
+encode_header = _encoder.encode_header
+encode_heartbeat = _encoder.encode_heartbeat
+encode_message = _encoder.encode_message
+encode_message_parts = _encoder.encode_message_parts
+encode_method = _encoder.encode_method
+protocol_header = _encoder.protocol_header
+
+
+def decode_table(octets: _Any, *, strict: bool = False) -> dict[str, _Any]:
+    \"\"\"Read a field table by the table profile of this dialect; see `amqpcodec.decode_table`.\"\"\"
+    return dict(_decode_table(octets, DIALECT.profile.name, strict=strict))
+
+
+def encode_table(table: _Mapping[str, _Any], *, strict: bool = False) -> bytes:
+    \"\"\"Write a field table by the table profile of this dialect; see `amqpcodec.encode_table`.\"\"\"
+    return bytes(_encode_table(table, DIALECT.profile.name, strict=strict))
+"""
+
+_BOUND_NAMES = (
+    "DIALECT", "METHODS", "PROPERTIES", "FrameDecoder", "MessageDecoder", "Encoder", "encode", "encode_body",
+    "encode_frame", "encode_header", "encode_heartbeat", "encode_message", "encode_message_parts",
+    "encode_method", "protocol_header", "decode_table", "encode_table",
+)  # fmt: skip
+
+
+def render_module(dialect: Dialect, module: str) -> str:
+    """The text of a dialect's module; `module` is the import path its users know it by.
+
+    Raises:
+        SpecError: two things of the dialect would have the same name in the module.
+    """
+    code = Code()
+    code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "", *_IMPORTS.splitlines())
+    for constant in dialect.constants:
+        code.line(f"{constant.python_name} = {constant.value}  # {constant.label}")
+    code.lines("", "", *_BASES.splitlines())
+    for cls in dialect.classes:
+        for method in cls.methods:
+            code.lines("", "")
+            emit_method(code, dialect, method)
+        if cls.properties or any(method.content for method in cls.methods):
+            code.lines("", "")
+            emit_properties(code, cls)
+        code.lines("", "")
+        _emit_container(code, cls)
+    code.lines("", "")
+    _emit_dialect(code, dialect, module)
+    code.lines(*_BOUND.splitlines(), "")
+    code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
+    return code.text()
+
+
+def content_classes(dialect: Dialect) -> list[Class]:
+    """The classes whose methods carry content, or that have properties for it."""
+    return [cls for cls in dialect.classes if cls.properties or any(method.content for method in cls.methods)]
+
+
+def _emit_container(code: Code, cls: Class) -> None:
+    with code.block(f"class {cls.python_name}:"):
+        code.line(f'"""The methods of class {cls.name} ({cls.class_id}): {cls.label}."""')
+        if cls.methods:
+            code.line()
+        for method in cls.methods:
+            code.line(f"{method.short_name} = {method.python_name}")
+
+
+def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
+    with code.block("DIALECT = _Dialect("):
+        code.lines(
+            f"name={string(dialect.name)},",
+            f"module={string(module)},",
+            f"version=({dialect.major}, {dialect.minor}, {dialect.revision}),",
+            f"port={dialect.port},",
+            f"profile={string(dialect.table_profile)},",
+        )
+        code.line(f"accepted_headers=({', '.join(map(repr, dialect.accepted_headers))},),")
+        with code.block("constants={"):
+            for constant in dialect.constants:
+                code.line(f"{string(constant.name)}: {constant.python_name},")
+        code.line("},")
+        with code.block("methods=("):
+            for method in dialect.methods:
+                code.line(f"{method.python_name},")
+        code.line("),")
+        with code.block("properties=("):
+            for cls in content_classes(dialect):
+                code.line(f"{cls.properties_name},")
+        code.line("),")
+    code.line(")")
+
+
+def _public_names(dialect: Dialect) -> list[str]:
+    names = list(_BOUND_NAMES)
+    names += [constant.python_name for constant in dialect.constants]
+    names += [method.python_name for method in dialect.methods]
+    names += [cls.properties_name for cls in content_classes(dialect)]
+    names += [cls.python_name for cls in dialect.classes]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"{dialect.name}: {name} would name two things in the generated module")
+    return sorted(names)

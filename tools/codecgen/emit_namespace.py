@@ -1,0 +1,51 @@
+"""The thin modules users import: each gives out the names of the build in use."""
+
+from __future__ import annotations
+
+from codecgen.code import Code, string
+from codecgen.model import Dialect
+
+
+def render_namespace(dialect: Dialect, target: str) -> str:
+    """The module of a dialect; `target` is the path of its generated text without `_py` or `_c`."""
+    code = Code()
+    code.lines(
+        f'"""{dialect.label}, in the build that `amqpcodec.IMPL` names."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from typing import TYPE_CHECKING",
+        "",
+        "if TYPE_CHECKING:",
+        f"    from {target}_py import *  # noqa: F403",
+        "else:",
+        "    from amqpcodec._backend import export",
+        "",
+        f"    export({string(target)}, globals())",
+    )
+    return code.text()
+
+
+def render_index(dialects: list[Dialect]) -> str:
+    """The module that lists the dialects."""
+    code = Code()
+    code.lines('"""The dialects: name in the specification to name of the module."""', "")
+    with code.block("DIALECTS = {"):
+        for dialect in dialects:
+            code.line(f"{string(dialect.name)}: {string(dialect.module)},")
+    code.line("}")
+    return code.text()
+
+
+def render_package_setup(package_name: str) -> str:
+    """A setup.py that compiles a package for a foreign dialect against the installed amqpcodec."""
+    code = Code()
+    code.lines(
+        f'"""Builds {package_name}; needs amqpcodec and Cython. Without this the pure build serves."""',
+        "",
+        "from amqpcodec._build import extensions",
+        "from setuptools import setup",
+        "",
+        f"setup(name={string(package_name)}, packages=[{string(package_name)}], ext_modules=extensions({string(package_name)}))",
+    )
+    return code.text()

@@ -1,0 +1,247 @@
+"""The generated classes: constructor, reading and writing of one method or of one class's properties."""
+
+from __future__ import annotations
+
+from codecgen.code import WIDTH, Code, string
+from codecgen.layout import BitRun, Flag, flags, steps, words
+from codecgen.model import Assert, Class, Dialect, Field, Method
+
+METHOD_BASE = "_DialectMethod"
+PROPERTIES_BASE = "_DialectProperties"
+
+_TYPES = {
+    "bit": "bool", "octet": "int", "short": "int", "long": "int", "longlong": "int", "shortstr": "str",
+    "longstr": "bytes", "timestamp": "_datetime | int", "table": "_Mapping[str, _Any]",
+    "content": "_InlineContent | _ReferenceContent",
+}  # fmt: skip
+_DEFAULTS = {
+    "bit": "False", "octet": "0", "short": "0", "long": "0", "longlong": "0", "shortstr": '""',
+    "longstr": 'b""', "timestamp": "_EPOCH", "table": "None", "content": "_NO_CONTENT",
+}  # fmt: skip
+
+
+def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
+    """The class of one method."""
+    with code.block(f"class {method.python_name}({METHOD_BASE}):"):
+        code.docstring([_method_summary(dialect, method), *_method_notes(method)], _arguments(method.fields))
+        code.line()
+        _emit_names(code, method.fields)
+        _emit_method_spec(code, method)
+        code.line()
+        _emit_constructor(code, method.fields)
+        code.line()
+        _emit_method_reading(code, method)
+        code.line()
+        _emit_method_writing(code, method)
+        if method.content:
+            code.line()
+            with code.block("def _has_content(self) -> bool:"):
+                code.line("return True")
+
+
+def emit_properties(code: Code, cls: Class) -> None:
+    """The class of the properties that content of an AMQP class may have."""
+    with code.block(f"class {cls.properties_name}({PROPERTIES_BASE}):"):
+        summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent."
+        code.docstring([summary, "Args:"], _arguments(cls.properties))
+        code.line()
+        _emit_names(code, cls.properties)
+        head = f"spec = _PropertiesSpec({string(cls.name)}, {cls.class_id}, {string(cls.label)}, fields=("
+        _emit_fields(code, head, cls.properties)
+        code.line()
+        _emit_properties_constructor(code, cls)
+        code.line()
+        _emit_properties_reading(code, cls)
+        code.line()
+        _emit_properties_writing(code, cls)
+        code.line()
+        with code.block("def _class_id(self) -> int:"):
+            code.line(f"return {cls.class_id}")
+
+
+def _method_summary(dialect: Dialect, method: Method) -> str:
+    ids = f"{method.class_id}, {method.method_id}"
+    return f"{method.full_name} ({ids}) of {dialect.name}: {method.label}."
+
+
+def _method_notes(method: Method) -> list[str]:
+    sides = [f"a {side} {word} accept it" for side, word in (("server", method.server), ("client", method.client)) if word]
+    notes = ["; ".join([*sides, *(["deprecated"] if method.deprecated else [])])]
+    if method.content:
+        notes.append("content follows")
+    if method.responses:
+        notes.append(f"answered by {' or '.join(method.responses)}")
+    sentence = "; ".join(note for note in notes if note)
+    paragraphs = [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
+    return [*paragraphs, "Args:"] if method.fields else paragraphs
+
+
+def _arguments(fields: tuple[Field, ...]) -> list[str]:
+    return [f"{field.attribute}: {field.label} ({field.type})." for field in fields]
+
+
+def _emit_names(code: Code, fields: tuple[Field, ...]) -> None:
+    code.call("__slots__ = (", [string(field.attribute) for field in fields], _tuple_end(fields))
+    positional = tuple(field for field in fields if not field.reserved)
+    code.call("__match_args__ = (", [string(field.attribute) for field in positional], _tuple_end(positional))
+
+
+def _tuple_end(items: tuple[object, ...]) -> str:
+    return ",)" if len(items) == 1 else ")"
+
+
+def _emit_method_spec(code: Code, method: Method) -> None:
+    facts = [string(method.full_name), str(method.class_id), str(method.method_id)]
+    facts += [f"{flag}=True" for flag in ("synchronous", "content", "deprecated") if getattr(method, flag)]
+    if method.responses:
+        facts.append(f"responses=({', '.join(map(string, method.responses))},)")
+    facts += [f"{side}={string(word)}" for side, word in (("server", method.server), ("client", method.client)) if word]
+    facts.append(f"label={string(method.label)}")
+    head = f"spec = _MethodSpec({', '.join(facts)}"
+    if method.fields:
+        _emit_fields(code, f"{head}, fields=(", method.fields)
+    else:
+        code.line(f"{head})")
+
+
+def _emit_fields(code: Code, head: str, fields: tuple[Field, ...]) -> None:
+    with code.block(head):
+        for field in fields:
+            names = [string(name) for name in (field.name, field.attribute, field.type, field.domain)]
+            reserved = ["reserved=True"] if field.reserved else []
+            asserts = [_assert(check) for check in field.asserts]
+            checks = [f"asserts=({', '.join(asserts)},)"] if asserts else []
+            code.line(f"_FieldSpec({', '.join([*names, *reserved, f'label={string(field.label)}', *checks])}),")
+    code.line("))")
+
+
+def _assert(check: Assert) -> str:
+    value = check.value or check.rule or ", ".join(check.values)
+    operands = [string(check.check)]
+    if value:
+        operands.append(string(value))
+    if check.field:
+        operands.append(f"reference={string('.'.join(filter(None, (check.method, check.field))))}")
+    return f"_Assert({', '.join(operands)})"
+
+
+def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
+    if not fields:
+        code.lines("def __init__(self) -> None:", "    pass")
+        return
+    positional = [_parameter(field) for field in fields if not field.reserved]
+    reserved = [_parameter(field) for field in fields if field.reserved]
+    parameters = ["self", *positional, *(["*", *reserved] if reserved else [])]
+    code.call("def __init__(", parameters, ") -> None:")
+    for field in fields:
+        name = field.attribute
+        value = f"{{}} if {name} is None else {name}" if field.type == "table" else name
+        kind = f": {_TYPES['table']}" if field.type == "table" else ""
+        code.line(f"    self.{name}{kind} = {value}")
+
+
+def _parameter(field: Field) -> str:
+    optional = " | None" if field.type == "table" else ""
+    return f"{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
+
+
+def _emit_method_reading(code: Code, method: Method) -> None:
+    with code.block("def _read(self, reader: _Reader) -> None:"):
+        for step in steps(method.fields):
+            if isinstance(step, BitRun):
+                code.line(f"bits = reader.bits({string(step.fields[0].name)})")
+                for place, field in enumerate(step.fields):
+                    code.line(f"self.{field.attribute} = (bits & {1 << place}) != 0")
+            else:
+                code.line(f"self.{step.attribute} = reader.{step.type}({string(step.name)})")
+        if not method.fields:
+            code.line("pass")
+
+
+def _emit_method_writing(code: Code, method: Method) -> None:
+    with code.block("def _write(self, writer: _Writer) -> None:"):
+        code.line(f"writer.ids({method.class_id}, {method.method_id})")
+        for step in steps(method.fields):
+            if isinstance(step, BitRun):
+                _emit_bits(code, step)
+            else:
+                code.line(f"writer.{step.type}(self.{step.attribute}, {string(step.name)})")
+
+
+def _emit_bits(code: Code, run: BitRun) -> None:
+    terms = []
+    for place, field in enumerate(run.fields):
+        bit = f"writer.bit(self.{field.attribute}, {string(field.name)})"
+        terms.append(f"{bit} << {place}" if place else bit)
+    flat = f"        writer.bits({' | '.join(terms)})"
+    if len(flat) <= WIDTH:
+        code.line(flat.strip())
+        return
+    with code.block("writer.bits("):
+        for place, term in enumerate(terms):
+            code.line(f"| {term}" if place else term)
+    code.line(")")
+
+
+def _emit_properties_constructor(code: Code, cls: Class) -> None:
+    parameters = ["self"]
+    for field in cls.properties:
+        kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")
+        parameters.append(f"{field.attribute}: {kind} = {default}")
+    code.call("def __init__(", parameters, ") -> None:")
+    for field in cls.properties:
+        code.line(f"    self.{field.attribute} = {field.attribute}")
+
+
+def _word(index: int) -> str:
+    return f"flags{index + 1}" if index else "flags"
+
+
+def _emit_properties_reading(code: Code, cls: Class) -> None:
+    count = words(cls.properties)
+    places = flags(cls.properties)
+    with code.block("def _read(self, reader: _Reader) -> None:"):
+        code.line("flags = reader.flag_word()")
+        for index in range(1, count):
+            code.line(f"{_word(index)} = reader.flag_word() if {_word(index - 1)} & 1 else 0")
+        _emit_undefined(code, places, count)
+        for flag in places:
+            _emit_property_reading(code, flag)
+
+
+def _emit_undefined(code: Code, places: list[Flag], count: int) -> None:
+    """Flags without a property can only be in the last word; those before are full."""
+    defined = sum(flag.mask for flag in places if flag.word == count - 1)
+    last = _word(count - 1)
+    code.line(f"reader.further_flags({last}, {last} & {0xFFFE & ~defined:#06x})")
+
+
+def _emit_property_reading(code: Code, flag: Flag) -> None:
+    field = flag.field
+    present = f"{_word(flag.word)} & {flag.mask:#06x}"
+    if field.type == "bit":
+        code.line(f"self.{field.attribute} = ({present}) != 0")
+        return
+    code.line(f"self.{field.attribute} = reader.{field.type}({string(field.name)}) if {present} else None")
+
+
+def _emit_properties_writing(code: Code, cls: Class) -> None:
+    count = words(cls.properties)
+    places = flags(cls.properties)
+    with code.block("def _write(self, writer: _Writer) -> None:"):
+        for index in range(count):
+            code.line(f"{_word(index)} = 0")
+        for flag in places:
+            test = f"self.{flag.field.attribute} is not None"
+            if flag.field.type == "bit":
+                test = f"writer.bit(self.{flag.field.attribute}, {string(flag.field.name)})"
+            code.lines(f"if {test}:", f"    {_word(flag.word)} |= {flag.mask:#06x}")
+        for index in range(count - 1, 0, -1):
+            code.lines(f"if {_word(index)}:", f"    {_word(index - 1)} |= 1")
+        code.line("writer.flag_word(flags)")
+        for index in range(1, count):
+            code.lines(f"if {_word(index - 1)} & 1:", f"    writer.flag_word({_word(index)})")
+        for flag in places:
+            if flag.field.type != "bit":
+                write = f"writer.{flag.field.type}(self.{flag.field.attribute}, {string(flag.field.name)})"
+                code.lines(f"if {_word(flag.word)} & {flag.mask:#06x}:", f"    {write}")

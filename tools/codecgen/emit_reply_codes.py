@@ -1,0 +1,63 @@
+"""The reply codes: one exception class each."""
+
+from __future__ import annotations
+
+from codecgen.code import Code, string
+from codecgen.elements import SpecError
+from codecgen.model import Constant, Dialect
+from codecgen.naming import class_name
+
+_CLOSES = {"soft": "channel", "hard": "connection"}
+
+
+def render_reply_codes(dialects: list[Dialect]) -> str:
+    """The module of exception classes for all reply codes of the dialects.
+
+    Raises:
+        SpecError: two dialects mean different things by one code.
+    """
+    codes = _reply_codes(dialects)
+    code = Code()
+    code.lines(
+        '"""The reply codes as exceptions, for what a peer says in connection.close and channel.close."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "from amqpcodec.errors import ReplyError",
+    )
+    for constant in codes:
+        code.lines("", "")
+        with code.block(f"class {_class_name(constant)}(ReplyError):"):
+            closes = _CLOSES[str(constant.kind)]
+            code.lines(
+                f'"""{constant.value} {constant.name}, closes the {closes}: {constant.label}."""',
+                "",
+                f"code = {constant.value}",
+                f"name = {string(constant.name)}",
+                f"closes = {string(closes)}",
+            )
+    code.lines("", "")
+    with code.block("REPLY_ERRORS: dict[int, type[ReplyError]] = {"):
+        for constant in codes:
+            code.line(f"{constant.value}: {_class_name(constant)},")
+    code.line("}")
+    code.line()
+    names = sorted([_class_name(constant) for constant in codes] + ["REPLY_ERRORS"])
+    code.call("__all__ = [", [string(name) for name in names], "]")
+    return code.text()
+
+
+def _reply_codes(dialects: list[Dialect]) -> list[Constant]:
+    codes: dict[int, Constant] = {}
+    for dialect in dialects:
+        for constant in dialect.constants:
+            if constant.kind is None:
+                continue
+            known = codes.setdefault(constant.value, constant)
+            if (known.name, known.kind) != (constant.name, constant.kind):
+                raise SpecError(f"{dialect.name}: reply code {constant.value} is {known.name} in another dialect")
+    return [codes[value] for value in sorted(codes)]
+
+
+def _class_name(constant: Constant) -> str:
+    return f"Amqp{class_name(constant.name)}"

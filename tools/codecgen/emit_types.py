@@ -1,0 +1,64 @@
+"""The `.pxd` of one dialect: the C types of its classes in the compiled build."""
+
+from __future__ import annotations
+
+from codecgen.code import Code
+from codecgen.emit_module import content_classes
+from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
+from codecgen.layout import words
+from codecgen.model import Class, Dialect, Field, Method
+
+# Types whose values may hold others, and so may be part of a reference cycle.
+_CONTAINERS = {"table", "content"}
+
+
+def render_types(dialect: Dialect) -> str:
+    """The text of a dialect's `.pxd`."""
+    code = Code()
+    code.lines(
+        "cimport cython",
+        "",
+        "from amqpcodec._kernel.reader_c cimport Reader as _Reader",
+        "from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties",
+        "from amqpcodec._kernel.writer_c cimport Writer as _Writer",
+    )
+    for base, parent in ((METHOD_BASE, "_Method"), (PROPERTIES_BASE, "_Properties")):
+        code.lines("", "")
+        with code.block(f"cdef class {base}({parent}):"):
+            code.line("cdef object _dialect(self)")
+    for method in dialect.methods:
+        _emit_method(code, method)
+    for cls in content_classes(dialect):
+        _emit_properties(code, cls)
+    return code.text()
+
+
+def _emit_method(code: Code, method: Method) -> None:
+    code.lines("", "")
+    if not any(field.type in _CONTAINERS for field in method.fields):
+        code.line("@cython.no_gc")
+    with code.block(f"cdef class {method.python_name}({METHOD_BASE}):"):
+        _emit_attributes(code, method.fields)
+        if any(field.type == "bit" for field in method.fields):
+            code.line("@cython.locals(bits=cython.int)")
+        code.line("cdef int _read(self, _Reader reader) except -1")
+        code.line("cdef int _write(self, _Writer writer) except -1")
+        if method.content:
+            code.line("cdef bint _has_content(self) except -1")
+
+
+def _emit_properties(code: Code, cls: Class) -> None:
+    code.lines("", "")
+    flags = ", ".join(f"flags{index + 1 if index else ''}=cython.int" for index in range(words(cls.properties)))
+    with code.block(f"cdef class {cls.properties_name}({PROPERTIES_BASE}):"):
+        _emit_attributes(code, cls.properties)
+        code.line(f"@cython.locals({flags})")
+        code.line("cdef int _read(self, _Reader reader) except -1")
+        code.line(f"@cython.locals({flags})")
+        code.line("cdef int _write(self, _Writer writer) except -1")
+        code.line("cdef int _class_id(self) except -1")
+
+
+def _emit_attributes(code: Code, fields: tuple[Field, ...]) -> None:
+    for field in fields:
+        code.line(f"cdef public object {field.attribute}")
