@@ -1,0 +1,55 @@
+"""Which dialect a connection speaks, from its protocol header and its connection.start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import amqpcodec
+
+from .resync import FrameTest
+
+DEFAULT = "rabbitmq-0-9-1"
+HEADER_PREFIX = b"AMQP"
+HEADER_SIZE = 8
+# Tried in this order: today's brokers first. qpid-0-8 shows the header of amqp-0-8 and has to be asked for.
+_ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
+_START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
+_AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")  # plain, over TLS, over SASL
+_TYPES_0_9_1 = (1, 2, 3, 8)
+_TYPES_0_8 = (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+def for_header(octets: bytes) -> str | None:
+    """Name of the dialect that a client asks for with a protocol header; None for a version not known."""
+    for name in _ORDER:
+        if amqpcodec.dialect(name).DIALECT.protocol_header == octets:
+            return name
+    for name in _ORDER:
+        if octets in amqpcodec.dialect(name).DIALECT.accepted_headers:
+            return name
+    return None
+
+
+def for_start(major: int, minor: int, assumed: str) -> str:
+    """Name of the dialect that a broker announces in connection.start, given the one assumed so far."""
+    return _START_VERSIONS.get((major, minor), assumed)
+
+
+def frame_test(name: str, frame_max: int) -> FrameTest:
+    """The test for frames that can be trusted, for a dialect."""
+    module: Any = amqpcodec.dialect(name)
+    types = _TYPES_0_8 if name in ("amqp-0-8", "qpid-0-8", "amqp-0-9") else _TYPES_0_9_1
+    return FrameTest(module.METHODS, module.PROPERTIES, types, frame_max)
+
+
+def foreign(octets: bytes) -> str:
+    """What a stream without a single frame seems to be, as the end of a sentence; "" if nothing is known."""
+    if octets[:2] == b"\x16\x03":
+        return "it looks like TLS, which hides the frames"
+    if octets[:4] == HEADER_PREFIX and octets[4:8] in _AMQP_1_0:
+        return "it is AMQP 1.0, another protocol"
+    if octets[:4] == HEADER_PREFIX:
+        return f"it asks for AMQP version {'.'.join(map(str, octets[4:8]))}, which is not known here"
+    if octets[:4] in (b"GET ", b"POST", b"PUT ", b"HEAD", b"HTTP"):
+        return "it looks like HTTP"
+    return ""

@@ -1,0 +1,266 @@
+"""One direction of a connection: following its frames, and finding them again after a break."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DecodeError
+from . import dialects
+from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Data, Fault, FaultKind, Gap, Item
+from .resync import Verdict
+
+if TYPE_CHECKING:
+    from .frames import ConnectionDecoder
+
+_KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
+_MAX_HELD = 1000
+_ENVELOPE = 8
+_FRAME_TYPE_METHOD = 1
+
+
+class DirectionDecoder:
+    """Turns the events of one direction into frames and faults.
+
+    It either follows frames with a `FrameDecoder`, or searches for the next frame that can be trusted;
+    `_buffer` holds, in both states, the octets from `_start` on that belong to no frame given out yet.
+    """
+
+    def __init__(self, owner: ConnectionDecoder, direction: int) -> None:
+        self._owner = owner
+        self._direction = direction
+        self._decoder: Any = None
+        self._dialect = ""
+        self._base = 0  # offset of the first octet given to the decoder
+        self._buffer = bytearray()
+        self._start = 0
+        self._marks: deque[tuple[int, int | None, int | None]] = deque()  # end offset, packet, time
+        self._packet: int | None = None
+        self._time_ns: int | None = None
+        # Of a search: where it began and why, the first place to consider, and where a frame begins if the
+        # last head seen was right.
+        self._lost_from = 0
+        self._reason = "the recording begins inside a frame"
+        self._consider_from = 0
+        self._expected: int | None = 0
+        self._held: list[Fault] = []  # until it is known whether the connection is AMQP at all
+        self.head = bytearray()
+        self.end = 0
+
+    def data(self, event: Data) -> Iterator[Item]:
+        """Take octets."""
+        if len(self.head) < _KEPT_HEAD:
+            self.head += event.octets[: _KEPT_HEAD - len(self.head)]
+        self._packet, self._time_ns = event.packet, event.time_ns
+        self._buffer += event.octets
+        self.end = event.offset + len(event.octets)
+        self._marks.append((self.end, event.packet, event.time_ns))
+        if self._decoder is not None and self._dialect == self._owner.dialect:
+            self._decoder.feed(event.octets)
+        yield from self._advance(final=False)
+
+    def gap(self, event: Gap) -> Iterator[Item]:
+        """Octets are missing: end what is before them, and search behind them."""
+        yield from self._break_off("a gap cuts this frame")
+        self._packet, self._time_ns = event.packet, event.time_ns
+        message = f"{event.length} octets are missing from the recording"
+        yield from self._tell("gap", message, event.offset, event.length)
+        self.end = event.offset + event.length
+        self._marks.clear()
+        expected = self._expected if self._expected is not None and self._expected >= self.end else None
+        self._search_behind(self.end, "the rest of a frame cut by a gap", expected)
+
+    def close(self, event: Close) -> Iterator[Item]:
+        """Nothing more will come."""
+        yield from self._break_off("the stream ends inside this frame")
+        if self._owner.recognised:
+            yield from self._release()
+
+    def _advance(self, final: bool) -> Iterator[Item]:
+        """Alternate between following and searching until neither gets any further."""
+        while True:
+            if self._decoder is None:
+                yield from self._search(final)
+                if self._decoder is None:
+                    return
+            elif self._dialect != self._owner.dialect:
+                self._follow(self._start)
+            try:
+                for frame in self._decoder:
+                    yield self._captured(frame)
+                    if self._dialect != self._owner.dialect:
+                        break
+                else:
+                    return
+            except DecodeError as error:
+                yield self._failed(error)
+
+    def _captured(self, frame: Any) -> CapturedFrame:
+        start, octets = self._consume()
+        packet, time_ns = self._completed_by(start, self._start)
+        owner = self._owner
+        if octets[0] == _FRAME_TYPE_METHOD:
+            owner.note_method(frame.payload)
+        size = len(octets) if octets.startswith(dialects.HEADER_PREFIX) else len(octets) - _ENVELOPE
+        return CapturedFrame(
+            owner.connection, self._direction, packet, time_ns, start, size, octets, frame, self._dialect
+        )
+
+    def _failed(self, error: DecodeError) -> Fault:
+        """Step over a frame that cannot be decoded; search, if not even its end can be trusted."""
+        start, octets = self._start, b""
+        if error.fatal:
+            following = self._end_of_frame()
+            # Where its size leads beyond what is there, it may be the size that is damaged.
+            expected = following if following is not None and following <= self.end else None
+            self._search_behind(start, "octets that cannot be decoded", expected)
+            self._consider_from = start + 1
+        else:
+            self._decoder.skip_frame()
+            start, octets = self._consume()
+        packet, time_ns = self._completed_by(start, max(start + 1, self._start))
+        place = ".".join(filter(None, (error.method, error.field)))
+        message = f"{place}: {error.message}" if place else error.message
+        connection, size = self._owner.connection, len(octets)
+        code = error.reply_code
+        return Fault(
+            "error", message, connection, self._direction, packet, time_ns, start, size, code, octets
+        )
+
+    def _consume(self) -> tuple[int, bytes]:
+        """Take what the decoder has passed from the buffer: the offset of its first octet, and all of it."""
+        start = self._start
+        size = self._base + self._decoder.offset - start
+        octets = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        self._start += size
+        return start, octets
+
+    def _completed_by(self, start: int, end: int) -> tuple[int | None, int | None]:
+        """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""
+        marks = self._marks
+        while marks and marks[0][0] <= start:
+            marks.popleft()
+        if not marks:
+            return self._packet, self._time_ns
+        _, latest, time_ns = marks[0]
+        for mark_end, packet, packet_time in marks:
+            if packet is not None and latest is not None and packet > latest:
+                latest, time_ns = packet, packet_time
+            if mark_end >= end:
+                break
+        return latest, time_ns
+
+    def _follow(self, place: int) -> None:
+        """Decode frames from an offset on."""
+        del self._buffer[: place - self._start]
+        self._start = self._base = place
+        self._decoder = self._owner.new_decoder()
+        self._dialect = self._owner.dialect
+        self._decoder.feed(bytes(self._buffer))
+
+    def _search(self, final: bool) -> Iterator[Item]:
+        place = self._trusted_place(final)
+        if place is None:
+            return
+        self._follow(place)
+        yield from self._release()
+        yield from self._tell("lost", self._reason, self._lost_from, place - self._lost_from)
+
+    def _search_behind(self, offset: int, reason: str, expected: int | None) -> None:
+        """Give up following; octets from `offset` on are lost until a frame is found."""
+        self._decoder = None
+        del self._buffer[: offset - self._start]
+        self._start = self._lost_from = self._consider_from = offset
+        self._reason = reason
+        self._expected = expected
+
+    def _trusted_place(self, final: bool) -> int | None:
+        """Offset of the next frame that can be trusted; None if it is not there yet.
+
+        Octets that cannot be part of it are dropped on the way.
+        """
+        buffer, start, test = self._buffer, self._start, self._owner.frame_test()
+        if not buffer:
+            return None
+        if start == self._expected == 0:
+            header = self._protocol_header()
+            if header is not Verdict.NO:
+                return 0 if header is Verdict.YES else None
+        if self._expected is not None:
+            verdict = Verdict.MORE
+            if self._expected < self.end:
+                verdict = test.judge(buffer, self._expected - start, final)
+            elif self._expected == self.end and final:
+                verdict = Verdict.NO
+            if verdict is not Verdict.NO:
+                return self._expected if verdict is Verdict.YES else None
+        self._expected = None
+        verdict, index = test.find(buffer, max(0, self._consider_from - start), final)
+        if verdict is Verdict.YES:
+            return start + index
+        del buffer[:index]
+        self._start += index
+        return None
+
+    def _protocol_header(self) -> Verdict:
+        """Whether the stream is that of an AMQP connection seen from its very beginning."""
+        octets = bytes(self._buffer[: dialects.HEADER_SIZE])
+        if not octets.startswith(dialects.HEADER_PREFIX):
+            return Verdict.YES if self._owner.header_seen else Verdict.NO
+        if len(octets) < dialects.HEADER_SIZE:
+            return Verdict.MORE
+        if self._direction == CLIENT_TO_SERVER:
+            self._owner.note_header(octets)
+        return Verdict.YES
+
+    def _break_off(self, reason: str) -> Iterator[Item]:
+        """The octets at hand will not be continued: give out what they hold, and tell what is left over."""
+        yield from self._advance(final=True)
+        while self._decoder is not None and self._buffer:
+            expected = self._end_of_frame()
+            if expected is not None or len(self._buffer) < _ENVELOPE:
+                yield from self._tell("lost", reason, self._start, len(self._buffer))
+                self._search_behind(self.end, reason, expected)
+                return
+            # A size that nobody would agree on: the frame is damaged, and there may be others behind it.
+            begin = self._start
+            self._search_behind(begin, "octets that cannot be decoded", None)
+            self._consider_from = begin + 1
+            yield from self._advance(final=True)
+        if self._decoder is None and self.end > self._lost_from:
+            yield from self._tell("lost", self._reason, self._lost_from, self.end - self._lost_from)
+            self._lost_from = self.end
+
+    def _end_of_frame(self) -> int | None:
+        """Offset behind the frame at the start of the buffer, if its head can be believed."""
+        if len(self._buffer) < _ENVELOPE - 1:
+            return None
+        size = int(struct.unpack_from("!I", self._buffer, 3)[0]) + _ENVELOPE
+        return self._start + size if size <= self._owner.trusted_size else None
+
+    def _tell(self, kind: FaultKind, message: str, offset: int, length: int) -> Iterator[Fault]:
+        """Report a fault; at once, or when it turns out that the connection is AMQP."""
+        if not length:
+            return
+        fault = Fault(
+            kind,
+            message,
+            self._owner.connection,
+            self._direction,
+            self._packet,
+            self._time_ns,
+            offset,
+            length,
+        )
+        if self._owner.recognised:
+            yield from self._release()
+            yield fault
+        elif len(self._held) < _MAX_HELD:
+            self._held.append(fault)
+
+    def _release(self) -> Iterator[Fault]:
+        held, self._held = self._held, []
+        yield from held

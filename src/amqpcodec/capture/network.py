@@ -1,0 +1,75 @@
+"""From a packet to its TCP segment: link layer, IP, TCP. Nothing is kept between packets but counts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+
+from .ip import Datagram, PacketError, ip_datagram
+from .links import LinkTypeError, network_layer
+from .model import Endpoint, Fault, Packet, Segment
+
+SYN, FIN, RST, ACK = 0x02, 0x01, 0x04, 0x10
+_HEADER = struct.Struct("!HHIIBB")
+
+
+def tcp_segment(packet: Packet) -> Segment | None:
+    """The TCP segment in a packet; None for a packet of another protocol.
+
+    Raises:
+        PacketError: TCP may be in it, but is fragmented, cut off before its header ends, or damaged.
+        LinkTypeError: a link layer this reader does not know.
+    """
+    layer = network_layer(packet.linktype, packet.data)
+    if layer is None:
+        return None
+    datagram = ip_datagram(packet.data, layer, packet.original_length)
+    if datagram is None:
+        return None
+    return _segment(packet, datagram)
+
+
+def _segment(packet: Packet, datagram: Datagram) -> Segment:
+    data, start, end = packet.data, datagram.start, datagram.end
+    if min(end, len(data)) - start < 20:
+        raise PacketError("TCP header cut off")
+    source, destination, seq, ack, offset, flags = _HEADER.unpack_from(data, start)
+    size = (offset >> 4) * 4
+    payload = start + size
+    if size < 20 or payload > end:
+        raise PacketError("TCP header of an impossible length")
+    return Segment(
+        packet.number,
+        packet.time_ns,
+        Endpoint(datagram.source, source),
+        Endpoint(datagram.destination, destination),
+        seq,
+        ack,
+        flags,
+        data[payload:end],
+        end - payload,
+    )
+
+
+def read_segments(packets: Iterable[Packet | Fault]) -> Iterator[Segment | Fault]:
+    """The TCP segments of packets, in their order.
+
+    Faults from below are passed on. Packets that may hold TCP but cannot be read are counted by reason,
+    and told as one `Fault` of kind ``"file"`` a reason at the end, with the number of the first one.
+    """
+    unread: dict[str, tuple[Packet, int]] = {}
+    for packet in packets:
+        if isinstance(packet, Fault):
+            yield packet
+            continue
+        try:
+            segment = tcp_segment(packet)
+        except (PacketError, LinkTypeError) as reason:
+            first, count = unread.get(str(reason), (packet, 0))
+            unread[str(reason)] = first, count + 1
+            continue
+        if segment is not None:
+            yield segment
+    for message, (first, count) in unread.items():
+        what = f"{count} packet{'s' if count > 1 else ''} passed over, the first is {first.number}: {message}"
+        yield Fault("file", what, packet=first.number, time_ns=first.time_ns)

@@ -1,0 +1,124 @@
+"""Where in a stretch of octets does a frame begin that can be trusted?
+
+One frame's envelope is met by chance in random octets about once in 10**9; two in a row, or one that ends
+exactly where the octets at hand end, do not happen. What is inside a message body may look like frames
+too, so the place where the next frame must begin is tried first when it is known.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable
+from enum import Enum
+
+_HEAD = struct.Struct("!BHI")
+_FRAME_END = 0xCE
+_ENVELOPE = 8
+_METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
+_CONNECTION_CLASS = 10
+_LARGEST_BLIND_TAIL = 4  # octets at the end too few to tell whether a frame begins there
+
+
+class Verdict(Enum):
+    """Whether a frame begins at a place: yes, no, or not to be told before more octets are there."""
+
+    YES = 1
+    NO = 2
+    MORE = 3
+
+
+class FrameTest:
+    """Looks for frames of one dialect.
+
+    Args:
+        methods: the (class id, method id) pairs it knows.
+        content_classes: the class ids whose content headers it knows.
+        types: the frame types it knows.
+        frame_max: octets of the largest frame to believe in, envelope included.
+    """
+
+    def __init__(
+        self,
+        methods: Iterable[tuple[int, int]],
+        content_classes: Iterable[int],
+        types: Iterable[int],
+        frame_max: int,
+    ) -> None:
+        self._methods = frozenset(methods)
+        self._content_classes = frozenset(content_classes)
+        self._types = frozenset(types)
+        self._frame_max = frame_max
+        self._candidate = re.compile(_candidate_pattern(self._types, frame_max), re.DOTALL)
+
+    def find(self, octets: bytearray, start: int, final: bool) -> tuple[Verdict, int]:
+        """The first place at or after `start` where a frame may begin.
+
+        Args:
+            octets: what is at hand.
+            start: index of the first octet to consider.
+            final: nothing contiguous will follow these octets.
+
+        Returns:
+            YES and the place; MORE and the place up to which the octets are of no use; with `final`, NO
+            and the end.
+        """
+        for match in self._candidate.finditer(octets, start):
+            verdict = self.judge(octets, match.start(), final)
+            if verdict is not Verdict.NO:
+                return verdict, match.start()
+        if final:
+            return Verdict.NO, len(octets)
+        return Verdict.MORE, max(start, len(octets) - _LARGEST_BLIND_TAIL)
+
+    def judge(self, octets: bytearray, position: int, final: bool) -> Verdict:
+        """Whether a frame that can be trusted begins at a place."""
+        verdict, following = self._envelope(octets, position)
+        if verdict is not Verdict.YES:
+            return Verdict.NO if final else verdict
+        if following == len(octets):
+            return Verdict.YES
+        verdict, _ = self._envelope(octets, following)
+        # A frame followed by the beginning of another, with nothing to come, is all the proof there will be.
+        return Verdict.YES if final and verdict is Verdict.MORE else verdict
+
+    def _envelope(self, octets: bytearray, position: int) -> tuple[Verdict, int]:
+        """Check one frame; with YES comes the place behind it."""
+        if len(octets) - position < _HEAD.size:
+            known = position >= len(octets) or octets[position] in self._types
+            return (Verdict.MORE if known else Verdict.NO), 0
+        kind, channel, size = _HEAD.unpack_from(octets, position)
+        if kind not in self._types or size > self._frame_max - _ENVELOPE:
+            return Verdict.NO, 0
+        if not self._payload_fits(octets, position + _HEAD.size, kind, channel, size):
+            return Verdict.NO, 0
+        end = position + size + _ENVELOPE
+        if end > len(octets):
+            return Verdict.MORE, 0
+        return (Verdict.YES if octets[end - 1] == _FRAME_END else Verdict.NO), end
+
+    def _payload_fits(self, octets: bytearray, start: int, kind: int, channel: int, size: int) -> bool:
+        """Whether the first octets of a payload, as far as they are there, suit the frame's type."""
+        if kind == _HEARTBEAT:
+            return size == 0 and channel == 0
+        if kind == _BODY:
+            return channel != 0
+        if kind not in (_METHOD, _HEADER):
+            return True
+        if size < (14 if kind == _HEADER else 4) or (kind == _HEADER and channel == 0):
+            return False
+        if len(octets) - start < 4:
+            return True
+        first, second = struct.unpack_from("!HH", octets, start)
+        if kind == _HEADER:
+            return first in self._content_classes and second == 0
+        return (first, second) in self._methods and (first == _CONNECTION_CLASS) == (channel == 0)
+
+
+def _candidate_pattern(types: frozenset[int], frame_max: int) -> bytes:
+    """A pattern for the first five octets of a frame, for `re` to pass over most places quickly."""
+    kinds = b"".join(b"\\x%02x" % kind for kind in sorted(types))
+    highest = min(frame_max, 0xFFFFFFFF)
+    first = b"[\\x00-\\x%02x]" % (highest >> 24)
+    second = b"[\\x00-\\x%02x]" % (highest >> 16 & 0xFF if highest < 1 << 24 else 0xFF)
+    return b"(?=[" + kinds + b"].." + first + second + b")"

@@ -1,0 +1,124 @@
+"""Octets of a capture file, uncompressed on the way, with their place for error messages."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from types import TracebackType
+from typing import BinaryIO, cast
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 16
+
+
+class ByteSource:
+    """Reads a file front to back; gzip is recognised by its first two octets.
+
+    Args:
+        file: a path, or an object with ``read`` giving octets; need not be seekable. Closed by `close`
+            only if it was opened here.
+    """
+
+    def __init__(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        self._owned = isinstance(file, (str, os.PathLike))
+        self._raw = open(file, "rb", 0) if isinstance(file, (str, os.PathLike)) else file  # noqa: SIM115
+        self._counted = _Counted(self._raw)
+        plain = io.BufferedReader(self._counted, _CHUNK)
+        self.compressed = plain.peek(2)[:2] == _GZIP_MAGIC
+        self._stream: io.BufferedIOBase = plain
+        if self.compressed:
+            self._stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), _CHUNK)
+        self._ahead = b""
+        self.offset = 0
+        self.fault: str | None = None
+
+    @property
+    def consumed(self) -> int:
+        """Octets taken from the file itself, before decompression: a measure of progress."""
+        return self._counted.count
+
+    def peek(self, size: int) -> bytes:
+        """The next octets without taking them; fewer than `size` only at the end."""
+        missing = size - len(self._ahead)
+        if missing > 0:
+            self._ahead += self._pull(missing)
+        return self._ahead[:size]
+
+    def read(self, size: int) -> bytes:
+        """The next `size` octets; fewer only at the end of the file or of what can be uncompressed.
+
+        A compressed file that breaks off or is damaged ends there, and `fault` says so.
+        """
+        if self._ahead:
+            taken, self._ahead = self._ahead[:size], self._ahead[size:]
+            octets = taken + self._pull(size - len(taken)) if len(taken) < size else taken
+        else:
+            octets = self._pull(size)
+        self.offset += len(octets)
+        return octets
+
+    def skip(self, size: int) -> int:
+        """Pass over `size` octets in pieces; gives how many there were."""
+        passed = 0
+        while passed < size:
+            piece = self.read(min(_CHUNK, size - passed))
+            if not piece:
+                break
+            passed += len(piece)
+        return passed
+
+    def _pull(self, size: int) -> bytes:
+        if size <= 0 or self.fault:
+            return b""
+        if size <= _CHUNK:
+            return self._pull_piece(size)
+        # In pieces, so that a length from a damaged file reserves no memory before its octets are there.
+        pieces: list[bytes] = []
+        while size:
+            piece = self._pull_piece(min(size, _CHUNK))
+            if not piece:
+                break
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _pull_piece(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except EOFError:
+            self.fault = "the gzip data is cut off"
+        except (gzip.BadGzipFile, zlib.error) as error:
+            self.fault = f"the gzip data is damaged: {error}"
+        return b""
+
+    def close(self) -> None:
+        """Close the file, if it was opened here."""
+        if self._owned:
+            self._raw.close()
+
+    def __enter__(self) -> ByteSource:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Counted(io.RawIOBase):
+    """The file as a raw stream that counts what is taken from it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        octets = self._file.read(len(buffer))
+        buffer[: len(octets)] = octets
+        self.count += len(octets)
+        return len(octets)

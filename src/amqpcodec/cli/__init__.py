@@ -1,0 +1,56 @@
+"""The `amqpcodec` command: picks a subcommand and hands over. Each subcommand is a module of this package
+with two functions, ``add_parser(subparsers)`` and ``run(arguments) -> exit code``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+
+import amqpcodec
+
+SUBCOMMANDS = ("decode",)
+EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        argv: its arguments; those of the process if None.
+
+    Returns:
+        the exit code: 0 everything was read, 1 something was missing or damaged, 2 unusable input or
+        arguments, 130 interrupted.
+    """
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    try:
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. What is still buffered must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
+    parser.add_argument("--version", action="version", version=_version())
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name in SUBCOMMANDS:
+        import_module(f"{__name__}.{name}").add_parser(subparsers)
+    return parser
+
+
+def _version() -> str:
+    try:
+        number = metadata.version("amqpcodec")
+    except metadata.PackageNotFoundError:
+        number = "(not installed)"
+    return f"amqpcodec {number} ({amqpcodec.IMPL})"
