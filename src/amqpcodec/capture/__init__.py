@@ -104,7 +104,7 @@ def read_frames(
     Raises:
         CaptureError: the file is not a capture, or is damaged before its first packet.
         OSError: the file cannot be opened or read.
-        KeyError: no such dialect.
+        ValueError: no such dialect.
     """
     ports = (port,) if isinstance(port, int) else port
     source = file if isinstance(file, ByteSource) else ByteSource(file)

@@ -129,6 +129,8 @@ def read_items(
         max_frame: octets of the largest frame accepted, whatever was negotiated.
         report_foreign: whether to tell of connections without a single frame.
     """
+    if dialect != "auto":
+        amqpcodec.dialect(dialect)  # complain about a wrong name now, not at the first frame
     decoders: dict[Connection, ConnectionDecoder] = {}
     for event in events:
         if isinstance(event, Fault):

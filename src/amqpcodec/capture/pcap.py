@@ -15,7 +15,7 @@ MAGICS = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
-_LINKTYPE_MASK = 0x0FFFFFFF  # the bits above say whether packets end in a frame check sequence
+_LINKTYPE_MASK = 0xFFFF  # the bits above tell, among others, whether packets end in a check sequence
 _NS = 1_000_000_000
 
 

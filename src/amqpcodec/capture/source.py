@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import zlib
 from types import TracebackType
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
@@ -27,12 +26,15 @@ class ByteSource:
         self._counted = _Counted(self._raw)
         plain = io.BufferedReader(self._counted, _CHUNK)
         self.compressed = plain.peek(2)[:2] == _GZIP_MAGIC
-        self._stream: io.BufferedIOBase = plain
-        if self.compressed:
-            self._stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), _CHUNK)
+        self._inflated = _Inflated(plain) if self.compressed else None
+        self._stream = plain if self._inflated is None else io.BufferedReader(self._inflated, _CHUNK)
         self._ahead = b""
         self.offset = 0
-        self.fault: str | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """Why the file ended before its time, if it did."""
+        return self._inflated.fault if self._inflated else None
 
     @property
     def consumed(self) -> int:
@@ -70,28 +72,14 @@ class ByteSource:
         return passed
 
     def _pull(self, size: int) -> bytes:
-        if size <= 0 or self.fault:
-            return b""
         if size <= _CHUNK:
-            return self._pull_piece(size)
+            return self._stream.read(size)
         # In pieces, so that a length from a damaged file reserves no memory before its octets are there.
         pieces: list[bytes] = []
-        while size:
-            piece = self._pull_piece(min(size, _CHUNK))
-            if not piece:
-                break
+        while size and (piece := self._stream.read(min(size, _CHUNK))):
             pieces.append(piece)
             size -= len(piece)
         return b"".join(pieces)
-
-    def _pull_piece(self, size: int) -> bytes:
-        try:
-            return self._stream.read(size)
-        except EOFError:
-            self.fault = "the gzip data is cut off"
-        except (gzip.BadGzipFile, zlib.error) as error:
-            self.fault = f"the gzip data is damaged: {error}"
-        return b""
 
     def close(self) -> None:
         """Close the file, if it was opened here."""
@@ -122,3 +110,50 @@ class _Counted(io.RawIOBase):
         buffer[: len(octets)] = octets
         self.count += len(octets)
         return len(octets)
+
+
+class _Inflated(io.RawIOBase):
+    """What a gzip file (RFC 1952) of one or more members holds, as far as it can be had.
+
+    Unlike `gzip.GzipFile` it gives out everything in front of a fault, and then ends.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self._file = file
+        self._input = b""
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        self.fault: str | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        octets = b""
+        while not octets and not self.fault:
+            if not self._input:
+                self._input = self._file.read(_CHUNK)
+            if self._member.eof and not self._next_member():
+                break
+            octets = self._inflate(len(buffer))
+        buffer[: len(octets)] = octets
+        return len(octets)
+
+    def _next_member(self) -> bool:
+        """Go on to the next member, if there is one; zeros behind the last one are padding."""
+        self._input = self._input.lstrip(b"\0")
+        if self._input:
+            self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        return bool(self._input)
+
+    def _inflate(self, size: int) -> bytes:
+        ended = not self._input
+        try:
+            octets = self._member.decompress(self._input, size)
+        except zlib.error as error:
+            self.fault = f"the gzip data is damaged: {error}"
+            return b""
+        member = self._member
+        self._input = member.unused_data if member.eof else member.unconsumed_tail
+        if ended and not octets and not member.eof:
+            self.fault = "the gzip data is cut off"
+        return octets

@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 
 import amqpcodec
 
@@ -41,16 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
-    parser.add_argument("--version", action="version", version=_version())
+    version = f"amqpcodec {amqpcodec.__version__} ({amqpcodec.IMPL})"
+    parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name in SUBCOMMANDS:
         import_module(f"{__name__}.{name}").add_parser(subparsers)
     return parser
-
-
-def _version() -> str:
-    try:
-        number = metadata.version("amqpcodec")
-    except metadata.PackageNotFoundError:
-        number = "(not installed)"
-    return f"amqpcodec {number} ({amqpcodec.IMPL})"

@@ -1,0 +1,190 @@
+"""Containers: pcap and pcapng, good and damaged; dpkt and scapy as second opinions."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import struct
+import warnings
+
+import dpkt
+import make_capture as make
+import pytest
+
+from amqpcodec.capture import ByteSource, CaptureError, Fault, Packet, read_frames, read_packets
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from scapy.utils import RawPcapNgReader, RawPcapReader
+
+PACKETS = [make.Recorded(make.START_NS + index * 1_001_000, bytes([index]) * (60 + index)) for index in range(5)]
+
+
+def read(octets: bytes, **options: int) -> list[Packet | Fault]:
+    return list(read_packets(ByteSource(io.BytesIO(octets)), **options))
+
+
+def contents(octets: bytes) -> list[tuple[int | None, bytes]]:
+    packets = [item for item in read(octets) if isinstance(item, Packet)]
+    return [(packet.time_ns, packet.data) for packet in packets]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("nanos", [False, True])
+def test_pcap_is_read_in_both_byte_orders_and_both_units_of_time(order: str, nanos: bool) -> None:
+    octets = make.pcap(PACKETS, order=order, nanos=nanos)
+    assert contents(octets) == [(packet.time_ns, packet.octets) for packet in PACKETS]
+    raw = list(RawPcapReader(io.BytesIO(octets)))
+    assert [data for data, _ in raw] == [packet.octets for packet in PACKETS]
+
+
+def test_dpkt_reads_the_same_packets() -> None:
+    octets = make.pcap(PACKETS, nanos=True)
+    assert [data for _, data in dpkt.pcap.Reader(io.BytesIO(octets))] == [data for _, data in contents(octets)]
+    octets = make.pcapng(PACKETS)
+    theirs = [(round(time * 1e6), data) for time, data in dpkt.pcapng.Reader(io.BytesIO(octets))]
+    assert theirs == [(time // 1000, data) for time, data in contents(octets)]
+
+
+def test_upper_bits_of_the_link_type_are_masked() -> None:
+    [packet, *_] = read(make.pcap(PACKETS, linktype=0x14000001))
+    assert packet.linktype == 1
+
+
+def test_snapped_packets_keep_their_original_length() -> None:
+    [packet, *_] = read(make.pcap(PACKETS, snap=40))
+    assert (len(packet.data), packet.original_length) == (40, 60)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_pcapng_is_read_in_both_byte_orders(order: str) -> None:
+    octets = make.pcapng(PACKETS, order)
+    assert contents(octets) == [(packet.time_ns, packet.octets) for packet in PACKETS]
+    assert [data for data, _ in RawPcapNgReader(io.BytesIO(octets))] == [packet.octets for packet in PACKETS]
+
+
+def test_pcapng_sections_may_change_byte_order_and_forget_interfaces() -> None:
+    octets = make.pcapng(PACKETS[:2], "<") + make.pcapng(PACKETS[2:], ">")
+    assert contents(octets) == [(packet.time_ns, packet.octets) for packet in PACKETS]
+    [first, fault] = read(make.pcapng(PACKETS[:1]) + make.section() + make.enhanced(b"x", 0))
+    assert "interface 0 was not described" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("resolution", "ticks", "time_ns"),
+    [(9, 1_700_000_000_000_000_001, 1_700_000_000_000_000_001), (3, 1_700_000_000_500, 1_700_000_000_500_000_000),
+     (0x80 | 10, 3 * 1024 + 512, 3_500_000_000), (0, 7, 7_000_000_000)],
+)  # fmt: skip
+def test_pcapng_time_resolution(resolution: int, ticks: int, time_ns: int) -> None:
+    options = struct.pack("<HHB3x", 9, 1, resolution)
+    [packet] = read(make.section() + make.interface(options=options) + make.enhanced(b"x", ticks))
+    assert packet.time_ns == time_ns
+
+
+def test_pcapng_time_offset_is_in_seconds_and_may_be_negative() -> None:
+    options = struct.pack("<HHq", 14, 8, -5) + bytes(4) + struct.pack("<HHB3x", 9, 1, 9)
+    [packet] = read(make.section() + make.interface(options=options) + make.enhanced(b"x", 6_000_000))
+    assert packet.time_ns == 1_000_000_000  # what stands behind the end of the options does not count
+
+
+def test_pcapng_several_interfaces_and_every_kind_of_packet_block() -> None:
+    old = make.block(2, struct.pack("<HHIIII", 1, 0, 0, 8_000_000, 3, 9) + b"old")
+    simple = make.block(3, struct.pack("<I", 9) + b"simple")
+    octets = make.section() + make.interface(snap=6) + make.interface(linktype=101)
+    octets += make.block(0xBAD, b"unknown") + old + simple + make.enhanced(b"new", 9_000_000, which=1)
+    assert read(octets) == [
+        Packet(1, 8_000_000_000, 101, b"old", 9),
+        Packet(2, None, 1, b"simple", 9),
+        Packet(3, 9_000_000_000, 101, b"new", 3),
+    ]
+
+
+def test_a_block_with_a_wrong_second_length_is_told_and_passed_over() -> None:
+    bad = bytearray(make.enhanced(b"bad!", 1))
+    bad[-4:] = struct.pack("<I", 99)
+    [fault, packet] = read(make.section() + make.interface() + bytes(bad) + make.enhanced(b"good", 2))
+    assert fault.offset == len(make.section() + make.interface())
+    assert packet.data == b"good"
+
+
+def test_a_packet_longer_than_its_block_is_told_and_passed_over() -> None:
+    bad = make.block(6, struct.pack("<IIIII", 0, 0, 0, 2**32 - 1, 5))
+    [fault, packet] = read(make.section() + make.interface() + bad + make.enhanced(b"good", 2))
+    assert "4294967295 octets" in fault.message
+    assert packet.number == 2
+
+
+@pytest.mark.parametrize("container", [make.pcap(PACKETS), make.pcapng(PACKETS)], ids=["pcap", "pcapng"])
+def test_gzip_is_recognised_and_a_cut_told(container: bytes) -> None:
+    assert contents(gzip.compress(container)) == contents(container)
+    *packets, fault = read(gzip.compress(container, mtime=0)[:-9])
+    assert "gzip data is cut off" in fault.message
+    assert len(packets) <= len(PACKETS)
+
+
+def test_damaged_gzip_is_told() -> None:
+    octets = bytearray(gzip.compress(make.pcap(PACKETS), mtime=0))
+    octets[-6] ^= 0xFF  # its checksum
+    fault = read(bytes(octets))[-1]
+    assert isinstance(fault, Fault)
+    assert "damaged" in fault.message
+
+
+@pytest.mark.parametrize(
+    ("octets", "complaint"),
+    [(b"", "empty"), (b"hello, world", "neither pcap nor pcapng"), (b"AMQP\0\0\x09\x01", "--raw"),
+     (gzip.compress(b""), "holds nothing"), (b"\x1f\x8b\x08 no gzip", "gzip")],
+)  # fmt: skip
+def test_what_is_no_capture_is_refused_in_one_line(octets: bytes, complaint: str) -> None:
+    with pytest.raises(CaptureError, match=complaint) as caught:
+        read(octets)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_huge_record_length_is_refused_with_its_place_and_without_memory() -> None:
+    head = make.pcap([])
+    with pytest.raises(CaptureError, match="limit") as caught:
+        read(head + struct.pack("<IIII", 0, 0, 2**32 - 1, 2**32 - 1))
+    assert caught.value.offset == 24
+    good = make.pcap(PACKETS[:2])
+    *packets, fault = read(good + struct.pack("<IIII", 0, 0, 2**31, 2**31) + bytes(50))
+    assert len(packets) == 2
+    assert (fault.offset, fault.kind) == (len(good), "file")
+
+
+@pytest.mark.parametrize("total", [0, 4, 11, 13, 2**32 - 4])
+def test_impossible_block_lengths_end_the_reading(total: int) -> None:
+    octets = make.pcapng(PACKETS[:1]) + struct.pack("<II", 6, total) + bytes(64)
+    *_, fault = read(octets)
+    assert isinstance(fault, Fault)
+    assert str(total) in fault.message
+
+
+@pytest.mark.parametrize("container", [make.pcap(PACKETS), make.pcapng(PACKETS)], ids=["pcap", "pcapng"])
+def test_cut_at_every_octet(container: bytes) -> None:
+    whole = contents(container)
+    for size in range(len(container)):
+        try:
+            items = read(container[:size])
+        except CaptureError:
+            assert size < 24
+            continue
+        packets = [item for item in items if isinstance(item, Packet)]
+        assert [(packet.time_ns, packet.data) for packet in packets] == whole[: len(packets)]
+        assert len(items) - len(packets) <= 1
+
+
+@pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+def test_flipped_octets_never_raise_anything_else(form) -> None:  # type: ignore[no-untyped-def]
+    original = form(make.conversations(3, count=1, bursts=4).packets)
+    rng = random.Random(11)
+    for _ in range(150):
+        octets = bytearray(original)
+        for _ in range(rng.randrange(1, 6)):
+            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
+        try:
+            for item in read_frames(io.BytesIO(bytes(octets)), port=None):
+                assert item is not None
+        except CaptureError:
+            pass

@@ -1,0 +1,140 @@
+"""Link layers and IP: where the TCP segment is found, and what is passed over with a word."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+import warnings
+
+import make_capture as make
+import pytest
+
+from amqpcodec.capture import Fault, Packet, Segment, read_segments
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from scapy.layers.inet import IP, TCP
+    from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting
+    from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
+
+SEGMENT = make.tcp((40000, 5672), 11, 22, make.ACK, b"payload", options=bytes(12))
+V4 = make.ipv4("10.0.0.1", "10.0.0.2", SEGMENT)
+V6 = make.ipv6("fd00::1", "fd00::2", SEGMENT)
+
+
+def segments(data: bytes, linktype: int = 1, original: int | None = None) -> list[Segment | Fault]:
+    return list(read_segments([Packet(1, 5, linktype, data, len(data) if original is None else original)]))
+
+
+def payload(data: bytes, linktype: int = 1) -> bytes:
+    [segment] = segments(data, linktype)
+    assert isinstance(segment, Segment), segment
+    assert (segment.seq, segment.ack, segment.flags) == (11, 22, make.ACK)
+    assert (segment.source.port, segment.destination.port) == (40000, 5672)
+    assert segment.length == len(segment.data)
+    return segment.data
+
+
+@pytest.mark.parametrize("datagram", [V4, V6], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize(
+    ("linktype", "front"),
+    [(101, b""), (12, b""), (14, b""), (0, struct.pack("<I", 2)), (0, struct.pack(">I", 30)), (108, struct.pack(">I", 2))],
+)
+def test_raw_ip_and_loopback(datagram: bytes, linktype: int, front: bytes) -> None:
+    assert payload(front + datagram, linktype) == b"payload"
+
+
+@pytest.mark.parametrize("tags", [(), (0x8100,), (0x88A8, 0x8100), (0x9100, 0x8100)])
+def test_ethernet_with_vlan_tags(tags: tuple[int, ...]) -> None:
+    assert payload(make.ethernet(V4, tags)) == b"payload"
+    assert payload(make.ethernet(V6, tags)) == b"payload"
+
+
+def test_padding_of_short_ethernet_packets_is_no_payload() -> None:
+    assert payload(make.ethernet(V4) + bytes(10)) == b"payload"
+
+
+def test_length_zero_stands_for_all_there_is() -> None:
+    unset = V4[:2] + b"\0\0" + V4[4:]
+    assert payload(make.ethernet(unset)) == b"payload"
+
+
+def _scapy_packets() -> list[tuple[int, bytes]]:
+    tcp = TCP(sport=40000, dport=5672, seq=11, ack=22, flags="A") / b"payload"
+    v4, v6 = IP(src="10.0.0.1", dst="10.0.0.2") / tcp, IPv6(src="fd00::1", dst="fd00::2")
+    options = IPv6ExtHdrHopByHop() / IPv6ExtHdrRouting(addresses=["fd00::9"]) / IPv6ExtHdrDestOpt()
+    return [
+        (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / Dot1AD(vlan=3) / Dot1Q(vlan=4) / v4)),
+        (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / v6 / options / tcp)),
+        (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / v6 / IPv6ExtHdrFragment() / tcp)),
+        (113, bytes(CookedLinux() / v4)),
+        (113, bytes(CookedLinux() / Dot1Q(vlan=7) / v4)),
+        (276, bytes(CookedLinuxV2(proto=0x0800) / v4)),
+        (276, bytes(CookedLinuxV2(proto=0x86DD) / v6 / tcp)),
+        (276, bytes(CookedLinuxV2(proto=0x8100) / Dot1Q(vlan=7) / v4)),
+        (0, bytes(Loopback() / v4)),
+        (228, bytes(v4)),
+        (229, bytes(v6 / tcp)),
+    ]
+
+
+@pytest.mark.parametrize(("linktype", "data"), _scapy_packets())
+def test_packets_built_by_scapy(linktype: int, data: bytes) -> None:
+    assert payload(data, linktype) == b"payload"
+
+
+def test_addresses_are_shown_as_usual() -> None:
+    [segment] = segments(make.ethernet(V6))
+    assert str(segment.source) == "[fd00::1]:40000"
+    [segment] = segments(make.ethernet(V4))
+    assert str(segment.destination) == "10.0.0.2:5672"
+    assert segment.source.address == ipaddress.ip_address("10.0.0.1").packed
+
+
+def test_a_snapped_packet_knows_how_much_is_missing() -> None:
+    data = make.ethernet(V4)
+    [segment] = segments(data[:-3], original=len(data))
+    assert (segment.data, segment.length) == (b"payl", 7)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x2000)), "fragmented IPv4"),
+        (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x0010)), "fragmented IPv4"),
+        (make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0\0\x01\0\0\0\x05", first=44)), "fragmented IPv6"),
+        (make.ethernet(V4)[:30], "IPv4 header cut off"),
+        (make.ethernet(V6)[:40], "IPv6 header cut off"),
+        (make.ethernet(V4)[:50], "TCP header cut off"),
+        (make.ethernet(V4[:32] + b"\xf0" + V4[33:]), "impossible length"),
+        (make.ethernet(V4[:32] + b"\x10" + V4[33:]), "impossible length"),
+        (make.ethernet(b"\x42" + V4[1:]), "damaged IPv4 header"),
+        (make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\xff" + bytes(6), first=0)), "IPv6 extension"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_counted_with_its_reason(data: bytes, reason: str) -> None:
+    packets = [Packet(number, 5, 1, data, len(data)) for number in (7, 8)]
+    [fault] = read_segments(packets)
+    assert isinstance(fault, Fault)
+    assert fault.message.startswith("2 packets passed over, the first is 7: ")
+    assert reason in fault.message
+
+
+def test_an_unknown_link_layer_is_told_once() -> None:
+    [fault] = read_segments([Packet(number, None, 147, b"?", 1) for number in range(1, 4)])
+    assert isinstance(fault, Fault)
+    assert "link type 147" in fault.message
+
+
+def test_other_protocols_are_no_fault() -> None:
+    udp = make.ipv4("1.1.1.1", "2.2.2.2", bytes(20), protocol=17)
+    arp = bytes(12) + b"\x08\x06" + bytes(28)
+    fragment = make.ipv4("1.1.1.1", "2.2.2.2", bytes(20), protocol=17, fragment=0x2000)
+    for data in (make.ethernet(udp), arp, make.ethernet(fragment), b"", b"\0" * 13):
+        assert segments(data) == []
+
+
+def test_packets_cut_at_every_octet_never_raise() -> None:
+    for linktype, data in _scapy_packets():
+        for size in range(len(data)):
+            segments(data[:size], linktype, original=len(data))
