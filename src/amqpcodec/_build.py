@@ -12,7 +12,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-_TWIN = re.compile(r"^((?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
+_TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
+# What a class declares without giving it a value is for type checkers; Cython would make it a C attribute.
+_DECLARATION = re.compile(r"^ +\w+: ClassVar\[.*\]\n", re.MULTILINE)
+# Constants that the .pxd has as C constants.
+_CONSTANTS = re.compile(r"^from \.wire import .*\n", re.MULTILINE)
 _DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types
@@ -36,13 +40,11 @@ def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build
     from Cython.Build import cythonize
     from setuptools import Extension
 
-    paths, changed = _staged(source / package, source, stage)
+    paths = _staged(source / package, source, stage)
     modules = [Extension(_module(path, stage), [str(path)], **_options()) for path in paths]
     return list(
         cythonize(
             modules,
-            # Cython does not see that the .pxd beside a Python text has changed.
-            force=changed,
             include_path=[str(stage), str(Path(__file__).parent.parent)],
             compiler_directives=_DIRECTIVES,
             nthreads=os.cpu_count() or 1,
@@ -58,23 +60,24 @@ def _module(path: Path, stage: Path) -> str:
     return ".".join(path.relative_to(stage).with_suffix("").parts)
 
 
-def _staged(root: Path, source: Path, stage: Path) -> tuple[list[Path], bool]:
-    """Lay out the sources of the compiled build under `stage`: those that make modules, and whether
-    anything in them is new."""
+def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
+    """Lay out the sources of the compiled build under `stage`; those that make modules."""
     modules = []
-    changed = False
     for path in sorted(root.rglob("*.p[xy][dx]")):
         target = stage / path.relative_to(source)
-        changed |= _put(target, path.read_text())
+        changed = _put(target, path.read_text())
         if path.suffix == ".pyx":
             modules.append(target)
         elif path.stem.endswith("_c") and not path.with_suffix(".pyx").exists():
             text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text()
-            changed |= _put(target.with_suffix(".py"), _TWIN.sub(r"\1_c", text))
-            modules.append(target.with_suffix(".py"))
+            twin = target.with_suffix(".py")
+            _put(twin, _TWIN.sub(r"\1_c", _CONSTANTS.sub("", _DECLARATION.sub("", text))))
+            if changed:
+                twin.touch()  # Cython does not look at the .pxd beside a Python text
+            modules.append(twin)
     for folder in {parent for path in modules for parent in path.parents if stage in parent.parents}:
         _put(folder / "__init__.py", "")
-    return modules, changed
+    return modules
 
 
 def _put(path: Path, text: str) -> bool:

@@ -35,19 +35,21 @@ def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
         _emit_method_writing(code, method)
         if method.content:
             code.line()
-            with code.block("def _has_content(self) -> bool:"):
-                code.line("return True")
+            _emit_content_facts(code, method.class_id)
 
 
 def emit_properties(code: Code, cls: Class) -> None:
     """The class of the properties that content of an AMQP class may have."""
     with code.block(f"class {cls.properties_name}({PROPERTIES_BASE}):"):
         summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent."
-        code.docstring([summary, "Args:"], _arguments(cls.properties))
+        code.docstring([summary, "Args:"] if cls.properties else [summary], _arguments(cls.properties))
         code.line()
         _emit_names(code, cls.properties)
-        head = f"spec = _PropertiesSpec({string(cls.name)}, {cls.class_id}, {string(cls.label)}, fields=("
-        _emit_fields(code, head, cls.properties)
+        head = f"spec = _PropertiesSpec({string(cls.name)}, {cls.class_id}, {string(cls.label)}"
+        if cls.properties:
+            _emit_fields(code, f"{head}, fields=(", cls.properties)
+        else:
+            code.line(f"{head})")
         code.line()
         _emit_properties_constructor(code, cls)
         code.line()
@@ -55,8 +57,16 @@ def emit_properties(code: Code, cls: Class) -> None:
         code.line()
         _emit_properties_writing(code, cls)
         code.line()
-        with code.block("def _class_id(self) -> int:"):
-            code.line(f"return {cls.class_id}")
+        _emit_class_id(code, cls.class_id)
+
+
+def _emit_content_facts(code: Code, class_id: int) -> None:
+    code.lines("def _has_content(self) -> bool:", "    return True", "")
+    _emit_class_id(code, class_id)
+
+
+def _emit_class_id(code: Code, class_id: int) -> None:
+    code.lines("def _class_id(self) -> int:", f"    return {class_id}")
 
 
 def _method_summary(dialect: Dialect, method: Method) -> str:
@@ -184,6 +194,9 @@ def _emit_bits(code: Code, run: BitRun) -> None:
 
 
 def _emit_properties_constructor(code: Code, cls: Class) -> None:
+    if not cls.properties:
+        code.lines("def __init__(self) -> None:", "    pass")
+        return
     parameters = ["self"]
     for field in cls.properties:
         kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")

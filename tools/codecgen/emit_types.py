@@ -45,6 +45,7 @@ def _emit_method(code: Code, method: Method) -> None:
         code.line("cdef int _write(self, _Writer writer) except -1")
         if method.content:
             code.line("cdef bint _has_content(self) except -1")
+            code.line("cdef int _class_id(self) except -1")
 
 
 def _emit_properties(code: Code, cls: Class) -> None:

@@ -360,6 +360,7 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -371,6 +372,7 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -384,6 +386,7 @@ cdef class BasicDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -407,6 +410,7 @@ cdef class BasicGetOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -515,6 +519,7 @@ cdef class FileStage(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -539,6 +544,7 @@ cdef class FileReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -636,6 +642,7 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -647,6 +654,7 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -658,6 +666,7 @@ cdef class StreamDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -726,6 +735,7 @@ cdef class TunnelRequest(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -783,6 +793,7 @@ cdef class TestContent(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -791,6 +802,7 @@ cdef class TestContentOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 cdef class BasicProperties(_DialectProperties):

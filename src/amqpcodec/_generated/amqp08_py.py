@@ -1606,6 +1606,9 @@ class BasicPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 60
+
 
 class BasicReturn(_DialectMethod):
     """basic.return (60, 50) of amqp-0-8: content comes back as undeliverable.
@@ -1655,6 +1658,9 @@ class BasicReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1712,6 +1718,9 @@ class BasicDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1806,6 +1815,9 @@ class BasicGetOk(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -2416,6 +2428,9 @@ class FileStage(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 70
+
 
 class FilePublish(_DialectMethod):
     """file.publish (70, 60) of amqp-0-8: hand a staged content to an exchange.
@@ -2524,6 +2539,9 @@ class FileReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 70
 
 
 class FileDeliver(_DialectMethod):
@@ -3066,6 +3084,9 @@ class StreamPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamReturn(_DialectMethod):
     """stream.return (80, 50) of amqp-0-8: streamed content comes back as undeliverable.
@@ -3116,6 +3137,9 @@ class StreamReturn(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamDeliver(_DialectMethod):
     """stream.deliver (80, 60) of amqp-0-8: next content of a stream.
@@ -3165,6 +3189,9 @@ class StreamDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 80
 
 
 class StreamProperties(_DialectProperties):
@@ -3507,6 +3534,9 @@ class TunnelRequest(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 110
+
 
 class TunnelProperties(_DialectProperties):
     """Properties of tunnel content (110); None stands for one that is absent.
@@ -3821,6 +3851,9 @@ class TestContent(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 120
+
 
 class TestContentOk(_DialectMethod):
     """test.content-ok (120, 41) of amqp-0-8: sum of the content received.
@@ -3850,19 +3883,19 @@ class TestContentOk(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 120
+
 
 class TestProperties(_DialectProperties):
-    """Properties of test content (120); None stands for one that is absent.
-
-    Args:
-    """
+    """Properties of test content (120); None stands for one that is absent."""
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _PropertiesSpec("test", 120, "echo-like methods for checking implementations", fields=(
-    ))
+    spec = _PropertiesSpec("test", 120, "echo-like methods for checking implementations")
 
     def __init__(self) -> None:
+        pass
 
     def _read(self, reader: _Reader) -> None:
         flags = reader.flag_word()

@@ -341,6 +341,7 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -352,6 +353,7 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -365,6 +367,7 @@ cdef class BasicDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -388,6 +391,7 @@ cdef class BasicGetOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc

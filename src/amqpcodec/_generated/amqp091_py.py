@@ -1529,6 +1529,9 @@ class BasicPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 60
+
 
 class BasicReturn(_DialectMethod):
     """basic.return (60, 50) of amqp-0-9-1: content comes back as undeliverable.
@@ -1578,6 +1581,9 @@ class BasicReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1635,6 +1641,9 @@ class BasicDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1729,6 +1738,9 @@ class BasicGetOk(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGetEmpty(_DialectMethod):

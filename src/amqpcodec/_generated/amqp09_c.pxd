@@ -393,6 +393,7 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -404,6 +405,7 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -417,6 +419,7 @@ cdef class BasicDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -440,6 +443,7 @@ cdef class BasicGetOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -548,6 +552,7 @@ cdef class FileStage(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -572,6 +577,7 @@ cdef class FileReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -669,6 +675,7 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -680,6 +687,7 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -691,6 +699,7 @@ cdef class StreamDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -759,6 +768,7 @@ cdef class TunnelRequest(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 cdef class MessageTransfer(_DialectMethod):

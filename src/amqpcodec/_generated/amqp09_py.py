@@ -1752,6 +1752,9 @@ class BasicPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 60
+
 
 class BasicReturn(_DialectMethod):
     """basic.return (60, 50) of amqp-0-9: content comes back as undeliverable.
@@ -1801,6 +1804,9 @@ class BasicReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1858,6 +1864,9 @@ class BasicDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1952,6 +1961,9 @@ class BasicGetOk(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -2577,6 +2589,9 @@ class FileStage(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 70
+
 
 class FilePublish(_DialectMethod):
     """file.publish (70, 60) of amqp-0-9: hand a staged content to an exchange.
@@ -2685,6 +2700,9 @@ class FileReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 70
 
 
 class FileDeliver(_DialectMethod):
@@ -3233,6 +3251,9 @@ class StreamPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamReturn(_DialectMethod):
     """stream.return (80, 50) of amqp-0-9: streamed content comes back as undeliverable.
@@ -3283,6 +3304,9 @@ class StreamReturn(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamDeliver(_DialectMethod):
     """stream.deliver (80, 60) of amqp-0-9: next content of a stream.
@@ -3332,6 +3356,9 @@ class StreamDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 80
 
 
 class StreamProperties(_DialectProperties):
@@ -3673,6 +3700,9 @@ class TunnelRequest(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 110
 
 
 class TunnelProperties(_DialectProperties):

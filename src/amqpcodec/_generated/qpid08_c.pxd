@@ -378,6 +378,7 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -389,6 +390,7 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -402,6 +404,7 @@ cdef class BasicDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -425,6 +428,7 @@ cdef class BasicGetOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -539,6 +543,7 @@ cdef class FileStage(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -563,6 +568,7 @@ cdef class FileReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -660,6 +666,7 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -671,6 +678,7 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -682,6 +690,7 @@ cdef class StreamDeliver(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -750,6 +759,7 @@ cdef class TunnelRequest(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -807,6 +817,7 @@ cdef class TestContent(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 @cython.no_gc
@@ -815,6 +826,7 @@ cdef class TestContentOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
+    cdef int _class_id(self) except -1
 
 
 cdef class BasicProperties(_DialectProperties):

@@ -1691,6 +1691,9 @@ class BasicPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 60
+
 
 class BasicReturn(_DialectMethod):
     """basic.return (60, 50) of qpid-0-8: content comes back as undeliverable.
@@ -1740,6 +1743,9 @@ class BasicReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1797,6 +1803,9 @@ class BasicDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -1891,6 +1900,9 @@ class BasicGetOk(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGetEmpty(_DialectMethod):
@@ -2522,6 +2534,9 @@ class FileStage(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 70
+
 
 class FilePublish(_DialectMethod):
     """file.publish (70, 60) of qpid-0-8: hand a staged content to an exchange.
@@ -2630,6 +2645,9 @@ class FileReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 70
 
 
 class FileDeliver(_DialectMethod):
@@ -3172,6 +3190,9 @@ class StreamPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamReturn(_DialectMethod):
     """stream.return (80, 50) of qpid-0-8: streamed content comes back as undeliverable.
@@ -3222,6 +3243,9 @@ class StreamReturn(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 80
+
 
 class StreamDeliver(_DialectMethod):
     """stream.deliver (80, 60) of qpid-0-8: next content of a stream.
@@ -3271,6 +3295,9 @@ class StreamDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 80
 
 
 class StreamProperties(_DialectProperties):
@@ -3613,6 +3640,9 @@ class TunnelRequest(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 110
+
 
 class TunnelProperties(_DialectProperties):
     """Properties of tunnel content (110); None stands for one that is absent.
@@ -3927,6 +3957,9 @@ class TestContent(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 120
+
 
 class TestContentOk(_DialectMethod):
     """test.content-ok (120, 41) of qpid-0-8: sum of the content received.
@@ -3956,19 +3989,19 @@ class TestContentOk(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 120
+
 
 class TestProperties(_DialectProperties):
-    """Properties of test content (120); None stands for one that is absent.
-
-    Args:
-    """
+    """Properties of test content (120); None stands for one that is absent."""
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _PropertiesSpec("test", 120, "echo-like methods for checking implementations", fields=(
-    ))
+    spec = _PropertiesSpec("test", 120, "echo-like methods for checking implementations")
 
     def __init__(self) -> None:
+        pass
 
     def _read(self, reader: _Reader) -> None:
         flags = reader.flag_word()

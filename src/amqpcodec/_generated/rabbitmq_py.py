@@ -1807,6 +1807,9 @@ class BasicPublish(_DialectMethod):
     def _has_content(self) -> bool:
         return True
 
+    def _class_id(self) -> int:
+        return 60
+
 
 class BasicReturn(_DialectMethod):
     """basic.return (60, 50) of rabbitmq-0-9-1: content comes back as undeliverable.
@@ -1856,6 +1859,9 @@ class BasicReturn(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicDeliver(_DialectMethod):
@@ -1913,6 +1919,9 @@ class BasicDeliver(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGet(_DialectMethod):
@@ -2007,6 +2016,9 @@ class BasicGetOk(_DialectMethod):
 
     def _has_content(self) -> bool:
         return True
+
+    def _class_id(self) -> int:
+        return 60
 
 
 class BasicGetEmpty(_DialectMethod):

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from ..profiles import table_profile
 from .dispatch_py import Dispatch
+from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
 if TYPE_CHECKING:
     from .records_py import Method, Properties
 
-_NOT_FRAME_TYPES = ("frame-min-size", "frame-end")
+# Frame types that only some dialects have; their payload is opaque.
+_OPAQUE_FRAMES = ("frame-oob-method", "frame-oob-header", "frame-oob-body", "frame-trace")
 
 
 class Dialect:
@@ -27,6 +29,7 @@ class Dialect:
         protocol_header: the eight octets a client opens a connection with.
         accepted_headers: every protocol header that peers of this dialect were seen to send.
         profile: its default table profile.
+        frame_types: the frame types it knows.
         constants: the constants of the specification by name.
         methods: method class by (class id, method id).
         properties: properties class by class id.
@@ -57,11 +60,8 @@ class Dialect:
         self.properties = MappingProxyType({cls.spec.class_id: cls for cls in properties})
         self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods})
         self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
-        self.frame_types = frozenset(
-            value
-            for constant, value in constants.items()
-            if constant.startswith("frame-") and constant not in _NOT_FRAME_TYPES
-        )
+        opaque = {constants[constant] for constant in _OPAQUE_FRAMES if constant in constants}
+        self.frame_types = frozenset({METHOD, HEADER, BODY, HEARTBEAT} | opaque)
 
     @property
     def unexpected_frame(self) -> int:

@@ -1,14 +1,8 @@
 cimport cython
 
 from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
+from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .writer_c cimport Writer
-
-cdef long long MAX_PAYLOAD
-cdef int METHOD
-cdef int HEADER
-cdef int BODY
-cdef int HEARTBEAT
-cdef int OVERHEAD
 
 
 cdef class Encoder:

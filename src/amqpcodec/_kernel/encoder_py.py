@@ -8,16 +8,13 @@ from ..errors import EncodeError
 from ..limits import Limits
 from ..profiles import table_profile
 from .records_py import ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
+from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .writer_py import Writer
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
 
-METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
-OVERHEAD = 8  # octets of a frame that are not its payload
-MAX_PAYLOAD = 2**32 - 1
-HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
-FRAME_END = b"\xce"
+_HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 
 class Encoder:
@@ -167,13 +164,13 @@ class Encoder:
             parts.append(writer.finish())
             parts.append(piece)
             writer = self._writer(16)
-            writer.raw(FRAME_END)
+            writer.bits(FRAME_END)
         parts.append(writer.finish())
         return parts
 
     def encode_heartbeat(self) -> bytes:
         """A heartbeat frame."""
-        return HEARTBEAT_FRAME
+        return _HEARTBEAT_FRAME
 
     def protocol_header(self) -> bytes:
         """The eight octets with which a client of this dialect opens a connection."""
@@ -199,7 +196,7 @@ class Encoder:
                 frame.channel, header.properties, header.body_size, weight=header.weight, frame_max=frame_max
             )
         if isinstance(payload, Heartbeat):
-            return HEARTBEAT_FRAME
+            return _HEARTBEAT_FRAME
         if isinstance(payload, ProtocolHeader):
             return payload.octets
         if isinstance(payload, OpaquePayload):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .records_py import new_frame, new_header
-from .stream_py import BODY, HEADER, METHOD, StreamDecoder
+from .records_py import ContentHeader
+from .stream_py import StreamDecoder
+from .wire import BODY, HEADER, METHOD
 
 
 class FrameDecoder(StreamDecoder):
@@ -37,10 +38,16 @@ class FrameDecoder(StreamDecoder):
         reader = self._reader
         frame_type = reader.frame_type
         if frame_type == METHOD:
-            return new_frame(METHOD, reader.channel, self._read_method())
+            return self._frame(METHOD, reader.channel, self._read_method())
         if frame_type == HEADER:
-            properties = self._read_properties()
-            return new_frame(HEADER, reader.channel, new_header(properties, self._body_size, self._weight))
+            return self._frame(HEADER, reader.channel, self._header())
         if frame_type == BODY:
-            return new_frame(BODY, reader.channel, self._read_body())
+            return self._frame(BODY, reader.channel, self._read_body())
         return self._read_other()
+
+    def _header(self) -> ContentHeader:
+        header = ContentHeader.__new__(ContentHeader)
+        header.properties = self._read_properties()
+        header.body_size = self._body_size
+        header.weight = self._weight
+        return header

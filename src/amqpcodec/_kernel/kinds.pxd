@@ -1,4 +1,4 @@
-# The wire kinds of profiles.py, as constants that C can switch on; reader_c checks on import that they agree.
+# The wire kinds of profiles.py, as constants that C can switch on.
 cdef enum:
     BOOL = 1
     INT8 = 2

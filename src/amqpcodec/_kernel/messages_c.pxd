@@ -1,8 +1,9 @@
 cimport cython
 
 from .reader_c cimport Reader
-from .records_c cimport Frame, Message, Method, Properties, new_frame, new_message
-from .stream_c cimport BODY, HEADER, METHOD, StreamDecoder
+from .records_c cimport Frame, Message, Method, Properties
+from .stream_c cimport StreamDecoder
+from .wire cimport BODY, HEADER, METHOD
 
 
 @cython.no_gc
@@ -29,5 +30,6 @@ cdef class MessageDecoder(StreamDecoder):
     @cython.locals(content=Content)
     cdef object _body(self)
     cdef object _finished(self, object channel, Content content)
+    @cython.locals(message=Message)
     cdef object _message(self, object channel, Content content, object complete)
     cdef object _unexpected(self, object message)

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import Limits
-from .records_py import Frame, Message, new_frame, new_message
-from .stream_py import _DEFAULT_LIMITS, BODY, HEADER, METHOD, StreamDecoder
+from .records_py import Frame, Message
+from .stream_py import DEFAULT_LIMITS, StreamDecoder
+from .wire import BODY, HEADER, METHOD
 
 
 class Content:
@@ -54,7 +55,7 @@ class MessageDecoder(StreamDecoder):
         tables: str = "dict",
         profile: str | None = None,
         strict: bool = False,
-        limits: Limits = _DEFAULT_LIMITS,
+        limits: Limits = DEFAULT_LIMITS,
         aborted: str = "error",
         body: str = "bytes",
     ) -> None:
@@ -108,7 +109,7 @@ class MessageDecoder(StreamDecoder):
             self._open[channel] = Content(method)
             frame = None
         else:
-            frame = new_frame(METHOD, channel, method)
+            frame = self._frame(METHOD, channel, method)
         if cut_off is None:
             return frame
         self._held = frame
@@ -160,7 +161,13 @@ class MessageDecoder(StreamDecoder):
         body: Any = content.pieces
         if self._join:
             body = body[0] if len(body) == 1 else b"".join(body)
-        return new_message(channel, content.method, content.properties, body, complete)
+        message = Message.__new__(Message)
+        message.channel = channel
+        message.method = content.method
+        message.properties = content.properties
+        message.body = body
+        message.complete = complete
+        return message
 
     def _unexpected(self, message: str) -> DecodeError:
         return self._reader.refuse_frame(self._dialect.unexpected_frame, message)

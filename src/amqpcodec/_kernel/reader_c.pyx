@@ -17,7 +17,6 @@ from libc.string cimport memcmp, memcpy, memset
 from decimal import Decimal
 
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
-from .. import profiles as _profiles
 from ..types import InlineContent, ReferenceContent
 
 from .kinds cimport (
@@ -142,7 +141,7 @@ cdef class Reader:
         self._entries_limit = limits.table_entries
         self._owner = b""
         for tag, kind in profile.readable(strict).items():
-            self._kinds[<unsigned char>ord(tag)] = kind
+            self._kinds[<int>ord(tag)] = kind
 
     def __dealloc__(self):
         for slot in range(CACHE_SLOTS):
@@ -494,7 +493,7 @@ cdef class Reader:
             return self._text(p, self._pos - p, field)
         if kind == CHARACTER:
             return chr(self._take(1, end, field)[0])
-        tag = chr(self._pos[-1])
+        tag = chr((self._pos - 1)[0])
         message = f"tag {tag!r} is unknown to table profile {self._profile.name}"
         raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
 
@@ -508,17 +507,3 @@ cdef object _long_text(const unsigned char *start, Py_ssize_t size):
     except UnicodeDecodeError:
         return _octets(start, size)
 
-
-def _check_kinds():
-    cdef dict ours = {
-        "BOOL": BOOL, "INT8": INT8, "UINT8": UINT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32,
-        "UINT32": UINT32, "INT64": INT64, "UINT64": UINT64, "FLOAT": FLOAT, "DOUBLE": DOUBLE,
-        "DECIMAL": DECIMAL, "SHORTSTR": SHORTSTR, "LONGSTR": LONGSTR, "OCTETS": OCTETS, "ARRAY": ARRAY,
-        "TIMESTAMP": TIMESTAMP, "TABLE": TABLE, "VOID": VOID, "CHARACTER": CHARACTER,
-    }
-    theirs = {name: getattr(_profiles, name) for name in ours}
-    if ours != theirs:
-        raise ImportError(f"reader_c was built for other wire kinds: {ours} is not {theirs}")
-
-
-_check_kinds()

@@ -53,8 +53,3 @@ cdef class Message:
     cdef public object properties
     cdef public object body
     cdef public object complete
-
-
-cdef Frame new_frame(object frame_type, object channel, object payload)
-cdef ContentHeader new_header(object properties, object body_size, object weight)
-cdef Message new_message(object channel, object method, object properties, object body, object complete)

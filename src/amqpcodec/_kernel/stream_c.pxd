@@ -2,16 +2,8 @@ cimport cython
 
 from .dispatch_c cimport Dispatch
 from .reader_c cimport Reader
-from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader, new_frame
-
-cdef int ENVELOPE_SIZE
-cdef int FRAME_END
-cdef int METHOD
-cdef int HEADER
-cdef int BODY
-cdef int HEARTBEAT
-cdef int PROTOCOL_HEADER
-cdef int CONNECTION_CLASS
+from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
+from .wire cimport CONNECTION_CLASS, ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 
 cdef class StreamDecoder:
@@ -51,6 +43,8 @@ cdef class StreamDecoder:
     @cython.locals(reader=Reader, octet=cython.int)
     cdef int _enter(self, object data, Py_ssize_t at, long long size) except -1
     cdef object _fatal(self, object message, long long ahead)
+    @cython.locals(frame=Frame)
+    cdef Frame _frame(self, object frame_type, object channel, object payload)
     @cython.locals(reader=Reader, method=Method, index=cython.longlong)
     cdef object _read_method(self)
     @cython.locals(reader=Reader)

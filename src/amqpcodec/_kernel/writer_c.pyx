@@ -33,8 +33,10 @@ cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject **octets, Py_ssize_t size) except -1
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
-cdef uint64_t _MAX_SIZE = 0xFFFFFFFF
+cdef uint64_t _MAX_SIZE = 0xFFFFFFFFU
 
+# Plain ints go out by the first of these that the profile has and the number fits.
+_INTEGER_TAGS = ("I", "l", "L")
 _RANGES = {
     INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
     INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
@@ -53,7 +55,7 @@ cdef inline void _put32(unsigned char *p, uint32_t value) noexcept nogil:
 
 cdef inline void _put64(unsigned char *p, uint64_t value) noexcept nogil:
     _put32(p, <uint32_t>(value >> 32))
-    _put32(p + 4, <uint32_t>(value & 0xFFFFFFFF))
+    _put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
 
 
 cdef class Writer:
@@ -68,11 +70,10 @@ cdef class Writer:
         self._profile = profile
         self._strict = strict
         self._depth_limit = depth_limit
-        # Plain ints go out as `I` where they fit, else as the first wider tag of the profile.
-        self._integer_tags = [(tag, profile.tags[tag]) for tag in "IlL" if tag in profile.tags]
-        self._octets_tag = c"x" if "x" in profile.tags else c"S"
+        self._integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
+        self._octets_tag = <int>c"x" if "x" in profile.tags else <int>c"S"
         for tag, kind in profile.tags.items():
-            self._kinds[<unsigned char>ord(tag)] = kind
+            self._kinds[<int>ord(tag)] = kind
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -161,7 +162,7 @@ cdef class Writer:
         return 0
 
     cdef int long(self, object value, object field) except -1:
-        cdef uint64_t number = self._integer(value, 0xFFFFFFFF, "long", field)
+        cdef uint64_t number = self._integer(value, 0xFFFFFFFFU, "long", field)
         _put32(self._grow(4), <uint32_t>number)
         return 0
 
@@ -361,7 +362,7 @@ cdef class Writer:
         if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._kinds[c"I"] == INT32:
             p = self._grow(5)
             p[0] = c"I"
-            _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFF))
+            _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
             return 0
         exact = exact_int(value, "int", field)
         for tag, kind in self._integer_tags:
@@ -440,7 +441,7 @@ cdef class Writer:
         elif kind == INT16 or kind == UINT16:
             _put16(self._grow(2), <uint32_t>(number & 0xFFFF))
         elif kind == INT32 or kind == UINT32:
-            _put32(self._grow(4), <uint32_t>(number & 0xFFFFFFFF))
+            _put32(self._grow(4), <uint32_t>(number & 0xFFFFFFFFU))
         else:
             _put64(self._grow(8), number)
         return 0

@@ -32,6 +32,8 @@ _INTEGERS = {
     INT8: Struct(">b"), UINT8: Struct(">B"), INT16: Struct(">h"), UINT16: Struct(">H"), INT32: Struct(">i"),
     UINT32: Struct(">I"), INT64: Struct(">q"), UINT64: Struct(">Q"),
 }  # fmt: skip
+# Plain ints go out by the first of these that the profile has and the number fits.
+_INTEGER_TAGS = ("I", "l", "L")
 _RANGES = {
     INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
     INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
@@ -50,8 +52,7 @@ class Writer:
         self._profile = profile
         self._strict = strict
         self._depth_limit = depth_limit
-        # Plain ints go out as `I` where they fit, else as the first wider tag of the profile.
-        self._integer_tags = [(tag, profile.tags[tag]) for tag in "IlL" if tag in profile.tags]
+        self._integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
         self._octets_tag = "x" if "x" in profile.tags else "S"
 
     # -- frames

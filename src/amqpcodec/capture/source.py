@@ -147,13 +147,24 @@ class _Inflated(io.RawIOBase):
 
     def _inflate(self, size: int) -> bytes:
         ended = not self._input
+        untouched = self._member.copy()
         try:
             octets = self._member.decompress(self._input, size)
         except zlib.error as error:
             self.fault = f"the gzip data is damaged: {error}"
-            return b""
+            return self._before_fault(untouched, size)
         member = self._member
         self._input = member.unused_data if member.eof else member.unconsumed_tail
         if ended and not octets and not member.eof:
             self.fault = "the gzip data is cut off"
         return octets
+
+    def _before_fault(self, member: zlib._Decompress, size: int) -> bytes:
+        """What a step that failed would have given if it had taken one octet at a time."""
+        octets = b""
+        try:
+            for place in range(len(self._input)):
+                octets += member.decompress(self._input[place : place + 1], size)
+        except zlib.error:
+            pass
+        return octets[:size]
