@@ -67,7 +67,7 @@ def test_pcapng_is_read_in_both_byte_orders(order: str) -> None:
 def test_pcapng_sections_may_change_byte_order_and_forget_interfaces() -> None:
     octets = make.pcapng(PACKETS[:2], "<") + make.pcapng(PACKETS[2:], ">")
     assert contents(octets) == [(packet.time_ns, packet.octets) for packet in PACKETS]
-    [first, fault] = read(make.pcapng(PACKETS[:1]) + make.section() + make.enhanced(b"x", 0))
+    [_, fault] = read(make.pcapng(PACKETS[:1]) + make.section() + make.enhanced(b"x", 0))
     assert "interface 0 was not described" in fault.message
 
 

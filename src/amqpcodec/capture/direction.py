@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DecodeError
+from amqpcodec import DecodeError, Frame, ProtocolHeader
+
 from . import dialects
 from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Data, Fault, FaultKind, Gap, Item
 from .resync import Verdict
@@ -19,6 +20,7 @@ _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not 
 _MAX_HELD = 1000
 _ENVELOPE = 8
 _FRAME_TYPE_METHOD = 1
+_FRAME_TYPE_HEADER = ord("A")  # as `FrameDecoder` numbers protocol headers
 
 
 class DirectionDecoder:
@@ -103,7 +105,7 @@ class DirectionDecoder:
         owner = self._owner
         if octets[0] == _FRAME_TYPE_METHOD:
             owner.note_method(frame.payload)
-        size = len(octets) if octets.startswith(dialects.HEADER_PREFIX) else len(octets) - _ENVELOPE
+        size = len(octets) - _ENVELOPE
         return CapturedFrame(
             owner.connection, self._direction, packet, time_ns, start, size, octets, frame, self._dialect
         )
@@ -165,9 +167,29 @@ class DirectionDecoder:
         place = self._trusted_place(final)
         if place is None:
             return
+        if place == 0 and self._buffer.startswith(dialects.HEADER_PREFIX):
+            yield self._opened()
+            return
         self._follow(place)
         yield from self._release()
         yield from self._tell("lost", self._reason, self._lost_from, place - self._lost_from)
+
+    def _opened(self) -> CapturedFrame:
+        """Take the protocol header; made a frame here, since a decoder refuses versions it does not speak."""
+        owner, size = self._owner, dialects.HEADER_SIZE
+        octets = bytes(self._buffer[:size])
+        packet, time_ns = self._completed_by(0, size)
+        if self._direction != CLIENT_TO_SERVER or owner.note_header(octets):
+            del self._buffer[:size]
+            self._start = size
+            self._follow(size)
+        else:
+            owner.recognised = True
+            self._search_behind(size, dialects.foreign(octets), size)
+        frame = Frame(_FRAME_TYPE_HEADER, 0, ProtocolHeader(octets))
+        return CapturedFrame(
+            owner.connection, self._direction, packet, time_ns, 0, size, octets, frame, owner.dialect
+        )
 
     def _search_behind(self, offset: int, reason: str, expected: int | None) -> None:
         """Give up following; octets from `offset` on are lost until a frame is found."""
@@ -210,11 +232,7 @@ class DirectionDecoder:
         octets = bytes(self._buffer[: dialects.HEADER_SIZE])
         if not octets.startswith(dialects.HEADER_PREFIX):
             return Verdict.YES if self._owner.header_seen else Verdict.NO
-        if len(octets) < dialects.HEADER_SIZE:
-            return Verdict.MORE
-        if self._direction == CLIENT_TO_SERVER:
-            self._owner.note_header(octets)
-        return Verdict.YES
+        return Verdict.YES if len(octets) == dialects.HEADER_SIZE else Verdict.MORE
 
     def _break_off(self, reason: str) -> Iterator[Item]:
         """The octets at hand will not be continued: give out what they hold, and tell what is left over."""

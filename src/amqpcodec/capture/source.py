@@ -118,7 +118,7 @@ class _Inflated(io.RawIOBase):
     Unlike `gzip.GzipFile` it gives out everything in front of a fault, and then ends.
     """
 
-    def __init__(self, file: io.BufferedReader) -> None:
+    def __init__(self, file: io.BufferedReader[_Counted]) -> None:
         self._file = file
         self._input = b""
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)

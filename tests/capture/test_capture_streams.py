@@ -1,0 +1,158 @@
+"""Connections: where one ends and the next begins, and who is the client."""
+
+from __future__ import annotations
+
+import make_capture as make
+import pytest
+
+from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment, StreamTracker, read_streams
+
+A, B = Endpoint(b"\x0a\0\0\1", 40000), Endpoint(b"\x0a\0\0\2", 5672)
+SYN, ACK, FIN, RST = make.SYN, make.ACK, make.FIN, make.RST
+
+
+class Wire:
+    """Numbers segments as they are recorded."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+
+    def put(self, source: Endpoint, seq: int, flags: int = ACK, data: bytes = b"", ack: int = 0, ms: int = 1) -> Wire:
+        packet = len(self.segments) + 1
+        destination = B if source == A else A
+        time_ns = (self.segments[-1].time_ns or 0 if self.segments else 0) + ms * 1_000_000
+        self.segments.append(Segment(packet, time_ns, source, destination, seq % 2**32, ack, flags, data, len(data)))
+        return self
+
+    def events(self, **options) -> list[Event]:  # type: ignore[no-untyped-def]
+        return [item for item in read_streams(self.segments, StreamTracker(**options)) if isinstance(item, Event)]
+
+    def streams(self, **options) -> dict[tuple[int, int], bytes]:  # type: ignore[no-untyped-def]
+        streams: dict[tuple[int, int], bytes] = {}
+        for event in self.events(**options):
+            place = event.connection.number, event.direction
+            assert event.offset == len(streams.get(place, b""))
+            if isinstance(event, Data):
+                streams[place] = streams.get(place, b"") + event.octets
+            elif isinstance(event, Gap):
+                streams[place] = streams.get(place, b"") + b"?" * event.length
+        return streams
+
+
+def opened(wire: Wire, client_isn: int = 100, server_isn: int = 900) -> Wire:
+    wire.put(A, client_isn, SYN)
+    wire.put(B, server_isn, SYN | ACK, ack=client_isn + 1)
+    return wire.put(A, client_isn + 1, ACK, ack=server_isn + 1)
+
+
+def test_both_directions_of_one_connection() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"hello").put(B, 901, data=b"world", ack=106)
+    assert wire.streams() == {(0, 0): b"hello", (0, 1): b"world"}
+    [event, *_] = wire.events()
+    assert (event.connection.client, event.connection.server) == (A, B)
+
+
+def test_every_direction_is_closed_once() -> None:
+    wire = opened(Wire()).put(A, 101, FIN | ACK, b"bye").put(B, 901, FIN | ACK, ack=105).put(A, 105, ack=902)
+    closes = [event for event in wire.events() if isinstance(event, Close)]
+    assert [(event.direction, event.offset) for event in closes] == [(0, 3), (1, 0)]
+
+
+@pytest.mark.parametrize("flags", [SYN, SYN | ACK])
+def test_a_syn_tells_who_is_the_client_whatever_the_ports(flags: int) -> None:
+    wire = Wire().put(B if flags == SYN else A, 5, flags).put(A, 50, data=b"x")
+    [event, *_] = wire.events()
+    assert event.connection.client == B
+
+
+def test_without_a_syn_the_port_asked_for_or_the_lower_one_is_the_server() -> None:
+    wire = Wire().put(B, 50, data=b"x")
+    for ports in ((5672,), None):
+        [event, *_] = wire.events(ports=ports)
+        assert event.connection.server == B
+    [event, *_] = wire.events(ports=(40000,))
+    assert event.connection.server == A
+
+
+def test_ports_not_asked_for_are_passed_over_but_numbered() -> None:
+    other = Endpoint(A.address, 80)
+    wire = Wire().put(A, 1, data=b"web")
+    wire.segments[0] = wire.segments[0]._replace(destination=other)
+    wire.put(A, 1, data=b"amqp")
+    assert wire.streams() == {(1, 0): b"amqp"}
+    assert wire.streams(ports=None) == {(0, 0): b"web", (1, 0): b"amqp"}
+
+
+def test_a_syn_with_a_new_number_opens_a_new_connection() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"one")
+    opened(wire, 7_000, 8_000).put(A, 7_001, data=b"two")
+    assert wire.streams() == {(0, 0): b"one", (1, 0): b"two"}
+
+
+def test_a_syn_sent_again_does_not() -> None:
+    wire = opened(Wire()).put(A, 100, SYN).put(A, 101, data=b"one").put(A, 100, SYN).put(A, 104, data=b"two")
+    assert wire.streams() == {(0, 0): b"onetwo"}
+
+
+def test_a_syn_recorded_behind_the_first_data_does_not() -> None:
+    wire = Wire().put(A, 101, data=b"one").put(A, 100, SYN).put(A, 104, data=b"two")
+    assert wire.streams() == {(0, 0): b"onetwo"}
+
+
+def test_data_may_come_with_the_syn() -> None:
+    wire = Wire().put(A, 100, SYN, b"early").put(A, 106, data=b"late")
+    assert wire.streams() == {(0, 0): b"earlylate"}
+
+
+def test_sequence_numbers_wrap() -> None:
+    wire = opened(Wire(), 2**32 - 3).put(A, 2**32 + 2, data=b"defg").put(A, 2**32 - 2, data=b"--bc")
+    assert wire.streams() == {(0, 0): b"--bcdefg"}
+
+
+def test_one_stray_far_away_is_dropped_and_two_in_a_row_are_a_gap() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"one")
+    wire.put(A, 101 + 50_000_000, data=b"stray").put(A, 104, data=b"two")
+    assert wire.streams() == {(0, 0): b"onetwo"}
+    far = 107 + 30_000_000
+    wire.put(A, far, data=b"three").put(A, far + 5, data=b"four")
+    stream = wire.streams()[0, 0]
+    assert stream.startswith(b"onetwo")
+    assert stream.endswith(b"?threefour")
+    assert len(stream) == 30_000_000 + 15
+
+
+def test_two_that_cannot_belong_to_the_old_connection_are_a_new_one() -> None:
+    wire = opened(Wire(), 2**31).put(A, 2**31 + 1, data=b"old")
+    wire.put(A, 1_000, data=b"new").put(A, 1_003, data=b"er")
+    assert wire.streams() == {(0, 0): b"old", (1, 0): b"newer"}
+
+
+def test_octets_lost_before_a_reset_are_told_soon_after_it() -> None:
+    wire = opened(Wire()).put(A, 111, data=b"end").put(A, 114, RST)
+    other = Endpoint(A.address, 41000)
+    wire.put(A, 1, data=b"x", ms=5_000)
+    wire.segments[-1] = wire.segments[-1]._replace(source=other)
+    events = wire.events()
+    gap = next(index for index, event in enumerate(events) if isinstance(event, Gap))
+    later = next(index for index, event in enumerate(events) if event.connection.number == 1)
+    assert gap < later
+    assert events[gap].offset == 0
+
+
+def test_one_direction_goes_on_after_the_other_ended() -> None:
+    wire = opened(Wire()).put(B, 901, FIN | ACK).put(A, 101, data=b"still", ms=60_000).put(A, 106, data=b"here", ms=60_000)
+    assert wire.streams() == {(0, 0): b"stillhere"}
+
+
+def test_memory_is_bounded_over_all_connections() -> None:
+    wire = Wire()
+    for number in range(20):
+        wire.put(A, 100, SYN).put(A, 111, data=bytes(1000))
+        for index in (-1, -2):
+            wire.segments[index] = wire.segments[index]._replace(source=Endpoint(A.address, 41000 + number))
+    tracker = StreamTracker(max_waiting=5_000)
+    early = [event for segment in wire.segments for event in tracker.feed(segment)]
+    assert sum(isinstance(event, Gap) for event in early) >= 15
+    few = StreamTracker(max_connections=5)
+    early = [event for segment in wire.segments for event in few.feed(segment)]
+    assert len({event.connection.number for event in early if isinstance(event, Close)}) == 15
