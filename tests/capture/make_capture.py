@@ -19,13 +19,17 @@ START_NS = 1_700_000_000_123_456_000
 FRAME_OVERHEAD = 8
 
 
-def tcp(ports: tuple[int, int], seq: int, ack: int, flags: int, payload: bytes = b"", options: bytes = b"") -> bytes:
+def tcp(
+    ports: tuple[int, int], seq: int, ack: int, flags: int, payload: bytes = b"", options: bytes = b""
+) -> bytes:
     offset = (20 + len(options)) // 4 << 4
     seq, ack = seq % 2**32, ack % 2**32
     return struct.pack("!HHIIBBHHH", *ports, seq, ack, offset, flags, 501, 0, 0) + options + payload
 
 
-def ipv4(source: str, destination: str, segment: bytes, *, protocol: int = 6, fragment: int = 0x4000) -> bytes:
+def ipv4(
+    source: str, destination: str, segment: bytes, *, protocol: int = 6, fragment: int = 0x4000
+) -> bytes:
     header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(segment), 7, fragment, 64, protocol, 0)
     return header + ipaddress.ip_address(source).packed + ipaddress.ip_address(destination).packed + segment
 
@@ -193,14 +197,18 @@ def disturb(
     return [packet for _, _, packet in sorted(placed, key=lambda each: each[:2])], lost
 
 
-def pcap(packets: Iterable[Recorded], *, order: str = "<", nanos: bool = False, linktype: int = 1, snap: int = 0) -> bytes:
+def pcap(
+    packets: Iterable[Recorded], *, order: str = "<", nanos: bool = False, linktype: int = 1, snap: int = 0
+) -> bytes:
     magic = 0xA1B23C4D if nanos else 0xA1B2C3D4
     pieces = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap or 262144, linktype)]
     for packet in packets:
         seconds, fraction = divmod(packet.time_ns, 10**9)
         octets = packet.octets[: snap or None]
         sizes = len(octets), len(packet.octets)
-        pieces.append(struct.pack(order + "IIII", seconds, fraction // (1 if nanos else 1000), *sizes) + octets)
+        pieces.append(
+            struct.pack(order + "IIII", seconds, fraction // (1 if nanos else 1000), *sizes) + octets
+        )
     return b"".join(pieces)
 
 
@@ -218,9 +226,13 @@ def interface(order: str = "<", linktype: int = 1, snap: int = 0, options: bytes
     return block(1, struct.pack(order + "HHI", linktype, 0, snap) + options, order)
 
 
-def enhanced(octets: bytes, ticks: int, order: str = "<", which: int = 0, original: int | None = None) -> bytes:
+def enhanced(
+    octets: bytes, ticks: int, order: str = "<", which: int = 0, original: int | None = None
+) -> bytes:
     lengths = len(octets), len(octets) if original is None else original
-    return block(6, struct.pack(order + "IIIII", which, ticks >> 32, ticks & 0xFFFFFFFF, *lengths) + octets, order)
+    return block(
+        6, struct.pack(order + "IIIII", which, ticks >> 32, ticks & 0xFFFFFFFF, *lengths) + octets, order
+    )
 
 
 def pcapng(packets: Iterable[Recorded], order: str = "<") -> bytes:

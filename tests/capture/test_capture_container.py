@@ -18,7 +18,9 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from scapy.utils import RawPcapNgReader, RawPcapReader
 
-PACKETS = [make.Recorded(make.START_NS + index * 1_001_000, bytes([index]) * (60 + index)) for index in range(5)]
+PACKETS = [
+    make.Recorded(make.START_NS + index * 1_001_000, bytes([index]) * (60 + index)) for index in range(5)
+]
 
 
 def read(octets: bytes, **options: int) -> list[Packet | Fault]:
@@ -41,7 +43,9 @@ def test_pcap_is_read_in_both_byte_orders_and_both_units_of_time(order: str, nan
 
 def test_dpkt_reads_the_same_packets() -> None:
     octets = make.pcap(PACKETS, nanos=True)
-    assert [data for _, data in dpkt.pcap.Reader(io.BytesIO(octets))] == [data for _, data in contents(octets)]
+    assert [data for _, data in dpkt.pcap.Reader(io.BytesIO(octets))] == [
+        data for _, data in contents(octets)
+    ]
     octets = make.pcapng(PACKETS)
     theirs = [(round(time * 1e6), data) for time, data in dpkt.pcapng.Reader(io.BytesIO(octets))]
     assert theirs == [(time // 1000, data) for time, data in contents(octets)]
@@ -73,9 +77,13 @@ def test_pcapng_sections_may_change_byte_order_and_forget_interfaces() -> None:
 
 @pytest.mark.parametrize(
     ("resolution", "ticks", "time_ns"),
-    [(9, 1_700_000_000_000_000_001, 1_700_000_000_000_000_001), (3, 1_700_000_000_500, 1_700_000_000_500_000_000),
-     (0x80 | 10, 3 * 1024 + 512, 3_500_000_000), (0, 7, 7_000_000_000)],
-)  # fmt: skip
+    [
+        (9, 1_700_000_000_000_000_001, 1_700_000_000_000_000_001),
+        (3, 1_700_000_000_500, 1_700_000_000_500_000_000),
+        (0x80 | 10, 3 * 1024 + 512, 3_500_000_000),
+        (0, 7, 7_000_000_000),
+    ],
+)
 def test_pcapng_time_resolution(resolution: int, ticks: int, time_ns: int) -> None:
     options = struct.pack("<HHB3x", 9, 1, resolution)
     [packet] = read(make.section() + make.interface(options=options) + make.enhanced(b"x", ticks))

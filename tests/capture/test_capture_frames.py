@@ -58,7 +58,10 @@ def test_loss_costs_only_the_frames_it_touches(seed: int) -> None:
     assert len(lost) > 5
     assert found(result) <= truth.frames
     assert len(found(result) & untouched) >= 0.99 * len(untouched)
-    holes = {(fault.connection.number, fault.direction, fault.offset, fault.length) for fault in faults(result, "gap")}
+    holes = {
+        (fault.connection.number, fault.direction, fault.offset, fault.length)
+        for fault in faults(result, "gap")
+    }
     assert sum(length for *_, length in holes) == sum(packet.end - packet.begin for packet in lost)
 
 
@@ -127,7 +130,10 @@ def test_a_raw_stream_with_and_without_its_header() -> None:
     frames = _publishes(10)
     for header in (b"", rabbitmq.protocol_header()):
         result = _raw(header + b"".join(frames))
-        assert [item.octets for item in result if isinstance(item, CapturedFrame)] == [*filter(None, [header]), *frames]
+        assert [item.octets for item in result if isinstance(item, CapturedFrame)] == [
+            *filter(None, [header]),
+            *frames,
+        ]
         assert all(item.time_ns is None and item.packet is None for item in result)
 
 
@@ -201,7 +207,10 @@ def test_the_dialect_is_taken_from_the_header_and_from_connection_start() -> Non
     talk.send(make.CLIENT, amqp08.protocol_header())
     talk.send(make.SERVER, amqp08.encode_method(0, start))
     talk.send(make.CLIENT, amqp08.encode_method(1, consume))
-    for packets in (truth.packets, [packet for packet in truth.packets if packet.stream[1] != 0 or packet.begin]):
+    for packets in (
+        truth.packets,
+        [packet for packet in truth.packets if packet.stream[1] != 0 or packet.begin],
+    ):
         result = items(packets)
         assert {item.dialect for item in result if isinstance(item, CapturedFrame)} >= {"amqp-0-8"}
         assert [item for item in result if isinstance(item, CapturedFrame)][-1].frame.payload == consume
@@ -240,7 +249,9 @@ def test_a_connection_that_is_not_amqp_gets_one_line(octets: bytes, guess: str) 
 def test_any_port_finds_amqp_by_its_contents() -> None:
     truth = make.conversations(3, count=2, bursts=6)
     moved = [
-        make.Recorded(packet.time_ns, packet.octets.replace(struct.pack("!H", 5672), struct.pack("!H", 9999), 1))
+        make.Recorded(
+            packet.time_ns, packet.octets.replace(struct.pack("!H", 5672), struct.pack("!H", 9999), 1)
+        )
         for packet in truth.packets
     ]
     assert items(moved) == []

@@ -14,7 +14,13 @@ from amqpcodec.capture import Fault, Packet, Segment, read_segments
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from scapy.layers.inet import IP, TCP
-    from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting
+    from scapy.layers.inet6 import (
+        IPv6,
+        IPv6ExtHdrDestOpt,
+        IPv6ExtHdrFragment,
+        IPv6ExtHdrHopByHop,
+        IPv6ExtHdrRouting,
+    )
     from scapy.layers.l2 import CookedLinux, CookedLinuxV2, Dot1AD, Dot1Q, Ether, Loopback
 
 SEGMENT = make.tcp((40000, 5672), 11, 22, make.ACK, b"payload", options=bytes(12))
@@ -38,7 +44,14 @@ def payload(data: bytes, linktype: int = 1) -> bytes:
 @pytest.mark.parametrize("datagram", [V4, V6], ids=["IPv4", "IPv6"])
 @pytest.mark.parametrize(
     ("linktype", "front"),
-    [(101, b""), (12, b""), (14, b""), (0, struct.pack("<I", 2)), (0, struct.pack(">I", 30)), (108, struct.pack(">I", 2))],
+    [
+        (101, b""),
+        (12, b""),
+        (14, b""),
+        (0, struct.pack("<I", 2)),
+        (0, struct.pack(">I", 30)),
+        (108, struct.pack(">I", 2)),
+    ],
 )
 def test_raw_ip_and_loopback(datagram: bytes, linktype: int, front: bytes) -> None:
     assert payload(front + datagram, linktype) == b"payload"
@@ -64,7 +77,12 @@ def _scapy_packets() -> list[tuple[int, bytes]]:
     v4, v6 = IP(src="10.0.0.1", dst="10.0.0.2") / tcp, IPv6(src="fd00::1", dst="fd00::2")
     options = IPv6ExtHdrHopByHop() / IPv6ExtHdrRouting(addresses=["fd00::9"]) / IPv6ExtHdrDestOpt()
     return [
-        (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / Dot1AD(vlan=3) / Dot1Q(vlan=4) / v4)),
+        (
+            1,
+            bytes(
+                Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / Dot1AD(vlan=3) / Dot1Q(vlan=4) / v4
+            ),
+        ),
         (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / v6 / options / tcp)),
         (1, bytes(Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / v6 / IPv6ExtHdrFragment() / tcp)),
         (113, bytes(CookedLinux() / v4)),
@@ -102,16 +120,22 @@ def test_a_snapped_packet_knows_how_much_is_missing() -> None:
     [
         (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x2000)), "fragmented IPv4"),
         (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x0010)), "fragmented IPv4"),
-        (make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0\0\x01\0\0\0\x05", first=44)), "fragmented IPv6"),
+        (
+            make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0\0\x01\0\0\0\x05", first=44)),
+            "fragmented IPv6",
+        ),
         (make.ethernet(V4)[:30], "IPv4 header cut off"),
         (make.ethernet(V6)[:40], "IPv6 header cut off"),
         (make.ethernet(V4)[:50], "TCP header cut off"),
         (make.ethernet(V4[:32] + b"\xf0" + V4[33:]), "impossible length"),
         (make.ethernet(V4[:32] + b"\x10" + V4[33:]), "impossible length"),
         (make.ethernet(b"\x42" + V4[1:]), "damaged IPv4 header"),
-        (make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\xff" + bytes(6), first=0)), "IPv6 extension"),
+        (
+            make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\xff" + bytes(6), first=0)),
+            "IPv6 extension",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_counted_with_its_reason(data: bytes, reason: str) -> None:
     packets = [Packet(number, 5, 1, data, len(data)) for number in (7, 8)]
     [fault] = read_segments(packets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -41,7 +42,7 @@ def covering_segments(draw: st.DrawFn) -> list[tuple[int, int]]:
     """Segments that cover the stream, with overlaps and copies, in any order."""
     cuts = draw(st.lists(st.integers(1, len(STREAM) - 1), max_size=25, unique=True))
     edges = [0, *sorted(cuts), len(STREAM)]
-    segments = list(zip(edges, edges[1:], strict=False))
+    segments = list(pairwise(edges))
     extra = st.tuples(st.integers(0, len(STREAM)), st.integers(0, len(STREAM))).map(sorted).map(tuple)
     segments += draw(st.lists(extra, max_size=15))  # type: ignore[arg-type]
     return list(draw(st.permutations(segments)))
@@ -49,7 +50,9 @@ def covering_segments(draw: st.DrawFn) -> list[tuple[int, int]]:
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(segments=covering_segments(), isn=st.sampled_from([0, 1, 2**31 - 900, 2**32 - 1, 2**32 - 1000]))
-def test_any_order_copies_and_overlaps_give_the_same_stream(segments: list[tuple[int, int]], isn: int) -> None:
+def test_any_order_copies_and_overlaps_give_the_same_stream(
+    segments: list[tuple[int, int]], isn: int
+) -> None:
     receiver = Receiver(isn)
     for start, end in segments:
         receiver.add(start, end)
@@ -60,7 +63,9 @@ def test_any_order_copies_and_overlaps_give_the_same_stream(segments: list[tuple
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(segments=covering_segments(), data=st.data())
-def test_what_never_came_is_a_gap_of_exactly_that_size(segments: list[tuple[int, int]], data: st.DataObject) -> None:
+def test_what_never_came_is_a_gap_of_exactly_that_size(
+    segments: list[tuple[int, int]], data: st.DataObject
+) -> None:
     kept = data.draw(st.lists(st.sampled_from(segments), max_size=len(segments)))
     receiver = Receiver(7)
     covered = set()

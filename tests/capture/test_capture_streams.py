@@ -17,15 +17,21 @@ class Wire:
     def __init__(self) -> None:
         self.segments: list[Segment] = []
 
-    def put(self, source: Endpoint, seq: int, flags: int = ACK, data: bytes = b"", ack: int = 0, ms: int = 1) -> Wire:
+    def put(
+        self, source: Endpoint, seq: int, flags: int = ACK, data: bytes = b"", ack: int = 0, ms: int = 1
+    ) -> Wire:
         packet = len(self.segments) + 1
         destination = B if source == A else A
         time_ns = (self.segments[-1].time_ns or 0 if self.segments else 0) + ms * 1_000_000
-        self.segments.append(Segment(packet, time_ns, source, destination, seq % 2**32, ack, flags, data, len(data)))
+        self.segments.append(
+            Segment(packet, time_ns, source, destination, seq % 2**32, ack, flags, data, len(data))
+        )
         return self
 
     def events(self, **options) -> list[Event]:  # type: ignore[no-untyped-def]
-        return [item for item in read_streams(self.segments, StreamTracker(**options)) if isinstance(item, Event)]
+        return [
+            item for item in read_streams(self.segments, StreamTracker(**options)) if isinstance(item, Event)
+        ]
 
     def streams(self, **options) -> dict[tuple[int, int], bytes]:  # type: ignore[no-untyped-def]
         streams: dict[tuple[int, int], bytes] = {}
@@ -140,7 +146,12 @@ def test_octets_lost_before_a_reset_are_told_soon_after_it() -> None:
 
 
 def test_one_direction_goes_on_after_the_other_ended() -> None:
-    wire = opened(Wire()).put(B, 901, FIN | ACK).put(A, 101, data=b"still", ms=60_000).put(A, 106, data=b"here", ms=60_000)
+    wire = (
+        opened(Wire())
+        .put(B, 901, FIN | ACK)
+        .put(A, 101, data=b"still", ms=60_000)
+        .put(A, 106, data=b"here", ms=60_000)
+    )
     assert wire.streams() == {(0, 0): b"stillhere"}
 
 

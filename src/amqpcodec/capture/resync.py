@@ -78,19 +78,20 @@ class FrameTest:
             return Verdict.NO if final else verdict
         if following == len(octets):
             return Verdict.YES
-        verdict, _ = self._envelope(octets, following)
+        verdict, _ = self._envelope(octets, following, strict=False)
         # A frame followed by the beginning of another, with nothing to come, is all the proof there will be.
         return Verdict.YES if final and verdict is Verdict.MORE else verdict
 
-    def _envelope(self, octets: bytearray, position: int) -> tuple[Verdict, int]:
-        """Check one frame; with YES comes the place behind it."""
+    def _envelope(self, octets: bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
+        """Check one frame; with YES comes the place behind it. Behind a frame that passed the strict test,
+        one with a method nobody knows may still be a frame."""
         if len(octets) - position < _HEAD.size:
             known = position >= len(octets) or octets[position] in self._types
             return (Verdict.MORE if known else Verdict.NO), 0
         kind, channel, size = _HEAD.unpack_from(octets, position)
         if kind not in self._types or size > self._frame_max - _ENVELOPE:
             return Verdict.NO, 0
-        if not self._payload_fits(octets, position + _HEAD.size, kind, channel, size):
+        if strict and not self._payload_fits(octets, position + _HEAD.size, kind, channel, size):
             return Verdict.NO, 0
         end = position + size + _ENVELOPE
         if end > len(octets):

@@ -1,0 +1,332 @@
+"""The `amqpcodec decode` command as it is used: arguments in, lines and exit code out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import amqpcodec
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.capture import ByteSource
+from amqpcodec.cli import main
+from amqpcodec.cli.progress import LARGE, progress
+from amqpcodec.cli.values import iso_ns, json_value, octets, text
+
+BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
+TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
+KEYS = [
+    "time", "time_ns", "connection", "client", "server", "direction", "packet", "offset", "kind", "type",
+    "channel", "size", "class_id", "method_id", "method", "fields", "properties", "body_size", "body",
+    "length", "reply_code", "message", "dialect", "file",
+]  # fmt: skip
+
+
+class Run:
+    """Calls the command in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object, code: int = 0) -> list[str]:
+        assert main(["decode", *map(str, arguments)]) == code
+        self.out, self.err = self._capsys.readouterr()
+        return self.out.splitlines()
+
+    def rows(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self(*arguments, "--format", "jsonl", code=code)]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(capsys)
+
+
+def _raw(tmp_path: Path, *frames: bytes) -> Path:
+    path = tmp_path / "stream.amqp"
+    path.write_bytes(b"".join(frames))
+    return path
+
+
+def test_one_line_a_frame(run: Run) -> None:
+    lines = run(BUNNY)
+    assert len(lines) == 155
+    shape = re.compile(r"\d\d:\d\d:\d\d\.\d{6}  #0 127\.0\.0\.1:59752 [<>] 127\.0\.0\.1:5672  ch \d+ +[a-z]+")
+    assert all(shape.match(line) for line in lines)
+    assert lines[0].endswith("> 127.0.0.1:5672  ch 0  protocol  AMQP 0.0.9.1")
+    assert any(
+        "< 127.0.0.1:5672  ch 0  method    connection.tune channel_max=2047 frame_max" in line
+        for line in lines
+    )
+    assert any("> 127.0.0.1:5672  ch 1  body      3 octets 'one'" in line for line in lines)
+    assert not any("reserved" in line or "ticket" in line for line in lines)
+
+
+def test_jsonl_always_has_the_same_keys(run: Run) -> None:
+    rows = run.rows(BUNNY)
+    assert len(rows) == 155
+    assert all(list(row) == KEYS for row in rows)
+    start = rows[1]
+    assert (start["method"], start["class_id"], start["method_id"]) == ("connection.start", 10, 10)
+    assert start["direction"] == "s>c"
+    assert start["time_ns"] % 1000 == 0
+    assert start["time"].endswith("Z")
+    assert datetime.fromisoformat(start["time"]).timestamp() == pytest.approx(start["time_ns"] / 1e9)
+    header = next(row for row in rows if row["kind"] == "header")
+    assert header["properties"]["headers"]["arr"] == [1, "a", {"z": [True]}]
+    assert next(row for row in rows if row["kind"] == "body")["body"] == b"one".hex()
+
+
+def test_credentials_are_hidden_unless_asked_for(run: Run) -> None:
+    for form in ("text", "jsonl"):
+        shown = "\n".join(run(BUNNY, TXAMQP, "--format", form))
+        assert "guest" not in shown.replace("user_id='guest'", "").replace('"user_id": "guest"', "")
+        assert "redacted" in shown
+    shown = "\n".join(run(BUNNY, "--show-credentials", "--format", "jsonl"))
+    assert b"\0guest\0guest".hex() in shown
+
+
+def test_the_old_dialect_is_recognised_and_can_be_forced(run: Run, tmp_path: Path) -> None:
+    assert {row["dialect"] for row in run.rows(TXAMQP)} == {"amqp-0-8"}
+    assert {row["dialect"] for row in run.rows(BUNNY)} == {"rabbitmq-0-9-1"}
+    path = _raw(tmp_path, amqp.encode_method(1, amqp.Channel.Open()))
+    assert {row["dialect"] for row in run.rows("--raw", path, "--dialect", "amqp-0-9-1")} == {"amqp-0-9-1"}
+
+
+def test_filters_keep_the_content_of_a_chosen_method(run: Run) -> None:
+    rows = run.rows(BUNNY, "--method", "basic.publish")
+    assert {row["method"] for row in rows if row["kind"] == "method"} == {"basic.publish"}
+    assert {row["kind"] for row in rows} == {"method", "header", "body"}
+    assert {row["direction"] for row in rows} == {"c>s"}
+    both = run.rows(BUNNY, "--method", "tx.*", "--method", "queue.declare*")
+    assert {row["method"].split(".")[0] for row in both} == {"tx", "queue"}
+    assert all(row["kind"] == "method" for row in both)
+    assert {row["channel"] for row in run.rows(BUNNY, "--channel", "0")} == {0}
+    assert run(BUNNY, "--channel", "77") == []
+
+
+def test_gzip_and_several_files(run: Run, tmp_path: Path) -> None:
+    packed = tmp_path / "bunny.pcap.gz"
+    packed.write_bytes(gzip.compress(BUNNY.read_bytes()))
+    assert len(run(packed, TXAMQP)) == 155 + 87
+
+
+def test_a_port_without_amqp_is_empty_and_any_port_finds_it(run: Run) -> None:
+    assert run(BUNNY, "--port", "5673") == []
+    assert len(run(BUNNY, "--port", "any")) == 155
+    assert len(run(BUNNY, "--port", "5673", "--port", "5672")) == 155
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--port", "0"],
+        ["--port", "x"],
+        ["--channel", "65536"],
+        ["--channel", "-1"],
+        ["--dialect", "amqp-1-0"],
+        ["--body", "1.5"],
+    ],
+)
+def test_bad_arguments_end_with_code_2(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["decode", str(BUNNY), *option])
+    assert caught.value.code == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_what_is_no_capture_gets_one_line_and_code_2(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "text\x1b.txt"
+    path.write_text("not a capture")
+    run(path, code=2)
+    assert run.err.count("\n") == 1
+    assert "neither pcap nor pcapng" in run.err
+    assert "\x1b" not in run.err
+    run(tmp_path / "absent", code=2)
+    assert run.err.endswith("No such file or directory\n")
+    run(tmp_path, code=2)
+    assert run.err.count("\n") == 1
+    assert len(run(path, BUNNY, code=2)) == 155
+
+
+def test_faults_are_lines_of_their_own_and_code_1(run: Run, tmp_path: Path) -> None:
+    good = amqp.encode_method(1, amqp.Channel.Open())
+    path = _raw(tmp_path, good, b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x03\xe7\xce", good, b"\x01\x00")
+    [_, error, _, lost] = run("--raw", path, code=1)
+    assert re.search(r"#0 >  -     error     503 .*\(offset 13, 12 octets\)", error)
+    assert re.search(r"#0 >  -     lost      the stream ends inside this frame \(offset 38, 2 octets\)", lost)
+    [_, error_row, _, lost_row] = run.rows("--raw", path, code=1)
+    assert (error_row["kind"], error_row["reply_code"], error_row["offset"], error_row["length"]) == (
+        "error",
+        503,
+        13,
+        12,
+    )
+    assert (error_row["class_id"], error_row["method_id"]) == (60, 999)
+    assert (lost_row["kind"], lost_row["direction"], lost_row["message"]) == (
+        "lost",
+        "c>s",
+        "the stream ends inside this frame",
+    )
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(BUNNY.read_bytes()[:-5])
+    assert "the last record is cut off" in run(cut, code=1)[-1]
+
+
+def test_nothing_from_the_wire_reaches_the_terminal_unescaped(run: Run, tmp_path: Path) -> None:
+    evil = "\x1b]0;title\x07\r\n\u202eabc\x9b"
+    table = {evil: evil, "tagged": [evil], "octets": evil.encode()}
+    properties = amqp.BasicProperties(headers=table, app_id=evil)
+    path = _raw(
+        tmp_path,
+        amqp.encode_method(1, amqp.Basic.Publish(exchange=evil, routing_key=evil)),
+        amqp.encode_header(1, properties, 9),
+        amqp.encode_body(1, evil.encode()),
+        amqp.encode_method(1, amqp.Queue.Declare(arguments=table)),
+    )
+    for form in ("text", "jsonl"):
+        lines = run("--raw", path, "--format", form)
+        assert len(lines) == 4
+        assert all(line.isprintable() for line in lines)
+
+
+def test_octets_that_are_no_text_survive_in_json(run: Run, tmp_path: Path) -> None:
+    publish = amqp.Basic.Publish(exchange="\udcff\udc80")
+    [row] = run.rows("--raw", _raw(tmp_path, amqp.encode_method(1, publish)))
+    assert row["fields"]["exchange"] == "\udcff\udc80"
+    assert run.out.isascii()
+    [line] = run("--raw", tmp_path / "stream.amqp")
+    assert r"exchange='\udcff\udc80'" in line
+
+
+def test_values_as_json_and_as_text() -> None:
+    moment = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+    values = {
+        "a": b"\xff",
+        "b": moment,
+        "c": Decimal("1.50"),
+        "d": float("nan"),
+        "e": float("-inf"),
+        "f": None,
+    }
+    assert json_value(values) == {"a": {"hex": "ff"}, "b": "2024-01-02T03:04:05Z", "c": "1.50", "d": "nan",
+                                  "e": "-inf", "f": None}  # fmt: skip
+    assert text(values) == "{a: 0xff, b: 2024-01-02T03:04:05Z, c: 1.50, d: nan, e: -inf, f: void}"
+    assert json_value(amqpcodec.FieldValue("b", 3)) == {"type": "b", "value": 3}
+    assert json_value(amqpcodec.InlineContent(b"x")) == {"type": "InlineContent", "value": {"hex": "78"}}
+    assert text([True, 1.5, "it's", "x" * 1000]).endswith("'...(+760)]")
+    assert octets(b"plain") == "'plain'"
+    assert octets(b"\0\1") == "0x0001"
+    assert octets("ü".encode() * 9, 5) == "'üü'...(+13)"
+    assert octets(b"", 5) == "''"
+    assert octets(b"abc", 0) == "''...(+3)"
+    assert iso_ns(1) == "1970-01-01T00:00:00.000000001Z"
+    assert iso_ns(2**80) is None
+
+
+def test_colour_only_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b[" not in "".join(run(BUNNY))
+    assert "\x1b[" in "".join(run(BUNNY, "--color", "always"))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in "".join(run(BUNNY))
+    assert "\x1b[" not in "".join(run(BUNNY, "--color", "never"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in "".join(run(BUNNY))
+
+
+class _Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("size", "shown"), [(LARGE, True), (LARGE - 1, False)])
+def test_a_progress_bar_for_large_files_on_a_terminal(
+    size: int, shown: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rich")
+    path = tmp_path / "large"
+    path.write_bytes(bytes(size))
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with ByteSource(path) as source, progress(str(path), source) as advance:
+        source.read(100_000)
+        for _ in range(5000):
+            advance()
+    assert ("large" in terminal.getvalue()) is shown
+
+
+def test_without_rich_there_is_no_bar_and_everything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    path = tmp_path / "large"
+    path.write_bytes(BUNNY.read_bytes() + bytes(LARGE))
+    monkeypatch.setattr(sys, "stderr", _Terminal())
+    assert len(run(path)) == 155
+
+
+def _command(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "amqpcodec", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+def test_a_reader_that_stops_early_ends_it_quietly() -> None:
+    process = _command("decode", *[BUNNY] * 40)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr is not None
+    with process.stderr as errors:
+        assert errors.read() == b""
+    assert process.wait(20) == 0
+
+
+def test_standard_input_is_read_as_a_stream() -> None:
+    with BUNNY.open("rb") as file, _command("decode", "-", stdin=file) as process:
+        out, err = process.communicate(timeout=20)
+    assert (out.count(b"\n"), err, process.returncode) == (155, b"", 0)
+
+
+def test_output_in_another_encoding_does_not_fail() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    with _command("decode", BUNNY, env=environment) as process:
+        out, err = process.communicate(timeout=20)
+    assert (out.count(b"\n"), err) == (155, b"")
+
+
+def test_interruption_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("amqpcodec.capture.read_frames", interrupt)
+    assert main(["decode", str(BUNNY)]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_version_tells_the_implementation(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"amqpcodec {amqpcodec.__version__} ({amqpcodec.IMPL})\n"
+
+
+def test_the_codec_does_not_import_the_capture_reader() -> None:
+    check = (
+        "import sys, amqpcodec.rabbitmq; sys.exit(any('.capture' in m or '.cli' in m for m in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
