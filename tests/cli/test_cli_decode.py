@@ -263,11 +263,25 @@ def test_a_progress_bar_for_large_files_on_a_terminal(
     terminal = _Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with ByteSource(path) as source, progress(str(path), source) as advance:
+    with ByteSource(path) as source, progress(str(path), source) as output:
         source.read(100_000)
         for _ in range(5000):
-            advance()
+            output.advance()
     assert ("large" in terminal.getvalue()) is shown
+
+
+def test_lines_above_the_bar_are_not_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rich")
+    path = tmp_path / "large"
+    path.write_bytes(bytes(LARGE))
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    line = "\x1b[36m" + "[bold]word " * 100 + "\x1b[0m\n"
+    with ByteSource(path) as source, progress(str(path), source) as output:
+        output.write(line)
+    assert line in terminal.getvalue()
 
 
 def test_without_rich_there_is_no_bar_and_everything_else(

@@ -80,18 +80,18 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
     faults = False
     at_once = sys.stdout.isatty()
     pending: list[str] = []
-    with progress(name, source) as advance:
+    with progress(name, source) as output:
         for item in _items(source, arguments):
-            advance()
+            output.advance()
             if isinstance(item, capture.Fault):
                 faults = True
             elif not selection.wants(item):
                 continue
             pending.append(line(item))
             if at_once or len(pending) >= _FLUSH_EVERY:
-                sys.stdout.write("".join(pending))
+                output.write("".join(pending))
                 pending.clear()
-        sys.stdout.write("".join(pending))
+        output.write("".join(pending))
     return EXIT_FAULTS if faults else EXIT_OK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,30 +14,57 @@ LARGE = 8 * 1024 * 1024
 _EVERY = 2048  # items between two looks at how far the file was read
 
 
+class Output:
+    """Standard output, without a bar."""
+
+    def advance(self) -> None:
+        """One more item was read."""
+
+    def write(self, text: str) -> None:
+        """Write lines."""
+        sys.stdout.write(text)
+
+
+class _BarOutput(Output):
+    """Standard output beside a bar. If both are on the terminal, lines go above the bar."""
+
+    def __init__(self, bar: Any, name: str, total: int, source: ByteSource) -> None:
+        self._bar = bar
+        self._task = bar.add_task(os.path.basename(name), total=total)
+        self._source = source
+        self._count = 0
+        self._shared = sys.stdout.isatty()
+
+    def advance(self) -> None:
+        self._count += 1
+        if self._count % _EVERY == 0:
+            self._bar.update(self._task, completed=self._source.consumed)
+
+    def write(self, text: str) -> None:
+        if self._shared:
+            self._bar.console.out(text, end="", highlight=False)
+        else:
+            super().write(text)
+
+
 @contextmanager
-def progress(name: str, source: ByteSource) -> Iterator[Callable[[], None]]:
-    """Gives a function to call for every item read.
+def progress(name: str, source: ByteSource) -> Iterator[Output]:
+    """Gives the output to write to, and to tell of every item read.
 
     There is no bar when standard error is no terminal, when the file is small or of unknown size, and when
     the package `rich` (extra ``cli``) is not installed.
+
+    Args:
+        name: the file's path.
+        source: what is read, asked for how far it has got.
     """
     total = _size(name)
     bar = _bar() if total >= LARGE and sys.stderr.isatty() else None
     if bar is None:
-        yield lambda: None
+        yield Output()
         return
     with bar:
-        task = bar.add_task(os.path.basename(name), total=total)
-        count = 0
-
-        def advance() -> None:
-            nonlocal count
-            count += 1
-            if count % _EVERY == 0:
-                bar.update(task, completed=source.consumed)
-
-        yield advance
-        bar.update(task, completed=total)
+        yield _BarOutput(bar, name, total, source)
 
 
 def _size(name: str) -> int:
@@ -53,5 +80,10 @@ def _bar() -> Any:
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     except ImportError:
         return None
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
