@@ -14,7 +14,7 @@ from typing import Any
 
 _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
 # What a class declares without giving it a value is for type checkers; Cython would make it a C attribute.
-_DECLARATION = re.compile(r"^ +\w+: ClassVar\[.*\]\n", re.MULTILINE)
+_DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
 # Constants that the .pxd has as C constants.
 _CONSTANTS = re.compile(r"^from \.wire import .*\n", re.MULTILINE)
 _DIRECTIVES = {

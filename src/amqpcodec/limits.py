@@ -8,6 +8,8 @@ from dataclasses import dataclass
 # thread stacks in use (128 KiB on musl) with room to spare.
 MAX_TABLE_DEPTH = 256
 
+MAX_BODY_SIZE = 2**63 - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -26,7 +28,7 @@ class Limits:
     311 for bodies; `EncodeError` for the depth of a value to be encoded.
 
     Raises:
-        ValueError: a limit that is not positive, or a table_depth beyond 256.
+        ValueError: a limit that is not positive, a table_depth beyond 256, a body_size beyond 2**63 - 1.
     """
 
     frame_size: int = 2**32 + 7
@@ -40,5 +42,7 @@ class Limits:
         for name in self.__slots__:
             if getattr(self, name) < 1:
                 raise ValueError(f"Limits.{name} must be positive, not {getattr(self, name)}")
+        if self.body_size > MAX_BODY_SIZE:
+            raise ValueError(f"Limits.body_size must be at most {MAX_BODY_SIZE}, not {self.body_size}")
         if self.table_depth > MAX_TABLE_DEPTH:
             raise ValueError(f"Limits.table_depth must be at most {MAX_TABLE_DEPTH}, not {self.table_depth}")

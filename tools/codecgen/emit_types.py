@@ -18,6 +18,9 @@ def render_types(dialect: Dialect) -> str:
     code.lines(
         "cimport cython",
         "",
+        "from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder",
+        "from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder",
+        "from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder",
         "from amqpcodec._kernel.reader_c cimport Reader as _Reader",
         "from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties",
         "from amqpcodec._kernel.writer_c cimport Writer as _Writer",
@@ -30,6 +33,9 @@ def render_types(dialect: Dialect) -> str:
         _emit_method(code, method)
     for cls in content_classes(dialect):
         _emit_properties(code, cls)
+    for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
+        # Subclasses in C too: a Python subclass would be iterated through a look-up of __next__ each time.
+        code.lines("", "", f"cdef class {name}(_{name}):", "    pass")
     return code.text()
 
 

@@ -3,6 +3,9 @@
 #   spec/overlays/amqp-0-8.toml sha256 fa19f330cc62b6ffcbdd81fd4022b81aa2e785c97b3729fc8a235dfca5be4edb
 cimport cython
 
+from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
+from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer
@@ -876,3 +879,15 @@ cdef class TestProperties(_DialectProperties):
     @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
+
+
+cdef class FrameDecoder(_FrameDecoder):
+    pass
+
+
+cdef class MessageDecoder(_MessageDecoder):
+    pass
+
+
+cdef class Encoder(_Encoder):
+    pass

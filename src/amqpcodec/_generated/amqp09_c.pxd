@@ -2,6 +2,9 @@
 #   spec/amqp-0-9.xml sha256 698a6868c4cd22b5fa97b43694e59dc9a26e467b3fc4e335dbe02468f1a14bd7
 cimport cython
 
+from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
+from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer
@@ -976,3 +979,15 @@ cdef class TunnelProperties(_DialectProperties):
     @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
+
+
+cdef class FrameDecoder(_FrameDecoder):
+    pass
+
+
+cdef class MessageDecoder(_MessageDecoder):
+    pass
+
+
+cdef class Encoder(_Encoder):
+    pass

@@ -4603,19 +4603,16 @@ PROPERTIES = DIALECT.properties
 
 class FrameDecoder(_FrameDecoder):
     __slots__ = ()
-    __doc__ = _FrameDecoder.__doc__
     dialect = DIALECT
 
 
 class MessageDecoder(_MessageDecoder):
     __slots__ = ()
-    __doc__ = _MessageDecoder.__doc__
     dialect = DIALECT
 
 
 class Encoder(_Encoder):
     __slots__ = ()
-    __doc__ = _Encoder.__doc__
     dialect = DIALECT
 
 

@@ -4,6 +4,9 @@
 #   spec/overlays/qpid-0-8.toml sha256 972ccc1e9e14960fcfc689f3c6866f06bb0741b7f57fe786a2fbd172fd7b26f7
 cimport cython
 
+from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
+from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer
@@ -900,3 +903,15 @@ cdef class TestProperties(_DialectProperties):
     @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
+
+
+cdef class FrameDecoder(_FrameDecoder):
+    pass
+
+
+cdef class MessageDecoder(_MessageDecoder):
+    pass
+
+
+cdef class Encoder(_Encoder):
+    pass

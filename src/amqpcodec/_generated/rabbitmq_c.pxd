@@ -4,6 +4,9 @@
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 ab01bd4a14cb0a0ff225bc8910999a7095190cd071c53b39bd389aca72f6ea16
 cimport cython
 
+from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
+from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer
@@ -585,3 +588,15 @@ cdef class BasicProperties(_DialectProperties):
     @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
+
+
+cdef class FrameDecoder(_FrameDecoder):
+    pass
+
+
+cdef class MessageDecoder(_MessageDecoder):
+    pass
+
+
+cdef class Encoder(_Encoder):
+    pass

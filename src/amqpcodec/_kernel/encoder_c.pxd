@@ -2,16 +2,13 @@ cimport cython
 
 from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
 from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
-from .writer_c cimport Writer
+from .writer_c cimport Writer, WriterRules
 
 
 cdef class Encoder:
     cdef object _dialect
-    cdef object _profile
-    cdef bint _strict
-    cdef Py_ssize_t _depth_limit
+    cdef WriterRules _rules
 
-    cdef Writer _writer(self, Py_ssize_t room)
     @cython.locals(record=Method, at=cython.Py_ssize_t)
     cdef int _put_method(
         self, Writer writer, object channel, object method, long long limit, bint validate

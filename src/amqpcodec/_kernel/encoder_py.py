@@ -9,7 +9,7 @@ from ..limits import Limits
 from ..profiles import table_profile
 from .records_py import ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
 from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
-from .writer_py import Writer
+from .writer_py import Writer, WriterRules
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -31,16 +31,15 @@ class Encoder:
     Source: 0-9-1 sections 4.2.3 to 4.2.7.
     """
 
-    __slots__ = ("_depth_limit", "_dialect", "_profile", "_strict")
+    __slots__ = ("_dialect", "_rules")
 
     dialect: ClassVar[Dialect]
 
     def __init__(self, *, profile: str | None = None, strict: bool = False, limits: Limits | None = None) -> None:
         dialect = self.dialect
         self._dialect = dialect
-        self._profile = dialect.profile if profile is None else table_profile(profile)
-        self._strict = strict
-        self._depth_limit = (limits or Limits()).table_depth
+        table_rules = dialect.profile if profile is None else table_profile(profile)
+        self._rules = WriterRules(table_rules, strict, (limits or Limits()).table_depth)
 
     def encode_method(self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False) -> bytes:
         """One method frame.
@@ -54,7 +53,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._writer(128)
+        writer = Writer(self._rules, 128)
         self._put_method(writer, channel, method, _payload_limit(frame_max), validate)
         return writer.finish()
 
@@ -73,7 +72,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._writer(256)
+        writer = Writer(self._rules, 256)
         self._put_header(writer, channel, properties, body_size, weight, _payload_limit(frame_max))
         return writer.finish()
 
@@ -89,7 +88,7 @@ class Encoder:
             EncodeError: not octets, or a frame over frame_max.
         """
         body = _view(octets)
-        writer = self._writer(len(body) + OVERHEAD)
+        writer = Writer(self._rules, len(body) + OVERHEAD)
         self._put_raw(writer, BODY, channel, body, _payload_limit(frame_max))
         return writer.finish()
 
@@ -122,7 +121,7 @@ class Encoder:
         octets = _view(body)
         size = len(octets)
         limit = _payload_limit(frame_max)
-        writer = self._writer(384 + size + OVERHEAD * (size // limit))
+        writer = Writer(self._rules, 384 + size + OVERHEAD * (size // limit))
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         if 0 < size <= limit:
             self._put_raw(writer, BODY, channel, octets, limit)
@@ -155,7 +154,7 @@ class Encoder:
         octets = memoryview(_view(body))
         size = len(octets)
         limit = _payload_limit(frame_max)
-        writer = self._writer(384)
+        writer = Writer(self._rules, 384)
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         parts: list[bytes | memoryview] = []
         for at in range(0, size, limit):
@@ -163,7 +162,7 @@ class Encoder:
             writer.put_envelope(BODY, channel, len(piece))
             parts.append(writer.finish())
             parts.append(piece)
-            writer = self._writer(16)
+            writer = Writer(self._rules, 16)
             writer.bits(FRAME_END)
         parts.append(writer.finish())
         return parts
@@ -219,9 +218,6 @@ class Encoder:
         return self.encode_frame(value, frame_max=frame_max)
 
     # -- the pieces
-
-    def _writer(self, room: int) -> Writer:
-        return Writer(self._profile, self._strict, self._depth_limit, room)
 
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> None:
         if not isinstance(method, Method):
@@ -289,7 +285,7 @@ class Encoder:
         if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):
             raise EncodeError(f"{self._dialect.name} has no opaque frame of type {frame.type!r}")
         octets = _view(payload.octets)
-        writer = self._writer(len(octets) + OVERHEAD)
+        writer = Writer(self._rules, len(octets) + OVERHEAD)
         self._put_raw(writer, frame.type, frame.channel, octets, _payload_limit(frame_max))
         return writer.finish()
 

@@ -7,29 +7,39 @@ from .wire cimport BODY, HEADER, METHOD
 
 
 @cython.no_gc
+@cython.freelist(16)
 cdef class Content:
+    cdef public int channel
     cdef public Method method
     cdef public Properties properties
-    cdef public object body_size
-    cdef public object left
+    cdef public long long body_size
+    cdef public long long left
     cdef public list pieces
 
 
 cdef class MessageDecoder(StreamDecoder):
     cdef bint _keep
     cdef bint _join
+    cdef long long _body_limit
+    cdef Py_ssize_t _open_limit
+    cdef Content _current
     cdef dict _open
     cdef object _held
 
     @cython.locals(frame_type=cython.int)
     cdef object _next(self)
-    @cython.locals(method=Method)
+    @cython.locals(current=Content)
+    cdef Content _find(self, int channel)
+    cdef int _drop(self, Content content) except -1
+    @cython.locals(content=Content)
+    cdef int _begin(self, int channel, Method method) except -1
+    @cython.locals(method=Method, channel=cython.int, cut_off=Content)
     cdef object _method(self)
-    @cython.locals(content=Content)
+    @cython.locals(content=Content, properties=Properties)
     cdef object _header(self)
-    @cython.locals(content=Content)
+    @cython.locals(content=Content, octets=bytes, size=cython.Py_ssize_t)
     cdef object _body(self)
-    cdef object _finished(self, object channel, Content content)
+    cdef object _body_of(self, Content content)
     @cython.locals(message=Message)
-    cdef object _message(self, object channel, Content content, object complete)
+    cdef object _message(self, Content content, object body, object complete)
     cdef object _unexpected(self, object message)

@@ -16,16 +16,16 @@ from .wire import BODY, HEADER, METHOD
 
 
 class Content:
-    """A message on its way in."""
+    """A message on its way in: `left` octets of its body are still to come."""
 
-    __slots__ = ("body_size", "left", "method", "pieces", "properties")
+    __slots__ = ("body_size", "channel", "left", "method", "pieces", "properties")
 
-    def __init__(self, method: Any) -> None:
-        self.method = method
-        self.properties: Any = None
-        self.body_size = 0
-        self.left = 0
-        self.pieces: list[bytes] = []
+    channel: int
+    method: Any
+    properties: Any
+    body_size: int
+    left: int
+    pieces: list[bytes] | None
 
 
 class MessageDecoder(StreamDecoder):
@@ -45,7 +45,7 @@ class MessageDecoder(StreamDecoder):
     message that was open on its channel.
     """
 
-    __slots__ = ("_held", "_join", "_keep", "_open")
+    __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit")
 
     def __init__(
         self,
@@ -65,6 +65,8 @@ class MessageDecoder(StreamDecoder):
             raise ValueError(f'body must be "bytes" or "pieces", not {body!r}')
         self._keep = aborted == "keep"
         self._join = body == "bytes"
+        self._body_limit = limits.body_size
+        self._open_limit = limits.open_messages
         super().__init__(
             frame_max=frame_max, frame_max_slack=frame_max_slack, tables=tables, profile=profile,
             strict=strict, limits=limits,
@@ -73,6 +75,8 @@ class MessageDecoder(StreamDecoder):
     def reset(self) -> None:
         """Forget all octets, open messages and any error; see `FrameDecoder.reset`."""
         super().reset()
+        # Most streams have one message open at a time; `_open` has those beyond it, by channel.
+        self._current: Content | None = None
         self._open: dict[int, Content] = {}
         self._held: Frame | None = None  # the method that cut a content off, for the next call
 
@@ -95,74 +99,112 @@ class MessageDecoder(StreamDecoder):
                 return value
         return None
 
+    def _find(self, channel: int) -> Content | None:
+        """The content open on a channel."""
+        current = self._current
+        if current is not None and current.channel == channel:
+            return current
+        return self._open.get(channel) if self._open else None
+
+    def _drop(self, content: Content) -> None:
+        """Close a content."""
+        if content is self._current:
+            self._current = None
+        else:
+            del self._open[content.channel]
+
+    def _begin(self, channel: int, method: Any) -> None:
+        """Open a content for a method."""
+        if len(self._open) + (self._current is not None) >= self._open_limit:
+            message = f"more than {self._open_limit} messages open"
+            raise self._reader.refuse_frame(RESOURCE_ERROR, message)
+        content = Content.__new__(Content)
+        content.channel = channel
+        content.method = method
+        content.properties = None
+        content.body_size = 0
+        content.left = 0
+        content.pieces = None
+        if self._current is None:
+            self._current = content
+        else:
+            self._open[channel] = content
+
     def _method(self) -> Any:
         """A method opens a content, or is given out as it is."""
         method = self._read_method()
         channel = self._reader.channel
-        cut_off = self._open.pop(channel, None) if self._open else None
-        if cut_off is not None and not self._keep:
-            raise self._unexpected(f"method {method.spec.name} before the end of a {cut_off.method.spec.name}")
+        cut_off = self._find(channel)
+        if cut_off is not None:
+            self._drop(cut_off)
+            if not self._keep:
+                names = f"method {method.spec.name} before the end of a {cut_off.method.spec.name}"
+                raise self._unexpected(names)
+        frame = None
         if method._has_content():
-            if len(self._open) >= self._limits.open_messages:
-                message = f"more than {self._limits.open_messages} messages open"
-                raise self._reader.refuse_frame(RESOURCE_ERROR, message)
-            self._open[channel] = Content(method)
-            frame = None
+            self._begin(channel, method)
         else:
             frame = self._frame(METHOD, channel, method)
         if cut_off is None:
             return frame
         self._held = frame
-        return self._message(channel, cut_off, False)
+        return self._message(cut_off, self._body_of(cut_off), False)
 
     def _header(self) -> Any:
         """A content header fills in the properties; without a body it ends the content."""
         properties = self._read_properties()
-        channel = self._reader.channel
-        content = self._open.get(channel)
-        if content is None or content.properties is not None:
-            self._open.pop(channel, None)
+        content = self._find(self._reader.channel)
+        if content is None:
             raise self._unexpected("content header without a method before it")
-        if properties.spec.class_id != content.method.spec.class_id:
-            del self._open[channel]
+        if content.properties is not None:
+            self._drop(content)
+            raise self._unexpected("second content header after a method")
+        if properties._class_id() != content.method._class_id():
+            self._drop(content)
             names = f"{properties.spec.name} after {content.method.spec.name}"
             raise self._unexpected(f"content header of class {names}")
-        if self._body_size > self._limits.body_size:
-            del self._open[channel]
-            message = f"body of {self._body_size} octets, limit {self._limits.body_size}"
+        if self._body_size > self._body_limit:
+            self._drop(content)
+            message = f"body of {self._body_size} octets, limit {self._body_limit}"
             raise self._reader.refuse_frame(CONTENT_TOO_LARGE, message)
         content.properties = properties
         content.body_size = content.left = self._body_size
-        return self._finished(channel, content) if content.left == 0 else None
+        if content.left:
+            return None
+        self._drop(content)
+        return self._message(content, self._body_of(content), True)
 
     def _body(self) -> Any:
         """A body frame adds a piece, and ends the content once all octets have come."""
         octets = self._read_body()
-        channel = self._reader.channel
-        content = self._open.get(channel)
+        content = self._find(self._reader.channel)
         if content is None or content.properties is None:
-            self._open.pop(channel, None)
+            if content is not None:
+                self._drop(content)
             raise self._unexpected("body without a content header before it")
-        content.left -= len(octets)
-        content.pieces.append(octets)
-        if content.left > 0:
-            return None
-        if content.left < 0:
-            del self._open[channel]
-            message = f"body of {content.body_size - content.left} octets, {content.body_size} announced"
+        size = len(octets)
+        if size > content.left:
+            self._drop(content)
+            message = f"body of {content.body_size - content.left + size} octets, {content.body_size} announced"
             raise self._reader.refuse_frame(FRAME_ERROR, message)
-        return self._finished(channel, content)
+        content.left -= size
+        if content.left == 0:
+            self._drop(content)
+            if content.pieces is None and self._join:
+                return self._message(content, octets, True)
+        if content.pieces is None:
+            content.pieces = []
+        content.pieces.append(octets)
+        return self._message(content, self._body_of(content), True) if content.left == 0 else None
 
-    def _finished(self, channel: int, content: Content) -> Message:
-        del self._open[channel]
-        return self._message(channel, content, True)
+    def _body_of(self, content: Content) -> bytes | list[bytes]:
+        """What has come of a body, in the form asked for."""
+        pieces = content.pieces or []
+        return b"".join(pieces) if self._join else pieces
 
-    def _message(self, channel: int, content: Content, complete: bool) -> Message:
-        body: Any = content.pieces
-        if self._join:
-            body = body[0] if len(body) == 1 else b"".join(body)
+    def _message(self, content: Content, body: bytes | list[bytes], complete: bool) -> Message:
         message = Message.__new__(Message)
-        message.channel = channel
+        message.channel = content.channel
         message.method = content.method
         message.properties = content.properties
         message.body = body

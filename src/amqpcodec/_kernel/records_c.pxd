@@ -21,6 +21,7 @@ cdef class Properties(Record):
 
 # No cycle can run through these but one that a caller builds on purpose, so the collector need not know them.
 @cython.no_gc
+@cython.freelist(16)
 cdef class Frame:
     cdef public object type
     cdef public object channel
@@ -28,6 +29,7 @@ cdef class Frame:
 
 
 @cython.no_gc
+@cython.freelist(16)
 cdef class ContentHeader:
     cdef public object properties
     cdef public object body_size
@@ -47,6 +49,7 @@ cdef class ProtocolHeader:
 
 
 @cython.no_gc
+@cython.freelist(16)
 cdef class Message:
     cdef public object channel
     cdef public object method

@@ -1,7 +1,7 @@
 cimport cython
 
 from .reader_c cimport Reader
-from .writer_c cimport Writer
+from .writer_c cimport Writer, WriterRules
 
 
 @cython.locals(reader=Reader)

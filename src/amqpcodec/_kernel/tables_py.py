@@ -8,7 +8,7 @@ from typing import Any
 from ..limits import Limits
 from ..profiles import table_profile
 from .reader_py import Reader
-from .writer_py import Writer
+from .writer_py import Writer, WriterRules
 
 _FIELD = "table"
 
@@ -59,7 +59,7 @@ def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict:
         EncodeError: a value no tag of the profile carries, with the path of keys to it.
         ValueError: no such profile.
     """
-    writer = Writer(table_profile(profile), strict, Limits().table_depth)
+    writer = Writer(WriterRules(table_profile(profile), strict, Limits().table_depth), 256)
     writer.table(table, _FIELD)
     return writer.finish()
 

@@ -2,17 +2,21 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 
+cdef class WriterRules:
+    cdef object profile
+    cdef bint strict
+    cdef Py_ssize_t depth_limit
+    cdef unsigned char kinds[256]  # tag to wire kind, 0 where the profile has no such tag
+    cdef list integer_tags
+    cdef unsigned char octets_tag
+
+
 cdef class Writer:
+    cdef WriterRules _rules
     cdef PyObject *_bytes
     cdef unsigned char *_out
     cdef Py_ssize_t _size
     cdef Py_ssize_t _room
-    cdef object _profile
-    cdef unsigned char _kinds[256]
-    cdef list _integer_tags
-    cdef unsigned char _octets_tag
-    cdef bint _strict
-    cdef Py_ssize_t _depth_limit
 
     cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1
     cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1

@@ -12,6 +12,10 @@ from decimal import Decimal
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.datetime cimport (
+    datetime_day, datetime_hour, datetime_minute, datetime_month, datetime_second, datetime_tzinfo, datetime_year,
+    get_utc, import_datetime,
+)
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
@@ -32,6 +36,8 @@ cdef extern from "Python.h":
     PyObject *PyBytes_FromStringAndSize(const char *octets, Py_ssize_t size) except NULL
     int _PyBytes_Resize(PyObject **octets, Py_ssize_t size) except -1
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+
+import_datetime()
 
 cdef uint64_t _MAX_SIZE = 0xFFFFFFFFU
 
@@ -58,22 +64,42 @@ cdef inline void _put64(unsigned char *p, uint64_t value) noexcept nogil:
     _put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
 
 
-cdef class Writer:
-    """Collects octets, checking every value against its wire type."""
+cdef int64_t _utc_seconds(object value):
+    """Seconds since 1970 of a datetime that is in UTC, by civil-day arithmetic; fractions round down."""
+    cdef int64_t year = datetime_year(value)
+    cdef int64_t month = datetime_month(value)
+    cdef int64_t days
+    if month <= 2:  # years that begin in March end with their leap day
+        year -= 1
+        month += 12
+    days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
+    days += datetime_day(value) - 1 - 719468
+    return days * 86400 + datetime_hour(value) * 3600 + datetime_minute(value) * 60 + datetime_second(value)
 
-    def __cinit__(self, profile, bint strict, Py_ssize_t depth_limit, Py_ssize_t room=256):
-        memset(self._kinds, 0, sizeof(self._kinds))
+
+cdef class WriterRules:
+    """What is the same for everything an encoder writes, worked out once."""
+
+    def __cinit__(self, profile, bint strict, Py_ssize_t depth_limit):
+        memset(self.kinds, 0, sizeof(self.kinds))
+        self.profile = profile
+        self.strict = strict
+        self.depth_limit = depth_limit
+        self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
+        self.octets_tag = <int>c"x" if "x" in profile.tags else <int>c"S"
+        for tag, kind in profile.tags.items():
+            self.kinds[<int>ord(tag)] = kind
+
+
+cdef class Writer:
+    """Collects octets, checking every value against its wire type; `room` is how many to expect."""
+
+    def __cinit__(self, WriterRules rules, Py_ssize_t room):
+        self._rules = rules
         self._bytes = PyBytes_FromStringAndSize(NULL, room)
         self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
         self._room = room
         self._size = 0
-        self._profile = profile
-        self._strict = strict
-        self._depth_limit = depth_limit
-        self._integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
-        self._octets_tag = <int>c"x" if "x" in profile.tags else <int>c"S"
-        for tag, kind in profile.tags.items():
-            self._kinds[<int>ord(tag)] = kind
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -190,6 +216,12 @@ cdef class Writer:
         return 0
 
     cdef int timestamp(self, object value, object field) except -1:
+        cdef int64_t seconds
+        if type(value) is datetime and (datetime_tzinfo(value) is None or datetime_tzinfo(value) is get_utc()):
+            seconds = _utc_seconds(value)
+            if seconds >= 0:
+                _put64(self._grow(8), <uint64_t>seconds)
+                return 0
         if isinstance(value, datetime):
             value = seconds_of(value, field)
         return self.longlong(value, field)
@@ -208,7 +240,7 @@ cdef class Writer:
             size = PyBytes_GET_SIZE(escaped)
         if size > 255:
             raise EncodeError(f"shortstr must have at most 255 octets, not {size}", field)
-        if self._strict and memchr(octets, 0, <size_t>size) is not NULL:
+        if self._rules.strict and memchr(octets, 0, <size_t>size) is not NULL:
             raise EncodeError("shortstr holds a zero octet", field)
         p = self._grow(size + 1)
         p[0] = <unsigned char>size
@@ -275,7 +307,7 @@ cdef class Writer:
 
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1:
         cdef Py_ssize_t at
-        if isinstance(table, RawTable):
+        if type(table) is not dict and isinstance(table, RawTable):
             return self._sized(table.octets, field)
         at = self._begin(depth, field)
         self._pairs(table, depth, field)
@@ -309,8 +341,8 @@ cdef class Writer:
         return self._end(at, field)
 
     cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1:
-        if depth > self._depth_limit:
-            raise EncodeError(f"tables nested deeper than {self._depth_limit}", field)
+        if depth > self._rules.depth_limit:
+            raise EncodeError(f"tables nested deeper than {self._rules.depth_limit}", field)
         self._grow(4)
         return self._size
 
@@ -338,7 +370,7 @@ cdef class Writer:
         if isinstance(value, (list, tuple)):
             return self._plain(value, ARRAY, c"A", depth, field)
         if isinstance(value, (bytes, bytearray, memoryview)):
-            return self._plain(value, OCTETS, self._octets_tag, depth, field)
+            return self._plain(value, OCTETS, self._rules.octets_tag, depth, field)
         if isinstance(value, datetime):
             return self._plain(value, TIMESTAMP, c"T", depth, field)
         if isinstance(value, Decimal):
@@ -350,7 +382,7 @@ cdef class Writer:
         raise EncodeError(f"no table tag carries {named(value)}", field)
 
     cdef int _plain(self, object value, int kind, unsigned char tag, Py_ssize_t depth, object field) except -1:
-        if self._kinds[tag] == 0:
+        if self._rules.kinds[tag] == 0:
             raise self._not_in_profile(f"{named(value)} (tag {chr(tag)!r})", kind, field)
         self._grow(1)[0] = tag
         return self._by_kind(value, kind, depth, field)
@@ -359,13 +391,13 @@ cdef class Writer:
         cdef int overflow = 0
         cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
         cdef unsigned char *p
-        if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._kinds[c"I"] == INT32:
+        if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._rules.kinds[c"I"] == INT32:
             p = self._grow(5)
             p[0] = c"I"
             _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
             return 0
         exact = exact_int(value, "int", field)
-        for tag, kind in self._integer_tags:
+        for tag, kind in self._rules.integer_tags:
             least, most = _RANGES[kind]
             if least <= exact <= most:
                 self._grow(1)[0] = <unsigned char>ord(tag)
@@ -376,15 +408,15 @@ cdef class Writer:
 
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1:
         tag = wrapper.tag
-        kind = self._profile.tags.get(tag) if isinstance(tag, str) else None
+        kind = self._rules.profile.tags.get(tag) if isinstance(tag, str) else None
         if kind is None:
-            raise EncodeError(f"table profile {self._profile.name} has no tag {tag!r}", field)
+            raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
         self._grow(1)[0] = <unsigned char>ord(tag)
         return self._by_kind(wrapper.value, kind, depth, field)
 
     cdef object _not_in_profile(self, object what, int kind, object field):
         able = profiles_with(kind)
-        return EncodeError(f"table profile {self._profile.name} cannot carry {what}; {able} can", field)
+        return EncodeError(f"table profile {self._rules.profile.name} cannot carry {what}; {able} can", field)
 
     cdef int _by_kind(self, object value, int kind, Py_ssize_t depth, object field) except -1:
         """The value after its tag, checked against the tag's kind."""

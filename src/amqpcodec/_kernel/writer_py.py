@@ -42,18 +42,27 @@ _RANGES = {
 _MAX_SIZE = 2**32 - 1
 
 
+class WriterRules:
+    """What is the same for everything an encoder writes, worked out once."""
+
+    __slots__ = ("depth_limit", "integer_tags", "octets_tag", "profile", "strict")
+
+    def __init__(self, profile: TableProfile, strict: bool, depth_limit: int) -> None:
+        self.profile = profile
+        self.strict = strict
+        self.depth_limit = depth_limit
+        self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
+        self.octets_tag = "x" if "x" in profile.tags else "S"
+
+
 class Writer:
-    """Collects octets, checking every value against its wire type."""
+    """Collects octets, checking every value against its wire type; `room` is how many to expect."""
 
-    __slots__ = ("_depth_limit", "_integer_tags", "_octets_tag", "_out", "_profile", "_strict")
+    __slots__ = ("_out", "_rules")
 
-    def __init__(self, profile: TableProfile, strict: bool, depth_limit: int, room: int = 0) -> None:
+    def __init__(self, rules: WriterRules, room: int) -> None:
+        self._rules = rules
         self._out = bytearray()
-        self._profile = profile
-        self._strict = strict
-        self._depth_limit = depth_limit
-        self._integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
-        self._octets_tag = "x" if "x" in profile.tags else "S"
 
     # -- frames
 
@@ -162,7 +171,7 @@ class Writer:
         octets = utf8(value, field)
         if len(octets) > 255:
             raise EncodeError(f"shortstr must have at most 255 octets, not {len(octets)}", field)
-        if self._strict and 0 in octets:
+        if self._rules.strict and 0 in octets:
             raise EncodeError("shortstr holds a zero octet", field)
         return octets
 
@@ -175,7 +184,7 @@ class Writer:
     # -- field tables
 
     def _table(self, table: Mapping[str, Any], depth: int, field: str) -> None:
-        if isinstance(table, RawTable):
+        if type(table) is not dict and isinstance(table, RawTable):
             self._sized(table.octets, field)
             return
         at = self._begin(depth, field)
@@ -203,8 +212,8 @@ class Writer:
         self._end(at, field)
 
     def _begin(self, depth: int, field: str) -> int:
-        if depth > self._depth_limit:
-            raise EncodeError(f"tables nested deeper than {self._depth_limit}", field)
+        if depth > self._rules.depth_limit:
+            raise EncodeError(f"tables nested deeper than {self._rules.depth_limit}", field)
         self._out += b"\0\0\0\0"
         return len(self._out)
 
@@ -226,22 +235,22 @@ class Writer:
         if kind == INT32:
             kind, tag = self._integer_tag(value, field)
         elif kind == OCTETS:
-            tag = self._octets_tag
-        if tag not in self._profile.tags:
+            tag = self._rules.octets_tag
+        if tag not in self._rules.profile.tags:
             raise self._not_in_profile(f"{named(value)} (tag {tag!r})", kind, field)
         self._out.append(ord(tag))
         _WRITERS[kind](self, value, kind, depth, field)
 
     def _tagged(self, wrapper: FieldValue, depth: int, field: str) -> None:
-        kind = self._profile.tags.get(wrapper.tag) if isinstance(wrapper.tag, str) else None
+        kind = self._rules.profile.tags.get(wrapper.tag) if isinstance(wrapper.tag, str) else None
         if kind is None:
-            raise EncodeError(f"table profile {self._profile.name} has no tag {wrapper.tag!r}", field)
+            raise EncodeError(f"table profile {self._rules.profile.name} has no tag {wrapper.tag!r}", field)
         self._out.append(ord(wrapper.tag))
         _WRITERS[kind](self, wrapper.value, kind, depth, field)
 
     def _integer_tag(self, value: int, field: str) -> tuple[int, str]:
         number = exact_int(value, "int", field)
-        for tag, kind in self._integer_tags:
+        for tag, kind in self._rules.integer_tags:
             least, most = _RANGES[kind]
             if least <= number <= most:
                 return kind, tag
@@ -251,7 +260,7 @@ class Writer:
 
     def _not_in_profile(self, what: str, kind: int, field: str) -> EncodeError:
         able = profiles_with(kind)
-        return EncodeError(f"table profile {self._profile.name} cannot carry {what}; {able} can", field)
+        return EncodeError(f"table profile {self._rules.profile.name} cannot carry {what}; {able} can", field)
 
     def _write_integer(self, value: Any, kind: int, depth: int, field: str) -> None:
         number = exact_int(value, KIND_NAMES[kind], field)
