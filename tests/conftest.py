@@ -1,0 +1,50 @@
+"""Fixtures for every test: the builds and the dialects."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from support.implementation import VARIABLE, Implementation, wanted
+
+from amqpcodec import IMPL
+from amqpcodec._generated.index import DIALECTS
+
+
+def pytest_report_header() -> str:
+    tested = ", ".join(wanted())
+    note = "" if len(wanted()) == 2 else f" ({VARIABLE} leaves the compiled build out)"
+    return f"amqpcodec: builds tested: {tested}{note}; build in use: {IMPL}"
+
+
+@pytest.fixture(scope="session", params=wanted())
+def impl(request: pytest.FixtureRequest) -> Implementation:
+    """Each build in turn."""
+    return Implementation(request.param)
+
+
+@pytest.fixture(scope="session")
+def both() -> tuple[Implementation, Implementation]:
+    """The compiled and the pure build, to be compared."""
+    if len(wanted()) < 2:
+        pytest.skip(f"{VARIABLE} leaves the compiled build out")
+    return Implementation("c"), Implementation("py")
+
+
+@pytest.fixture(scope="session", params=tuple(DIALECTS))
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The name of each dialect in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="session")
+def codec(impl: Implementation, dialect: str) -> ModuleType:
+    """Each dialect's module in each build."""
+    return impl.dialect(dialect)
+
+
+@pytest.fixture(scope="session")
+def amqp(impl: Implementation) -> ModuleType:
+    """RabbitMQ's dialect in each build."""
+    return impl.dialect("rabbitmq-0-9-1")

@@ -1,0 +1,48 @@
+"""The two builds of the codec, side by side in one process."""
+
+from __future__ import annotations
+
+import os
+from types import ModuleType
+
+from amqpcodec import _backend
+from amqpcodec._generated.index import DIALECTS
+
+VARIABLE = "AMQPCODEC_TEST_IMPLS"
+
+
+def wanted() -> tuple[str, ...]:
+    """The builds to test: both, unless the environment asks for the pure one alone."""
+    value = os.environ.get(VARIABLE, "")
+    if value not in ("", "py"):
+        raise ValueError(f"{VARIABLE} must be py or unset, not {value!r}")
+    return ("py",) if value == "py" else ("c", "py")
+
+
+class Implementation:
+    """One build. A module that the build lacks is an ImportError, and so a failed test."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.records = self.kernel("records")
+        self.tables = self.kernel("tables")
+
+    def kernel(self, module: str) -> ModuleType:
+        return _backend.load(f"amqpcodec._kernel.{module}", self.name)
+
+    def dialect(self, name: str) -> ModuleType:
+        """The generated module of a dialect, by the dialect's name."""
+        return _backend.load(f"amqpcodec._generated.{DIALECTS[name]}", self.name)
+
+    def __repr__(self) -> str:
+        return f"<build {self.name}>"
+
+
+def method_class(module: ModuleType, name: str) -> type:
+    """The class of a method by its name in the specification, such as ``"basic.publish"``."""
+    return next(cls for cls in module.METHODS.values() if cls.spec.name == name)
+
+
+def properties_class(module: ModuleType, name: str) -> type:
+    """The properties class of a content class by the class's name."""
+    return next(cls for cls in module.PROPERTIES.values() if cls.spec.name == name)

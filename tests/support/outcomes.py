@@ -1,0 +1,69 @@
+"""What a decoder or encoder did, in a form that can be compared across builds and types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from amqpcodec import AmqpError, DecodeError, EncodeError, RawTable
+
+
+def describe(value: Any) -> Any:
+    """A value with the types of all its parts, so that 1, True and 1.0 differ, and NaN equals NaN."""
+    name = type(value).__name__
+    if isinstance(value, dict):
+        return name, tuple((describe(key), describe(item)) for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return name, tuple(map(describe, value))
+    if isinstance(value, RawTable):
+        return name, value.octets, value.profile
+    if hasattr(value, "spec"):
+        return name, tuple((f.attribute, describe(getattr(value, f.attribute))) for f in value.spec.fields)
+    if name in ("Frame", "ContentHeader", "Message"):
+        return name, tuple(describe(getattr(value, part)) for part in value.__match_args__)
+    return name, repr(value)
+
+
+def describe_error(error: BaseException) -> tuple[Any, ...]:
+    """Everything that a caller can see of an exception."""
+    seen: tuple[Any, ...] = (type(error).__name__, str(error), error.args)
+    if isinstance(error, DecodeError):
+        seen += (
+            error.message, error.reply_code, error.reply_name, error.closes, error.offset, error.dialect,
+            error.method, error.field, error.fatal,
+        )  # fmt: skip
+    elif isinstance(error, EncodeError):
+        seen += (error.message, error.method, error.field, error.path)
+    return seen
+
+
+def drain(decoder: Any, chunks: Iterable[bytes]) -> tuple[list[Any], DecodeError | None]:
+    """Feed a decoder; all values it gave out, and the error that stopped it, if any."""
+    values: list[Any] = []
+    try:
+        for chunk in chunks:
+            # One by one: an error must not lose the values before it.
+            for value in decoder.feed(chunk):
+                values.append(value)
+    except DecodeError as error:
+        return values, error
+    return values, None
+
+
+def decoding(decoder: Any, chunks: Iterable[bytes]) -> tuple[Any, ...]:
+    """All that can be seen of a decoder that was fed: values, error, and where it stands."""
+    values, error = drain(decoder, chunks)
+    seen = None if error is None else describe_error(error)
+    return [describe(value) for value in values], seen, decoder.pending, decoder.offset
+
+
+def octet_by_octet(data: bytes) -> list[bytes]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+def encoding(encode: Callable[[], bytes]) -> tuple[Any, ...]:
+    """Octets, or the refusal."""
+    try:
+        return "octets", encode()
+    except AmqpError as error:
+        return describe_error(error)
