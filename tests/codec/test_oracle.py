@@ -1,0 +1,151 @@
+"""Any values of any method: the octets are those of an independent encoder, and come back as they went."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import oracle, strategies, vectors
+from support.failures import Failures
+from support.implementation import Implementation, method_class, properties_class
+from support.outcomes import describe
+from support.vectors import LAST_SECOND, arguments, decoded, encodable, moment
+
+from amqpcodec._generated.index import DIALECTS
+
+PROFILES = {
+    "amqp-0-8": "0-8",
+    "qpid-0-8": "qpid",
+    "amqp-0-9": "0-9",
+    "amqp-0-9-1": "wg-0-9-1",
+    "rabbitmq-0-9-1": "rabbitmq",
+}
+CLASSES = [(name, group["name"]) for name in DIALECTS for group in oracle.facts(name)["classes"]]
+CONTENTS = [(name, group) for name in DIALECTS for group in oracle.contents(name)]
+
+
+def few(examples: int) -> Any:
+    return settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.large_base_example,
+        ],
+    )
+
+
+def test_the_oracle_agrees_with_the_vectors(dialect: str) -> None:
+    failures = Failures()
+    for vector in vectors.vectors(dialect, "method", "header", "table"):
+        with failures.case(vector["id"]):
+            judge = oracle.Oracle(dialect, vector["profile"])
+            assert written(judge, vector).hex() == vector["hex"]
+    failures.check(at_least=100)
+
+
+def written(judge: oracle.Oracle, vector: dict[str, Any]) -> bytes:
+    fields = vector["fields"]
+    if vector["kind"] == "table":
+        return judge.table(fields["table"])
+    if vector["kind"] == "method":
+        return judge.method(vector["name"], vector["channel"], fields)
+    sizes = fields["body-size"], fields["weight"]
+    return judge.header(vector["name"], vector["channel"], *sizes, fields["properties"])
+
+
+@pytest.mark.parametrize(("dialect", "class_name"), CLASSES)
+def test_methods_of_any_values_go_and_come_back(impl: Implementation, dialect: str, class_name: str) -> None:
+    module, profile = impl.dialect(dialect), PROFILES[dialect]
+    judge = oracle.Oracle(dialect, profile)
+
+    @few(6)
+    @given(st.integers(0, 65535), strategies.methods(dialect, profile, class_name))
+    def check(channel: int, methods: dict[str, dict[str, Any]]) -> None:
+        for name, values in methods.items():
+            check_method(module, judge, profile, (name, channel, values))
+
+    check()
+
+
+def check_method(module: ModuleType, judge: oracle.Oracle, profile: str, case: tuple[str, int, Any]) -> None:
+    name, channel, values = case
+    cls = method_class(module, name)
+    method = cls(**arguments(cls.spec.fields, values, profile, encodable))
+    octets = module.Encoder(profile=profile).encode_method(channel, method)
+    assert octets == judge.method(name, channel, values)
+    assert judge.read_method(octets) == (name, values)
+    [frame] = module.FrameDecoder(profile=profile).feed(octets)
+    assert (frame.type, frame.channel, type(frame.payload)) == (1, channel, cls)
+    expected = cls(**arguments(cls.spec.fields, values, profile, decoded))
+    assert describe(frame.payload) == describe(expected)
+    [raw] = module.FrameDecoder(profile=profile, tables="raw").feed(octets)
+    assert module.encode_frame(raw) == octets
+
+
+@pytest.mark.parametrize(("dialect", "class_name"), CONTENTS)
+def test_properties_of_any_values_go_and_come_back(
+    impl: Implementation, dialect: str, class_name: str
+) -> None:
+    module, profile = impl.dialect(dialect), PROFILES[dialect]
+    judge = oracle.Oracle(dialect, profile)
+    cls = properties_class(module, class_name)
+
+    @few(25)
+    @given(
+        strategies.properties(dialect, profile, class_name), strategies.unsigned(64), strategies.unsigned(16)
+    )
+    def check(values: dict[str, Any], size: int, weight: int) -> None:
+        given_values = cls(**arguments(cls.spec.fields, values, profile, encodable))
+        octets = module.Encoder(profile=profile).encode_header(7, given_values, size, weight=weight)
+        assert octets == judge.header(class_name, 7, size, weight, values)
+        assert judge.read_header(octets) == (class_name, size, weight, values)
+        [frame] = module.FrameDecoder(profile=profile).feed(octets)
+        expected = cls(**arguments(cls.spec.fields, values, profile, decoded))
+        assert describe(frame.payload.properties) == describe(expected)
+        assert (frame.payload.body_size, frame.payload.weight) == (size, weight)
+
+    check()
+
+
+@pytest.mark.parametrize(("dialect", "profile"), PROFILES.items())
+def test_tables_of_any_values_go_and_come_back(impl: Implementation, dialect: str, profile: str) -> None:
+    judge = oracle.Oracle(dialect, profile)
+
+    @few(60)
+    @given(strategies.tables(dialect, profile))
+    def check(entries: list[Any]) -> None:
+        octets = impl.tables.encode_table(encodable("table", entries, profile), profile)
+        assert octets == judge.table(entries)
+        table = impl.tables.decode_table(octets, profile)
+        assert describe(table) == describe(decoded("table", entries, profile))
+
+    check()
+
+
+@pytest.mark.parametrize("profile", ["rabbitmq", "qpid"])
+def test_plain_values_come_back_as_they_went(impl: Implementation, profile: str) -> None:
+    plain = st.one_of(
+        st.booleans(), strategies.signed(64), st.floats(allow_nan=False), st.text(max_size=20), st.none(),
+        st.binary(max_size=20), st.integers(0, LAST_SECOND).map(moment),
+    )  # fmt: skip
+    keys = st.text(max_size=20)
+    values = st.recursive(
+        plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
+    )
+
+    @few(60)
+    @given(st.dictionaries(keys, values, max_size=5))
+    def check(table: dict[str, Any]) -> None:
+        octets = impl.tables.encode_table(table, profile)
+        back = impl.tables.decode_table(octets, profile)
+        assert describe(back) == describe(table)
+        assert list(back) == list(table)
+
+    check()
