@@ -199,7 +199,9 @@ class MessageDecoder(StreamDecoder):
 
     def _body_of(self, content: Content) -> bytes | list[bytes]:
         """What has come of a body, in the form asked for."""
-        pieces = content.pieces or []
+        pieces = content.pieces
+        if pieces is None:
+            return b"" if self._join else []
         return b"".join(pieces) if self._join else pieces
 
     def _message(self, content: Content, body: bytes | list[bytes], complete: bool) -> Message:

@@ -18,15 +18,17 @@ cdef class Reader:
     cdef unsigned long long _entries_limit
     cdef unsigned long long _entries
     cdef unsigned char _kinds[256]
+    cdef const unsigned char *_data
     cdef const unsigned char *_start
     cdef const unsigned char *_pos
     cdef const unsigned char *_end
     cdef long long _base
     cdef PyObject *_cache[CACHE_SLOTS]
 
-    cdef int aim(self, object data, Py_ssize_t start, Py_ssize_t end, long long offset) except -1
-    cdef long long envelope(self, object data, Py_ssize_t start) except -1
-    cdef int octet_at(self, object data, Py_ssize_t at) except -1
+    cdef int attach(self, object data) except -1
+    cdef long long envelope(self, Py_ssize_t at) noexcept
+    cdef int octet_at(self, Py_ssize_t at) noexcept
+    cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
     cdef long long method_index(self) except -1
     cdef Py_ssize_t left(self) noexcept
     cdef int finish(self) except -1

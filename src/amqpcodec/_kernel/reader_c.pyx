@@ -139,7 +139,7 @@ cdef class Reader:
         self._depth_limit = limits.table_depth
         self._octets_limit = limits.table_octets
         self._entries_limit = limits.table_entries
-        self._owner = b""
+        self.attach(b"")
         for tag, kind in profile.readable(strict).items():
             self._kinds[<int>ord(tag)] = kind
 
@@ -149,37 +149,32 @@ cdef class Reader:
 
     # -- where the reader stands
 
-    cdef int aim(self, object data, Py_ssize_t start, Py_ssize_t end, long long offset) except -1:
-        """Stand on data[start:end], of bytes or a bytearray that nobody resizes until the next call;
-        `offset` is where data[start] lies in the stream."""
-        cdef const unsigned char *octets
+    cdef int attach(self, object data) except -1:
+        """Take the octets that the next calls speak of; of a bytearray, its size must not change."""
         if isinstance(data, bytes):
-            octets = <const unsigned char *>PyBytes_AS_STRING(data)
+            self._data = <const unsigned char *>PyBytes_AS_STRING(data)
         else:
-            octets = <const unsigned char *>PyByteArray_AS_STRING(data)
+            self._data = <const unsigned char *>PyByteArray_AS_STRING(data)
         self._owner = data
-        self._start = octets + start
-        self._pos = self._start
-        self._end = octets + end
-        self._base = offset
         return 0
 
-    cdef long long envelope(self, object data, Py_ssize_t start) except -1:
+    cdef long long envelope(self, Py_ssize_t at) noexcept:
         """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
-        cdef const unsigned char *p
-        if isinstance(data, bytes):
-            p = <const unsigned char *>PyBytes_AS_STRING(data) + start
-        else:
-            p = <const unsigned char *>PyByteArray_AS_STRING(data) + start
+        cdef const unsigned char *p = self._data + at
         self.frame_type = p[0]
         self.channel = _u16(p + 1)
         return <long long>_u32(p + 3)
 
-    cdef int octet_at(self, object data, Py_ssize_t at) except -1:
-        """One octet of data."""
-        if isinstance(data, bytes):
-            return (<const unsigned char *>PyBytes_AS_STRING(data))[at]
-        return (<const unsigned char *>PyByteArray_AS_STRING(data))[at]
+    cdef int octet_at(self, Py_ssize_t at) noexcept:
+        """One octet of the data."""
+        return self._data[at]
+
+    cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept:
+        """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
+        self._start = self._data + start
+        self._pos = self._start
+        self._end = self._data + end
+        self._base = offset
 
     cdef long long method_index(self) except -1:
         """Class and method id as one number; the caller has seen that four octets are left."""

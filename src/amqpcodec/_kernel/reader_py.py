@@ -61,22 +61,25 @@ class Reader:
 
     # -- where the reader stands
 
-    def aim(self, data: bytes | bytearray, start: int, end: int, offset: int) -> None:
-        """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
+    def attach(self, data: bytes | bytearray) -> None:
+        """Take the octets that the next calls speak of; of a bytearray, its size must not change."""
         self._data = data
+
+    def envelope(self, at: int) -> int:
+        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
+        self.frame_type, self.channel, size = _ENVELOPE.unpack_from(self._data, at)
+        return int(size)
+
+    def octet_at(self, at: int) -> int:
+        """One octet of the data."""
+        return self._data[at]
+
+    def aim(self, start: int, end: int, offset: int) -> None:
+        """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
         self._start = start
         self._pos = start
         self._end = end
         self._base = offset - start
-
-    def envelope(self, data: bytes | bytearray, start: int) -> int:
-        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
-        self.frame_type, self.channel, size = _ENVELOPE.unpack_from(data, start)
-        return int(size)
-
-    def octet_at(self, data: bytes | bytearray, at: int) -> int:
-        """One octet of data."""
-        return data[at]
 
     def method_index(self) -> int:
         """Class and method id as one number; the caller has seen that four octets are left."""

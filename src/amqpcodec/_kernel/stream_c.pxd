@@ -17,6 +17,7 @@ cdef class StreamDecoder:
     cdef bint _busy
     cdef object _limits
     cdef object _receive
+    cdef object _pin
     cdef object _chunk
     cdef Py_ssize_t _pos
     cdef Py_ssize_t _end
@@ -39,9 +40,9 @@ cdef class StreamDecoder:
     @cython.locals(stop=cython.Py_ssize_t, have=cython.Py_ssize_t)
     cdef bint _top_up(self, long long size) except -1
     @cython.locals(reader=Reader, size=cython.longlong, frame_type=cython.int)
-    cdef long long _frame_size(self, object data, Py_ssize_t at) except -1
+    cdef long long _frame_size(self, Py_ssize_t at) except -1
     @cython.locals(reader=Reader, octet=cython.int)
-    cdef int _enter(self, object data, Py_ssize_t at, long long size) except -1
+    cdef int _enter(self, Py_ssize_t at, long long size) except -1
     cdef object _fatal(self, object message, long long ahead)
     @cython.locals(frame=Frame)
     cdef Frame _frame(self, object frame_type, object channel, object payload)

@@ -33,7 +33,7 @@ class StreamDecoder:
 
     __slots__ = (
         "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_limits", "_methods", "_need", "_offset",
-        "_partial", "_pos", "_properties", "_queue", "_reader", "_receive", "_record", "_size_limit",
+        "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record", "_size_limit",
         "_strict", "_types", "_weight",
     )  # fmt: skip
 
@@ -67,6 +67,7 @@ class StreamDecoder:
         self._strict = strict
         self._limits = limits
         self._receive: bytearray | None = None
+        self._pin: memoryview | None = None
         self._busy = False
         self.reset()
 
@@ -130,6 +131,8 @@ class StreamDecoder:
         if self._receive is None or self._pos != self._end or self._queue:
             # Frames not asked for yet may still lie in the last buffer: lend out another.
             self._receive = bytearray(RECEIVE_SIZE)
+            # As long as a view of it is held, nobody can change its size while it is being read.
+            self._pin = memoryview(self._receive)
         return memoryview(self._receive)
 
     def buffer_updated(self, nbytes: int) -> Any:
@@ -220,23 +223,24 @@ class StreamDecoder:
     def _advance(self) -> bool:
         """Aim the reader at the payload of the next whole frame; False when it is not there yet."""
         while True:
-            left = self._end - self._pos
             if self._partial is not None:
                 if self._fill():
-                    partial = self._partial
+                    self._enter(0, self._need)
                     self._partial = None
-                    self._enter(partial, 0, self._need)
                     return True
-            elif left >= ENVELOPE_SIZE:
-                size = self._frame_size(self._chunk, self._pos)
-                if size <= left:
-                    at = self._pos
-                    self._pos += size
-                    self._enter(self._chunk, at, size)
-                    return True
-                self._set_aside(size)
-            elif left > 0:
-                self._set_aside(0)
+            else:
+                left = self._end - self._pos
+                if left >= ENVELOPE_SIZE:
+                    self._reader.attach(self._chunk)
+                    size = self._frame_size(self._pos)
+                    if size <= left:
+                        at = self._pos
+                        self._pos += size
+                        self._enter(at, size)
+                        return True
+                    self._set_aside(size)
+                elif left > 0:
+                    self._set_aside(0)
             if not self._queue:
                 return False
             self._chunk = self._queue.popleft()
@@ -254,8 +258,13 @@ class StreamDecoder:
         if self._need == 0:
             if not self._top_up(ENVELOPE_SIZE):
                 return False
-            self._need = self._frame_size(self._partial, 0)
-        return self._top_up(self._need)
+            self._reader.attach(self._partial)
+            self._need = self._frame_size(0)
+        if not self._top_up(self._need):
+            return False
+        # Growing may have moved the octets, so nothing is attached before the last has come.
+        self._reader.attach(self._partial)
+        return True
 
     def _top_up(self, size: int) -> bool:
         partial: Any = self._partial
@@ -264,10 +273,10 @@ class StreamDecoder:
         self._pos = stop
         return len(partial) >= size
 
-    def _frame_size(self, data: Any, at: int) -> int:
+    def _frame_size(self, at: int) -> int:
         """Octets of the frame whose envelope lies at `at`, refused here if it never could be taken."""
         reader = self._reader
-        size = reader.envelope(data, at)
+        size = reader.envelope(at)
         frame_type = reader.frame_type
         if frame_type == PROTOCOL_HEADER and self._offset == 0:
             return OVERHEAD
@@ -277,16 +286,16 @@ class StreamDecoder:
             raise self._fatal(f"frame of {size + OVERHEAD} octets, frame_max {self._size_limit + OVERHEAD}", 3)
         return size + OVERHEAD
 
-    def _enter(self, data: Any, at: int, size: int) -> None:
+    def _enter(self, at: int, size: int) -> None:
         """Aim the reader at the payload of a whole frame, whose envelope it has read."""
         reader = self._reader
         if reader.frame_type == PROTOCOL_HEADER:
-            reader.aim(data, at, at + size, self._offset)
+            reader.aim(at, at + size, self._offset)
         else:
-            octet = reader.octet_at(data, at + size - 1)
+            octet = reader.octet_at(at + size - 1)
             if octet != FRAME_END:
                 raise self._fatal(f"frame ends with octet {octet:#04x}, not 0xce", size - 1)
-            reader.aim(data, at + ENVELOPE_SIZE, at + size - 1, self._offset + ENVELOPE_SIZE)
+            reader.aim(at + ENVELOPE_SIZE, at + size - 1, self._offset + ENVELOPE_SIZE)
         self._offset += size
 
     def _fatal(self, message: str, ahead: int) -> DecodeError:

@@ -31,7 +31,8 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
     """
     data = octets if type(octets) is bytes else memoryview(octets).tobytes()
     reader = Reader(table_profile(profile), strict, Limits(), None)
-    reader.aim(data, 0, len(data), 0)
+    reader.attach(data)
+    reader.aim(0, len(data), 0)
     table = reader.table(_FIELD)
     reader.finish()
     return dict(table)
@@ -40,7 +41,8 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
 def decode_pairs(octets: bytes, profile: str) -> dict[str, Any]:
     """Read the entries of a table whose length is known; for `RawTable`."""
     reader = Reader(table_profile(profile), False, Limits(), None)
-    reader.aim(octets, 0, len(octets), 0)
+    reader.attach(octets)
+    reader.aim(0, len(octets), 0)
     return dict(reader.pairs(_FIELD))
 
 

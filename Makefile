@@ -1,0 +1,33 @@
+# Every target does its own set-up: a virtual environment in .venv, the package in place, both builds.
+PYTHON3 ?= python3
+PYTHON := .venv/bin/python
+
+.PHONY: demo test lint build clean
+
+demo: build
+	$(PYTHON) -m amqpcodec decode examples/real-bunny.pcap
+
+test: build
+	$(PYTHON) -m pytest
+
+lint: build
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(PYTHON) tools/gen_codec.py --check
+
+# Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
+build: .venv/installed
+	AMQPCODEC_BUILD=require $(PYTHON) setup.py -q build_ext --inplace
+
+.venv/installed: pyproject.toml
+	$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
+	$(PYTHON3) -m venv .venv
+	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint]'
+	touch $@
+
+clean:
+	rm -rf .venv build src/*.egg-info
+	find src -name '*.so' -delete
+
+-include benchmarks/bench.mk
