@@ -21,10 +21,12 @@ class BuildWhereItCan(build_ext):
     """Compiles in parallel; in `auto` mode, a compiler that fails leaves the pure build."""
 
     def finalize_options(self):
+        """Use every core."""
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
     def run(self):
+        """Compile, and take a failure as the mode says."""
         try:
             super().run()
         except Exception as error:

@@ -38,8 +38,6 @@ else:
     Dialect = _backend.load("amqpcodec._kernel.dialect").Dialect
 
 
-
-
 def dialect(name: str) -> ModuleType:
     """The module of a dialect, imported when asked for.
 

@@ -43,7 +43,7 @@ def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build
     paths = _staged(source / package, source, stage)
     modules = [Extension(_module(path, stage), [str(path)], **_options()) for path in paths]
     return list(
-        cythonize(
+        cythonize(  # type: ignore[no-untyped-call]
             modules,
             include_path=[str(stage), str(Path(__file__).parent.parent)],
             compiler_directives=_DIRECTIVES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amqpcodec._generated.amqp091_py import *  # noqa: F403
+    from amqpcodec._generated.amqp091_py import *
 else:
     from amqpcodec._backend import export
 

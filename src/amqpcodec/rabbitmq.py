@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from amqpcodec._generated.rabbitmq_py import *  # noqa: F403
+    from amqpcodec._generated.rabbitmq_py import *
 else:
     from amqpcodec._backend import export
 

@@ -17,7 +17,7 @@ def render_namespace(dialect: Dialect, target: str) -> str:
         "from typing import TYPE_CHECKING",
         "",
         "if TYPE_CHECKING:",
-        f"    from {target}_py import *  # noqa: F403",
+        f"    from {target}_py import *",
         "else:",
         "    from amqpcodec._backend import export",
         "",
@@ -46,6 +46,7 @@ def render_package_setup(package_name: str) -> str:
         "from amqpcodec._build import extensions",
         "from setuptools import setup",
         "",
-        f"setup(name={string(package_name)}, packages=[{string(package_name)}], ext_modules=extensions({string(package_name)}))",
+        f"NAME = {string(package_name)}",
+        "setup(name=NAME, packages=[NAME], ext_modules=extensions(NAME))",
     )
     return code.text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecgen.code import WIDTH, Code, string
-from codecgen.layout import BitRun, Flag, flags, steps, words
+from codecgen.layout import BitRun, Flag, flags, steps, word_name, words
 from codecgen.model import Assert, Class, Dialect, Field, Method
 
 METHOD_BASE = "_DialectMethod"
@@ -75,15 +75,21 @@ def _method_summary(dialect: Dialect, method: Method) -> str:
 
 
 def _method_notes(method: Method) -> list[str]:
-    sides = [f"a {side} {word} accept it" for side, word in (("server", method.server), ("client", method.client)) if word]
-    notes = ["; ".join([*sides, *(["deprecated"] if method.deprecated else [])])]
+    notes = [f"a {side} {word} accept it" for side, word in _sides(method)]
+    if method.deprecated:
+        notes.append("deprecated")
     if method.content:
         notes.append("content follows")
     if method.responses:
         notes.append(f"answered by {' or '.join(method.responses)}")
-    sentence = "; ".join(note for note in notes if note)
+    sentence = "; ".join(notes)
     paragraphs = [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
     return [*paragraphs, "Args:"] if method.fields else paragraphs
+
+
+def _sides(method: Method) -> list[tuple[str, str]]:
+    """Which side must, should or may accept it."""
+    return [(side, word) for side, word in (("server", method.server), ("client", method.client)) if word]
 
 
 def _arguments(fields: tuple[Field, ...]) -> list[str]:
@@ -105,7 +111,7 @@ def _emit_method_spec(code: Code, method: Method) -> None:
     facts += [f"{flag}=True" for flag in ("synchronous", "content", "deprecated") if getattr(method, flag)]
     if method.responses:
         facts.append(f"responses=({', '.join(map(string, method.responses))},)")
-    facts += [f"{side}={string(word)}" for side, word in (("server", method.server), ("client", method.client)) if word]
+    facts += [f"{side}={string(word)}" for side, word in _sides(method)]
     facts.append(f"label={string(method.label)}")
     head = f"spec = _MethodSpec({', '.join(facts)}"
     if method.fields:
@@ -117,11 +123,13 @@ def _emit_method_spec(code: Code, method: Method) -> None:
 def _emit_fields(code: Code, head: str, fields: tuple[Field, ...]) -> None:
     with code.block(head):
         for field in fields:
-            names = [string(name) for name in (field.name, field.attribute, field.type, field.domain)]
-            reserved = ["reserved=True"] if field.reserved else []
-            asserts = [_assert(check) for check in field.asserts]
-            checks = [f"asserts=({', '.join(asserts)},)"] if asserts else []
-            code.line(f"_FieldSpec({', '.join([*names, *reserved, f'label={string(field.label)}', *checks])}),")
+            facts = [string(name) for name in (field.name, field.attribute, field.type, field.domain)]
+            if field.reserved:
+                facts.append("reserved=True")
+            facts.append(f"label={string(field.label)}")
+            if field.asserts:
+                facts.append(f"asserts=({', '.join(map(_assert, field.asserts))},)")
+            code.line(f"_FieldSpec({', '.join(facts)}),")
     code.line("))")
 
 
@@ -206,17 +214,13 @@ def _emit_properties_constructor(code: Code, cls: Class) -> None:
         code.line(f"    self.{field.attribute} = {field.attribute}")
 
 
-def _word(index: int) -> str:
-    return f"flags{index + 1}" if index else "flags"
-
-
 def _emit_properties_reading(code: Code, cls: Class) -> None:
     count = words(cls.properties)
     places = flags(cls.properties)
     with code.block("def _read(self, reader: _Reader) -> None:"):
         code.line("flags = reader.flag_word()")
         for index in range(1, count):
-            code.line(f"{_word(index)} = reader.flag_word() if {_word(index - 1)} & 1 else 0")
+            code.line(f"{word_name(index)} = reader.flag_word() if {word_name(index - 1)} & 1 else 0")
         _emit_undefined(code, places, count)
         for flag in places:
             _emit_property_reading(code, flag)
@@ -225,13 +229,13 @@ def _emit_properties_reading(code: Code, cls: Class) -> None:
 def _emit_undefined(code: Code, places: list[Flag], count: int) -> None:
     """Flags without a property can only be in the last word; those before are full."""
     defined = sum(flag.mask for flag in places if flag.word == count - 1)
-    last = _word(count - 1)
+    last = word_name(count - 1)
     code.line(f"reader.further_flags({last}, {last} & {0xFFFE & ~defined:#06x})")
 
 
 def _emit_property_reading(code: Code, flag: Flag) -> None:
     field = flag.field
-    present = f"{_word(flag.word)} & {flag.mask:#06x}"
+    present = f"{word_name(flag.word)} & {flag.mask:#06x}"
     if field.type == "bit":
         code.line(f"self.{field.attribute} = ({present}) != 0")
         return
@@ -243,18 +247,18 @@ def _emit_properties_writing(code: Code, cls: Class) -> None:
     places = flags(cls.properties)
     with code.block("def _write(self, writer: _Writer) -> None:"):
         for index in range(count):
-            code.line(f"{_word(index)} = 0")
+            code.line(f"{word_name(index)} = 0")
         for flag in places:
             test = f"self.{flag.field.attribute} is not None"
             if flag.field.type == "bit":
                 test = f"writer.bit(self.{flag.field.attribute}, {string(flag.field.name)})"
-            code.lines(f"if {test}:", f"    {_word(flag.word)} |= {flag.mask:#06x}")
+            code.lines(f"if {test}:", f"    {word_name(flag.word)} |= {flag.mask:#06x}")
         for index in range(count - 1, 0, -1):
-            code.lines(f"if {_word(index)}:", f"    {_word(index - 1)} |= 1")
+            code.lines(f"if {word_name(index)}:", f"    {word_name(index - 1)} |= 1")
         code.line("writer.flag_word(flags)")
         for index in range(1, count):
-            code.lines(f"if {_word(index - 1)} & 1:", f"    writer.flag_word({_word(index)})")
+            code.lines(f"if {word_name(index - 1)} & 1:", f"    writer.flag_word({word_name(index)})")
         for flag in places:
             if flag.field.type != "bit":
                 write = f"writer.{flag.field.type}(self.{flag.field.attribute}, {string(flag.field.name)})"
-                code.lines(f"if {_word(flag.word)} & {flag.mask:#06x}:", f"    {write}")
+                code.lines(f"if {word_name(flag.word)} & {flag.mask:#06x}:", f"    {write}")

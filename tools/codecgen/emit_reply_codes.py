@@ -55,7 +55,8 @@ def _reply_codes(dialects: list[Dialect]) -> list[Constant]:
                 continue
             known = codes.setdefault(constant.value, constant)
             if (known.name, known.kind) != (constant.name, constant.kind):
-                raise SpecError(f"{dialect.name}: reply code {constant.value} is {known.name} in another dialect")
+                clash = f"reply code {constant.value} is {known.name} in another dialect"
+                raise SpecError(f"{dialect.name}: {clash}")
     return [codes[value] for value in sorted(codes)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.code import Code
 from codecgen.emit_module import content_classes
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
-from codecgen.layout import words
+from codecgen.layout import word_name, words
 from codecgen.model import Class, Dialect, Field, Method
 
 # Types whose values may hold others, and so may be part of a reference cycle.
@@ -56,7 +56,7 @@ def _emit_method(code: Code, method: Method) -> None:
 
 def _emit_properties(code: Code, cls: Class) -> None:
     code.lines("", "")
-    flags = ", ".join(f"flags{index + 1 if index else ''}=cython.int" for index in range(words(cls.properties)))
+    flags = ", ".join(f"{word_name(index)}=cython.int" for index in range(words(cls.properties)))
     with code.block(f"cdef class {cls.properties_name}({PROPERTIES_BASE}):"):
         _emit_attributes(code, cls.properties)
         code.line(f"@cython.locals({flags})")

@@ -53,3 +53,8 @@ def flags(properties: tuple[Field, ...]) -> list[Flag]:
 def words(properties: tuple[Field, ...]) -> int:
     """How many words of flags the properties take; even none take one."""
     return max(1, -(-len(properties) // FLAGS_PER_WORD))
+
+
+def word_name(index: int) -> str:
+    """What generated code calls a word of flags."""
+    return f"flags{index + 1}" if index else "flags"

@@ -237,7 +237,7 @@ def _module(tree: Element, name: str) -> str:
         tree.fail(f"module {module!r} is not the name of a Python module")
     try:
         return module or naming.module_name(name)
-    except naming.NameRefused as error:
+    except naming.RefusedNameError as error:
         tree.fail(f"no module name can be made of the dialect's: {error}")
 
 
@@ -303,7 +303,7 @@ def _python_names(elements: Iterable[Element], make: naming.Rule) -> None:
     for element in elements:
         try:
             name = make(element.need("name"))
-        except naming.NameRefused as error:
+        except naming.RefusedNameError as error:
             element.fail(str(error))
         first = seen.setdefault(name, element)
         if first is not element:

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
 _TAKEN = frozenset(keyword.kwlist) | OWN_NAMES | CYTHON_WORDS | C_MACROS
 
 
-class NameRefused(ValueError):
+class RefusedNameError(ValueError):
     """A name of the XML for which no Python name can be made; the text says why."""
 
 
@@ -61,5 +61,7 @@ def module_name(dialect: str) -> str:
 def _identifier(name: str) -> str:
     folded = fold(name).replace("-", "_")
     if not _WORD.match(folded):
-        raise NameRefused(f"{name!r} does not begin with a letter and go on with letters, digits and hyphens")
+        raise RefusedNameError(
+            f"{name!r} does not begin with a letter and go on with letters, digits and hyphens"
+        )
     return folded

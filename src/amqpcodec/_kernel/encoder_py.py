@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits
 from ..profiles import table_profile
-from .records_py import ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader
+from .records_py import (
+    ContentHeader,
+    Frame,
+    Heartbeat,
+    Message,
+    Method,
+    OpaquePayload,
+    Properties,
+    ProtocolHeader,
+)
 from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .writer_py import Writer, WriterRules
 
@@ -35,13 +44,17 @@ class Encoder:
 
     dialect: ClassVar[Dialect]
 
-    def __init__(self, *, profile: str | None = None, strict: bool = False, limits: Limits | None = None) -> None:
+    def __init__(
+        self, *, profile: str | None = None, strict: bool = False, limits: Limits | None = None
+    ) -> None:
         dialect = self.dialect
         self._dialect = dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
         self._rules = WriterRules(table_rules, strict, (limits or Limits()).table_depth)
 
-    def encode_method(self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False) -> bytes:
+    def encode_method(
+        self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False
+    ) -> bytes:
         """One method frame.
 
         Args:
@@ -214,7 +227,9 @@ class Encoder:
         """
         if isinstance(value, Message):
             body = b"".join(value.body) if isinstance(value.body, list) else value.body
-            return self.encode_message(value.channel, value.method, value.properties, body, frame_max=frame_max)
+            return self.encode_message(
+                value.channel, value.method, value.properties, body, frame_max=frame_max
+            )
         return self.encode_frame(value, frame_max=frame_max)
 
     # -- the pieces
@@ -257,7 +272,14 @@ class Encoder:
             raise
 
     def _put_content_start(
-        self, writer: Writer, channel: Any, method: Any, properties: Any, size: int, limit: int, validate: bool
+        self,
+        writer: Writer,
+        channel: Any,
+        method: Any,
+        properties: Any,
+        size: int,
+        limit: int,
+        validate: bool,
     ) -> None:
         """Method frame and header frame of a message."""
         self._put_method(writer, channel, method, limit, validate)

@@ -185,7 +185,9 @@ class MessageDecoder(StreamDecoder):
         size = len(octets)
         if size > content.left:
             self._drop(content)
-            message = f"body of {content.body_size - content.left + size} octets, {content.body_size} announced"
+            message = (
+                f"body of {content.body_size - content.left + size} octets, {content.body_size} announced"
+            )
             raise self._reader.refuse_frame(FRAME_ERROR, message)
         content.left -= size
         if content.left == 0:

@@ -7,7 +7,7 @@ A `Reader` stands on the payload of one frame and never looks past its end. Layo
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from struct import Struct
 from typing import Any
@@ -15,8 +15,27 @@ from typing import Any
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
 from ..limits import Limits
 from ..profiles import (
-    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
-    TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID, TableProfile,
+    ARRAY,
+    BOOL,
+    CHARACTER,
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    LONGSTR,
+    OCTETS,
+    SHORTSTR,
+    TABLE,
+    TIMESTAMP,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    VOID,
+    TableProfile,
 )  # fmt: skip
 from ..types import InlineContent, ReferenceContent
 
@@ -25,7 +44,7 @@ _SHORT = Struct(">H")
 _LONG = Struct(">I")
 _LONGLONG = Struct(">Q")
 _DECIMAL = Struct(">Bi")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
 
 
@@ -33,8 +52,21 @@ class Reader:
     """A bounded cursor over one payload, with the rules for making values of what it reads."""
 
     __slots__ = (
-        "strict", "_raw_table", "_profile", "_depth_limit", "_octets_limit", "_entries_limit",
-        "_data", "_start", "_pos", "_end", "_base", "_values", "_entries", "frame_type", "channel",
+        "_base",
+        "_data",
+        "_depth_limit",
+        "_end",
+        "_entries",
+        "_entries_limit",
+        "_octets_limit",
+        "_pos",
+        "_profile",
+        "_raw_table",
+        "_start",
+        "_values",
+        "channel",
+        "frame_type",
+        "strict",
     )  # fmt: skip
 
     def __init__(

@@ -32,9 +32,9 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
 
     __slots__ = (
-        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_limits", "_methods", "_need", "_offset",
-        "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record", "_size_limit",
-        "_strict", "_types", "_weight",
+        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_limits", "_methods", "_need",
+        "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
+        "_size_limit", "_strict", "_types", "_weight",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
@@ -82,7 +82,7 @@ class StreamDecoder:
         self._pos = 0
         self._end = 0
         self._queue: deque[bytes] | None = None  # chunks fed before the one being read was used up
-        self._partial: bytearray | None = None  # a frame begun in chunks that are used up
+        self._partial: Any = None  # a frame begun in chunks that are used up, in a bytearray
         self._need = 0  # octets of that frame; 0 as long as its envelope is not whole
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
@@ -267,7 +267,7 @@ class StreamDecoder:
         return True
 
     def _top_up(self, size: int) -> bool:
-        partial: Any = self._partial
+        partial = self._partial
         stop = min(self._pos + size - len(partial), self._end)
         partial += self._chunk[self._pos : stop]
         self._pos = stop
@@ -283,7 +283,9 @@ class StreamDecoder:
         if frame_type > 31 or not self._types >> frame_type & 1:
             raise self._fatal(_unknown_type(frame_type), 0)
         if size > self._size_limit:
-            raise self._fatal(f"frame of {size + OVERHEAD} octets, frame_max {self._size_limit + OVERHEAD}", 3)
+            raise self._fatal(
+                f"frame of {size + OVERHEAD} octets, frame_max {self._size_limit + OVERHEAD}", 3
+            )
         return size + OVERHEAD
 
     def _enter(self, at: int, size: int) -> None:

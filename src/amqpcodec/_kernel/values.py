@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from ..errors import EncodeError
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _NOT_A_DECIMAL = "decimal needs a scale of 0 to 255 and a mantissa of 32 bits"
 
@@ -45,7 +45,7 @@ def octets_of(value: Any, field: str) -> bytes:
 def seconds_of(value: datetime, field: str) -> int:
     """Whole seconds since 1970; a naive datetime counts as UTC, fractions round down."""
     if value.tzinfo is None:
-        value = value.replace(tzinfo=timezone.utc)
+        value = value.replace(tzinfo=UTC)
     seconds = (value - _EPOCH) // _SECOND
     if seconds < 0:
         raise EncodeError("timestamp must not lie before 1970", field)

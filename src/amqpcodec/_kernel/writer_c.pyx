@@ -44,8 +44,9 @@ cdef uint64_t _MAX_SIZE = 0xFFFFFFFFU
 # Plain ints go out by the first of these that the profile has and the number fits.
 _INTEGER_TAGS = ("I", "l", "L")
 _RANGES = {
-    INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
-    INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
+    INT8: (-(2**7), 2**7 - 1), INT16: (-(2**15), 2**15 - 1), INT32: (-(2**31), 2**31 - 1),
+    INT64: (-(2**63), 2**63 - 1), UINT8: (0, 2**8 - 1), UINT16: (0, 2**16 - 1), UINT32: (0, 2**32 - 1),
+    UINT64: (0, 2**64 - 1),
 }
 
 
@@ -331,10 +332,11 @@ cdef class Writer:
 
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1:
         cdef Py_ssize_t at = self._begin(depth, field)
-        index = -1
+        cdef Py_ssize_t index = 0
         try:
-            for index, value in enumerate(items):
+            for value in items:
                 self._value(value, depth, field)
+                index += 1
         except EncodeError as error:
             error.path = (index, *error.path)
             raise

@@ -14,8 +14,29 @@ from typing import Any
 
 from ..errors import EncodeError
 from ..profiles import (
-    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, KIND_NAMES, LONGSTR, OCTETS,
-    SHORTSTR, TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID, TableProfile, profiles_with,
+    ARRAY,
+    BOOL,
+    CHARACTER,
+    DECIMAL,
+    DOUBLE,
+    FLOAT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    KIND_NAMES,
+    LONGSTR,
+    OCTETS,
+    SHORTSTR,
+    TABLE,
+    TIMESTAMP,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    VOID,
+    TableProfile,
+    profiles_with,
 )  # fmt: skip
 from ..types import FieldValue, InlineContent, RawTable, ReferenceContent
 from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
@@ -35,8 +56,9 @@ _INTEGERS = {
 # Plain ints go out by the first of these that the profile has and the number fits.
 _INTEGER_TAGS = ("I", "l", "L")
 _RANGES = {
-    INT8: (-(2**7), 2**7 - 1), UINT8: (0, 2**8 - 1), INT16: (-(2**15), 2**15 - 1), UINT16: (0, 2**16 - 1),
-    INT32: (-(2**31), 2**31 - 1), UINT32: (0, 2**32 - 1), INT64: (-(2**63), 2**63 - 1), UINT64: (0, 2**64 - 1),
+    INT8: (-(2**7), 2**7 - 1), INT16: (-(2**15), 2**15 - 1), INT32: (-(2**31), 2**31 - 1),
+    INT64: (-(2**63), 2**63 - 1), UINT8: (0, 2**8 - 1), UINT16: (0, 2**16 - 1), UINT32: (0, 2**32 - 1),
+    UINT64: (0, 2**64 - 1),
 }  # fmt: skip
 
 _MAX_SIZE = 2**32 - 1
@@ -202,10 +224,11 @@ class Writer:
 
     def _array(self, items: Any, depth: int, field: str) -> None:
         at = self._begin(depth, field)
-        index = -1
+        index = 0
         try:
-            for index, value in enumerate(items):
+            for value in items:
                 self._value(value, depth, field)
+                index += 1
         except EncodeError as error:
             error.path = (index, *error.path)
             raise
