@@ -78,9 +78,9 @@ def _generate(options: argparse.Namespace, root: Path, emitter: Emitter) -> int:
 
 def _default_emitter() -> Emitter:
     # Explaining and loading work without the emitters, so they are not imported before they are needed.
-    from codecgen import emit
+    import codecgen.emit
 
-    return emit
+    return codecgen.emit
 
 
 if __name__ == "__main__":

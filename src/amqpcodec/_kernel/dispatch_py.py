@@ -11,10 +11,10 @@ class Dispatch:
 
     __slots__ = ("_classes",)
 
-    def __init__(self, classes: Mapping[int, type]) -> None:
+    def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self._classes = dict(classes)
 
     def create(self, index: int) -> Any:
         """A new, unfilled instance, or None where nothing is registered."""
         cls = self._classes.get(index)
-        return None if cls is None else cls.__new__(cls)
+        return None if cls is None else object.__new__(cls)

@@ -82,7 +82,7 @@ class Reader:
         self._depth_limit = limits.table_depth
         self._octets_limit = limits.table_octets
         self._entries_limit = limits.table_entries
-        self._values = [Reader._unknown] * 256
+        self._values: list[Callable[[Reader, int, int, str], Any]] = [Reader._unknown] * 256
         for tag, kind in profile.readable(strict).items():
             self._values[ord(tag)] = _VALUES[kind]
         self._data: bytes | bytearray = b""

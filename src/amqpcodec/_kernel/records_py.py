@@ -47,7 +47,7 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self._values() == other._values()  # type: ignore[attr-defined]
+        return bool(self._values() == other._values())
 
     __hash__ = None  # type: ignore[assignment]
 
