@@ -15,6 +15,8 @@ from typing import Any
 _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
 # What a class declares without giving it a value is for type checkers; Cython would make it a C attribute.
 _DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
+# Signatures that only type checkers read.
+_SIGNATURES = re.compile(r"^    if TYPE_CHECKING:\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
 # Constants that the .pxd has as C constants.
 _CONSTANTS = re.compile(r"^from \.wire import .*\n", re.MULTILINE)
 _DIRECTIVES = {
@@ -71,7 +73,9 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
         elif path.stem.endswith("_c") and not path.with_suffix(".pyx").exists():
             text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text()
             twin = target.with_suffix(".py")
-            _put(twin, _TWIN.sub(r"\1_c", _CONSTANTS.sub("", _DECLARATION.sub("", text))))
+            for unwanted in (_DECLARATION, _SIGNATURES, _CONSTANTS):
+                text = unwanted.sub("", text)
+            _put(twin, _TWIN.sub(r"\1_c", text))
             if changed:
                 twin.touch()  # Cython does not look at the .pxd beside a Python text
             modules.append(twin)

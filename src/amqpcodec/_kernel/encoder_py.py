@@ -21,6 +21,8 @@ from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERH
 from .writer_py import Writer, WriterRules
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from .dialect_py import Dialect
 
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -89,7 +91,7 @@ class Encoder:
         self._put_header(writer, channel, properties, body_size, weight, _payload_limit(frame_max))
         return writer.finish()
 
-    def encode_body(self, channel: int, octets: Any, *, frame_max: int = 0) -> bytes:
+    def encode_body(self, channel: int, octets: ReadableBuffer, *, frame_max: int = 0) -> bytes:
         """One body frame.
 
         Args:
@@ -110,7 +112,7 @@ class Encoder:
         channel: int,
         method: Method,
         properties: Properties | None,
-        body: Any,
+        body: ReadableBuffer,
         *,
         frame_max: int = 131072,
         validate: bool = False,
@@ -148,7 +150,7 @@ class Encoder:
         channel: int,
         method: Method,
         properties: Properties | None,
-        body: Any,
+        body: ReadableBuffer,
         *,
         frame_max: int = 131072,
         validate: bool = False,

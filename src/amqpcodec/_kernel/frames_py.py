@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .records_py import ContentHeader
 from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import ReadableBuffer
+
+    from .records_py import Frame
 
 
 class FrameDecoder(StreamDecoder):
@@ -31,6 +38,13 @@ class FrameDecoder(StreamDecoder):
     """
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def feed(self, data: ReadableBuffer) -> Iterator[Frame]: ...
+        def buffer_updated(self, nbytes: int) -> Iterator[Frame]: ...
+        def __iter__(self) -> Iterator[Frame]: ...
+        def __next__(self) -> Frame: ...
 
     def _next(self) -> Any:
         if not self._advance():

@@ -6,13 +6,18 @@ come; all on one channel, other channels in between as they please.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import Limits
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import ReadableBuffer
 
 
 class Content:
@@ -46,6 +51,13 @@ class MessageDecoder(StreamDecoder):
     """
 
     __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit")
+
+    if TYPE_CHECKING:
+
+        def feed(self, data: ReadableBuffer) -> Iterator[Message | Frame]: ...
+        def buffer_updated(self, nbytes: int) -> Iterator[Message | Frame]: ...
+        def __iter__(self) -> Iterator[Message | Frame]: ...
+        def __next__(self) -> Message | Frame: ...
 
     def __init__(
         self,

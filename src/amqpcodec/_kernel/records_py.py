@@ -122,7 +122,12 @@ class Frame:
     __slots__ = ("channel", "payload", "type")
     __match_args__ = ("type", "channel", "payload")
 
-    def __init__(self, type: int, channel: int, payload: Any) -> None:
+    def __init__(
+        self,
+        type: int,
+        channel: int,
+        payload: Method | ContentHeader | bytes | Heartbeat | OpaquePayload | ProtocolHeader,
+    ) -> None:
         self.type = type
         self.channel = channel
         self.payload = payload
@@ -154,7 +159,7 @@ class ContentHeader:
     __slots__ = ("body_size", "properties", "weight")
     __match_args__ = ("properties", "body_size", "weight")
 
-    def __init__(self, properties: Properties, body_size: int, weight: int = 0) -> None:
+    def __init__(self, properties: Any, body_size: int, weight: int = 0) -> None:
         self.properties = properties
         self.body_size = body_size
         self.weight = weight
@@ -263,7 +268,12 @@ class Message:
     __match_args__ = ("channel", "method", "properties", "body", "complete")
 
     def __init__(
-        self, channel: int, method: Any, properties: Any, body: bytes | list[bytes], complete: bool = True
+        self,
+        channel: int,
+        method: Method,
+        properties: Any,  # of a class that depends on the method's
+        body: bytes | list[bytes],
+        complete: bool = True,
     ) -> None:
         self.channel = channel
         self.method = method
