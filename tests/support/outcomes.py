@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from amqpcodec import AmqpError, DecodeError, EncodeError, RawTable
+from amqpcodec import DecodeError, EncodeError, RawTable
 
 
 def describe(value: Any) -> Any:
@@ -26,7 +26,7 @@ def describe(value: Any) -> Any:
 
 def describe_error(error: BaseException) -> tuple[Any, ...]:
     """Everything that a caller can see of an exception."""
-    seen: tuple[Any, ...] = (type(error).__name__, str(error), error.args)
+    seen: tuple[Any, ...] = (type(error).__name__, shown(error), error.args)
     if isinstance(error, DecodeError):
         seen += (
             error.message, error.reply_code, error.reply_name, error.closes, error.offset, error.dialect,
@@ -35,6 +35,13 @@ def describe_error(error: BaseException) -> tuple[Any, ...]:
     elif isinstance(error, EncodeError):
         seen += (error.message, error.method, error.field, error.path)
     return seen
+
+
+def shown(error: BaseException) -> str:
+    try:
+        return str(error)
+    except ValueError as cause:
+        return f"not to be shown: {cause}"
 
 
 def drain(decoder: Any, chunks: Iterable[bytes]) -> tuple[list[Any], DecodeError | None]:
@@ -61,9 +68,9 @@ def octet_by_octet(data: bytes) -> list[bytes]:
     return [data[at : at + 1] for at in range(len(data))]
 
 
-def encoding(encode: Callable[[], bytes]) -> tuple[Any, ...]:
-    """Octets, or the refusal."""
+def encoding(encode: Callable[..., bytes], *arguments: Any) -> tuple[Any, ...]:
+    """Octets, or the exception."""
     try:
-        return "octets", encode()
-    except AmqpError as error:
+        return "octets", encode(*arguments)
+    except Exception as error:
         return describe_error(error)

@@ -1,0 +1,272 @@
+"""Values that the wire cannot carry: refused with their place, the same in both builds."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.failures import Failures
+from support.implementation import Implementation
+from support.odd_values import odd_values
+from support.outcomes import encoding
+
+from amqpcodec import DIALECTS, EncodeError, FieldValue, Limits
+from amqpcodec.profiles import PROFILES
+
+Place = Callable[[ModuleType, Any], bytes]
+
+PLACES: dict[str, Place] = {
+    "bit": lambda m, v: m.encode_method(1, m.Basic.Ack(1, v)),
+    "octet": lambda m, v: m.encode_method(0, m.Connection.Start(v)),
+    "short": lambda m, v: m.encode_method(0, m.Connection.Tune(v)),
+    "long": lambda m, v: m.encode_method(0, m.Connection.Tune(0, v)),
+    "longlong": lambda m, v: m.encode_method(1, m.Basic.Ack(v)),
+    "shortstr": lambda m, v: m.encode_method(1, m.Queue.Declare(queue=v)),
+    "longstr": lambda m, v: m.encode_method(0, m.Connection.Secure(v)),
+    "table": lambda m, v: m.encode_method(1, m.Queue.Declare(arguments={} if v is None else v)),
+    "property octet": lambda m, v: m.encode_header(1, m.BasicProperties(priority=v), 0),
+    "property shortstr": lambda m, v: m.encode_header(1, m.BasicProperties(message_id=v), 0),
+    "property table": lambda m, v: m.encode_header(1, m.BasicProperties(headers=v), 0),
+    "property timestamp": lambda m, v: m.encode_header(1, m.BasicProperties(timestamp=v), 0),
+    "channel": lambda m, v: m.encode_method(v, m.Basic.Ack(1)),
+    "body size": lambda m, v: m.encode_header(1, m.BasicProperties(), v),
+    "weight": lambda m, v: m.encode_header(1, m.BasicProperties(), 0, weight=v),
+    "body": lambda m, v: m.encode_body(1, v),
+    "body of a message": lambda m, v: m.encode_message(1, m.Basic.Publish(), None, v),
+    "body in parts": lambda m, v: b"|".join(m.encode_message_parts(1, m.Basic.Publish(), None, v)),
+    "method": lambda m, v: m.encode_method(1, v),
+    "properties": lambda m, v: m.encode_header(1, v, 0),
+    "payload": lambda m, v: m.encode_frame(frame_of(m, 3, v)),
+    "in a table": lambda m, v: m.encode_method(1, m.Queue.Declare(arguments={"k": v})),
+    "deep in a table": lambda m, v: m.encode_method(1, m.Queue.Declare(arguments={"k": [0, {"deep": v}]})),
+    "key of a table": lambda m, v: m.encode_table({v: 1}),
+}  # fmt: skip
+
+
+def frame_of(module: ModuleType, frame_type: Any, payload: Any) -> Any:
+    records = Implementation(module.__name__.rpartition("_")[2]).records
+    return records.Frame(frame_type, 1, payload)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+def test_both_builds_take_and_refuse_the_same(
+    both: tuple[Implementation, Implementation], place: str, strict: bool
+) -> None:
+    failures = Failures()
+    modules = [impl.dialect("rabbitmq-0-9-1") for impl in both]
+    for name, make in odd_values():
+        if place == "key of a table" and not hashable(make()):
+            continue
+        with failures.case(name):
+            one, two = (encoding(PLACES[place], module, make()) for module in modules)
+            assert one == two
+    failures.check(at_least=80)
+
+
+def hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_both_builds_take_and_refuse_the_same_under_every_tag(
+    both: tuple[Implementation, Implementation], profile: str
+) -> None:
+    tags = sorted({tag for each in PROFILES.values() for tag in each.tags} | {"z"})
+    failures = Failures()
+    for tag in tags:
+        for name, make in odd_values():
+            with failures.case(f"{tag} {name}"):
+                table = {"k": FieldValue(tag, make())}
+                one, two = (encoding(impl.tables.encode_table, table, profile) for impl in both)
+                assert one == two
+    failures.check(at_least=1000)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_both_builds_choose_the_same_tag(both: tuple[Implementation, Implementation], profile: str) -> None:
+    failures = Failures()
+    for name, make in odd_values():
+        with failures.case(name):
+            for table in ({"k": make()}, {"k": [make()]}, make()):
+                one, two = (encoding(impl.tables.encode_table, table, profile) for impl in both)
+                assert one == two
+    failures.check(at_least=80)
+
+
+REFUSED: list[tuple[str, Any, str]] = [
+    ("bit", 1, "a bit must be True or False, not int"),
+    ("bit", None, "a bit must be True or False, not NoneType"),
+    ("octet", True, "octet must be an int, not bool"),
+    ("octet", 256, "octet must be 0 to 255, not 256"),
+    ("octet", 1.0, "octet must be an int, not float"),
+    ("short", -1, "short must be 0 to 65535, not -1"),
+    ("short", 65536, "short must be 0 to 65535, not 65536"),
+    ("long", 2**32, "long must be 0 to 4294967295, not 4294967296"),
+    ("longlong", 2**64, "longlong must be 0 to 18446744073709551615, not 18446744073709551616"),
+    ("longlong", "1", "longlong must be an int, not str"),
+    ("shortstr", b"octets", "shortstr must be a str, not bytes"),
+    ("shortstr", "x" * 256, "shortstr must have at most 255 octets, not 256"),
+    ("shortstr", "é" * 128, "shortstr must have at most 255 octets, not 256"),
+    ("shortstr", "\ud800", "text holds a lone surrogate that stands for no octet"),
+    ("longstr", 5, "expected bytes, not int"),
+    ("table", [("a", 1)], "expected a mapping, not list"),
+    ("table", "text", "expected a mapping, not str"),
+    ("property octet", True, "octet must be an int, not bool"),
+    ("property timestamp", -1, "longlong must be 0 to 18446744073709551615, not -1"),
+    ("property timestamp", "now", "longlong must be an int, not str"),
+    ("channel", 65536, "short must be 0 to 65535, not 65536"),
+    ("channel", None, "short must be an int, not NoneType"),
+    ("body size", -1, "longlong must be 0 to 18446744073709551615, not -1"),
+    ("weight", 2**16, "short must be 0 to 65535, not 65536"),
+    ("body", "text", "a body must be bytes-like, not str"),
+    ("method", None, "expected a method, not NoneType"),
+    ("properties", {}, "expected properties, not dict"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), REFUSED)
+def test_arguments_that_do_not_fit_are_refused(
+    amqp: ModuleType, place: str, value: Any, message: str
+) -> None:
+    with pytest.raises(EncodeError) as caught:
+        PLACES[place](amqp, value)
+    assert caught.value.message == message
+
+
+NAMED = {
+    "bit": ("basic.ack", "multiple"),
+    "octet": ("connection.start", "version-major"),
+    "shortstr": ("queue.declare", "queue"),
+    "table": ("queue.declare", "arguments"),
+    "property octet": ("basic", "priority"),
+    "property table": ("basic", "headers"),
+    "channel": ("basic.ack", "channel"),
+    "body size": ("basic", "body-size"),
+    "weight": ("basic", "weight"),
+}
+
+
+@pytest.mark.parametrize("place", NAMED)
+def test_refusals_name_method_and_field(amqp: ModuleType, place: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        PLACES[place](amqp, object())
+    assert (caught.value.method, caught.value.field) == NAMED[place]
+    assert str(caught.value).startswith(".".join(NAMED[place]))
+
+
+PATHS: list[tuple[Any, tuple[Any, ...]]] = [
+    ({"a": object()}, ("a",)),
+    ({"a": 1, "b": {"c": object()}}, ("b", "c")),
+    ({"a": [1, {"b": [2, 3, object()]}]}, ("a", 1, "b", 2)),
+    ({"a": FieldValue("F", {"b": object()})}, ("a", "b")),
+    ({"a": FieldValue("A", [0, object()])}, ("a", 1)),
+    ({5: 1}, (5,)),
+    ({"a": {"x" * 256: 1}}, ("a", "x" * 256)),
+]
+
+
+@pytest.mark.parametrize(("table", "path"), PATHS)
+def test_refusals_lead_to_the_value_inside_a_table(
+    amqp: ModuleType, table: Any, path: tuple[Any, ...]
+) -> None:
+    with pytest.raises(EncodeError) as caught:
+        amqp.encode_header(1, amqp.BasicProperties(headers=table), 0)
+    assert caught.value.path == path
+    assert (caught.value.method, caught.value.field) == ("basic", "headers")
+    assert str(caught.value).startswith("basic.headers" + "".join(f"[{step!r}]" for step in path) + ": ")
+
+
+UNKNOWN_TO: list[tuple[str, Any, str]] = [
+    ("0-8", True, "cannot carry bool (tag 't'); wg-0-9-1, rabbitmq, qpid can"),
+    ("0-8", None, "cannot carry NoneType (tag 'V'); 0-9, wg-0-9-1, rabbitmq, qpid can"),
+    ("0-8", 2**31, "cannot carry 2147483648; wg-0-9-1, rabbitmq, qpid can"),
+    ("0-9", 1.5, "cannot carry float (tag 'd'); wg-0-9-1, rabbitmq, qpid can"),
+    ("0-9", [1], "cannot carry list (tag 'A'); wg-0-9-1, rabbitmq, qpid can"),
+    ("rabbitmq", 2**63, "cannot carry 9223372036854775808; wg-0-9-1 can"),
+]
+
+
+@pytest.mark.parametrize(("profile", "value", "message"), UNKNOWN_TO)
+def test_refusals_name_the_profiles_that_could(
+    impl: Implementation, profile: str, value: Any, message: str
+) -> None:
+    with pytest.raises(EncodeError) as caught:
+        impl.tables.encode_table({"k": value}, profile)
+    assert caught.value.message == f"table profile {profile} {message}"
+    assert caught.value.path == ("k",)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_only_encode_errors_are_raised_for_values(amqp: ModuleType, place: str) -> None:
+    failures = Failures()
+    for name, make in odd_values():
+        if place == "key of a table" and not hashable(make()):
+            continue
+        with failures.case(name):
+            outcome = encoding(PLACES[place], amqp, make())
+            assert outcome[0] in ("octets", "EncodeError")
+            assert "not to be shown" not in str(outcome[1])
+    failures.check(at_least=80)
+
+
+@pytest.mark.parametrize("make", ["dict", "list"])
+def test_values_that_hold_themselves_are_refused_at_the_depth_limit(amqp: ModuleType, make: str) -> None:
+    holder: Any = {} if make == "dict" else []
+    if make == "dict":
+        holder["again"] = holder
+    else:
+        holder.append(holder)
+    encoder = amqp.Encoder(limits=Limits(table_depth=20))
+    with pytest.raises(EncodeError) as caught:
+        encoder.encode_method(1, amqp.Queue.Declare(arguments={"k": holder}))
+    assert caught.value.message == "tables nested deeper than 20"
+    assert len(caught.value.path) == 20
+
+
+def test_a_table_that_changes_while_it_is_encoded_is_refused(amqp: ModuleType) -> None:
+    table: dict[str, Any] = {}
+
+    class Meddling(UserDict[str, Any]):
+        def items(self) -> Any:
+            table[f"new{len(table)}"] = 1
+            return super().items()
+
+    table["inner"] = Meddling(a=1)
+    with pytest.raises(EncodeError, match="changed while being encoded"):
+        amqp.encode_table(table)
+
+
+def test_strict_encoders_refuse_zero_octets_in_text(codec: ModuleType) -> None:
+    start = codec.Connection.Open(virtual_host="a\0b")
+    assert b"a\0b" in codec.encode_method(0, start)
+    with pytest.raises(EncodeError, match="zero octet"):
+        codec.Encoder(strict=True).encode_method(0, start)
+
+
+def test_records_of_another_dialect_are_refused(impl: Implementation, dialect: str) -> None:
+    module = impl.dialect(dialect)
+    for other in set(DIALECTS) - {dialect}:
+        foreign = impl.dialect(other)
+        with pytest.raises(EncodeError, match=f"a method of {other}, not of {dialect}"):
+            module.encode_method(1, foreign.Basic.Ack(1))
+        with pytest.raises(EncodeError, match=f"properties of {other}, not of {dialect}"):
+            module.encode_header(1, foreign.BasicProperties(), 0)
+
+
+def test_opaque_frames_are_refused_where_the_dialect_has_none(impl: Implementation, dialect: str) -> None:
+    module = impl.dialect(dialect)
+    for frame_type in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 65, 256):
+        frame = impl.records.Frame(frame_type, 0, impl.records.OpaquePayload(b"o"))
+        if frame_type in (4, 5, 6, 7) and dialect in ("amqp-0-8", "qpid-0-8", "amqp-0-9"):
+            assert module.encode_frame(frame)[:1] == bytes([frame_type])
+        else:
+            with pytest.raises(EncodeError, match=f"no opaque frame of type {frame_type}"):
+                module.encode_frame(frame)
