@@ -1,0 +1,87 @@
+"""pytest-benchmark's set-up: the libraries, the check before each timing, what is stored of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import peers
+import pytest
+from peers.interface import NotOffered, Peer
+
+FOUND, MISSING = peers.find()
+
+Timed = Callable[..., None]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--full` for the long variants."""
+    parser.addoption("--full", action="store_true", help="longer streams where size is the point")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that takes `peer` runs once for each library, one that takes `ours` once for each build."""
+    for fixture, names in (("peer", tuple(peers.FACTORIES)), ("ours", peers.OURS)):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, names, indirect=True)
+
+
+@pytest.fixture
+def peer(request: pytest.FixtureRequest) -> Peer:
+    """One of the libraries; skips where it is missing."""
+    name: str = request.param
+    if name in MISSING:
+        pytest.skip(f"{name}: {MISSING[name]}")
+    return FOUND[name]
+
+
+@pytest.fixture
+def ours(request: pytest.FixtureRequest) -> Any:
+    """One of the builds of amqpcodec; skips where it is missing."""
+    name: str = request.param
+    if name in MISSING:
+        pytest.skip(f"{name}: {MISSING[name]}")
+    return FOUND[name]
+
+
+@pytest.fixture
+def timed(benchmark: Any) -> Timed:
+    """Time a call and store whose it was, what it worked on, and how many operations one call is."""
+
+    def time(name: str, item: str, operations: int, call: Callable[[], Any], rounds: int = 0) -> None:
+        benchmark.group = item
+        benchmark.extra_info.update(peer=name, item=item, operations=operations)
+        if rounds:
+            benchmark.pedantic(call, rounds=rounds, warmup_rounds=1)
+        else:
+            benchmark(call)
+
+    return time
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
+    """What a library has nothing for is skipped, not failed."""
+    try:
+        return (yield)
+    except NotOffered as reason:
+        pytest.skip(str(reason))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name the libraries that were missing."""
+    for name, reason in MISSING.items():
+        terminalreporter.write_line(f"MISSING {name}: {reason}")
+
+
+def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
+    """Keep the statistics, not every single timing, and nothing that names the machine's owner."""
+    output_json["versions"] = {name: library.version for name, library in FOUND.items()}
+    output_json["missing"] = MISSING
+    output_json["machine_info"].pop("node", None)
+    output_json["machine_info"]["cores"] = os.cpu_count()
+    commit = output_json["commit_info"]
+    output_json["commit_info"] = {"id": commit.get("id"), "dirty": commit.get("dirty")}
+    for benchmark in output_json["benchmarks"]:
+        benchmark["stats"].pop("data", None)

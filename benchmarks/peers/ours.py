@@ -1,0 +1,151 @@
+"""amqpcodec, both builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any
+
+import amqpcodec
+from amqpcodec._backend import load
+from corpus import CHANNEL, FRAME_MAX, Content, Plain
+from peers.interface import Peer, shared_properties, shared_values
+
+
+class Ours:
+    """One build of amqpcodec."""
+
+    def __init__(self, name: str, impl: str) -> None:
+        self.name = name
+        self.version = amqpcodec.__version__
+        self.amqp: ModuleType = load("amqpcodec._generated.rabbitmq", impl)
+
+    def decode(self, data: bytes) -> Iterator[Any]:
+        """See `Peer`."""
+        frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=FRAME_MAX).feed(data)
+        return frames
+
+    def decode_raw(self, data: bytes) -> Iterator[Any]:
+        """As `decode`, field tables left as octets."""
+        frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=FRAME_MAX, tables="raw").feed(data)
+        return frames
+
+    def decode_unlimited(self, data: bytes) -> Iterator[Any]:
+        """As `decode`, frames of any size."""
+        frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=0).feed(data)
+        return frames
+
+    def plain(self, frame: Any) -> Plain:
+        """See `Peer`."""
+        payload = frame.payload
+        if frame.type == 1:
+            values = tuple(shared_values(getattr(payload, field.attribute)) for field in payload.spec.fields)
+            return ("method", frame.channel, payload.spec.name, values)
+        if frame.type == 2:
+            properties = payload.properties
+            fields = ((field.attribute, getattr(properties, field.attribute)) for field in properties.spec.fields)
+            return ("header", frame.channel, payload.body_size, shared_properties(fields))
+        return ("body", frame.channel, payload)
+
+    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+        """See `Peer`."""
+        decoder = self.amqp.FrameDecoder(frame_max=FRAME_MAX)
+        for piece in pieces:
+            yield from decoder.feed(piece)
+
+    def messages(self, data: bytes) -> Iterator[Any]:
+        """See `Peer`."""
+        messages: Iterator[Any] = self.amqp.MessageDecoder(frame_max=FRAME_MAX).feed(data)
+        return messages
+
+    def body(self, message: Any) -> bytes:
+        """See `Peer`."""
+        return bytes(message.body)
+
+    def publish(self, content: Content) -> bytes:
+        """See `Peer`."""
+        amqp = self.amqp
+        method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
+        octets: bytes = amqp.encode_message(CHANNEL, method, self._properties(content), content.body)
+        return octets
+
+    def publish_parts(self, content: Content) -> list[bytes | memoryview]:
+        """As `publish`, in buffers that leave the body where it is."""
+        amqp = self.amqp
+        method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
+        parts: list[bytes | memoryview] = amqp.encode_message_parts(
+            CHANNEL, method, self._properties(content), content.body
+        )
+        return parts
+
+    def _properties(self, content: Content) -> Any:
+        return self.amqp.BasicProperties(
+            content_type=content.content_type,
+            delivery_mode=content.delivery_mode,
+            headers=content.headers,
+            timestamp=content.moment,
+            message_id=content.message_id,
+        )
+
+    def ack(self, tag: int, multiple: bool) -> bytes:
+        """See `Peer`."""
+        amqp = self.amqp
+        octets: bytes = amqp.encode_method(CHANNEL, amqp.BasicAck(tag, multiple))
+        return octets
+
+    def nack(self, tag: int, multiple: bool, requeue: bool) -> bytes:
+        """See `Peer`."""
+        amqp = self.amqp
+        octets: bytes = amqp.encode_method(CHANNEL, amqp.BasicNack(tag, multiple, requeue))
+        return octets
+
+    def setup(self, queue: str) -> bytes:
+        """See `Peer`."""
+        amqp, encode = self.amqp, self.amqp.encode_method
+        return b"".join(
+            (
+                encode(CHANNEL, amqp.BasicQos(prefetch_count=100)),
+                encode(CHANNEL, amqp.QueueDeclare(queue=queue, durable=True)),
+                encode(CHANNEL, amqp.QueueBind(queue=queue, exchange="orders", routing_key="orders.#")),
+                encode(CHANNEL, amqp.BasicConsume(queue=queue, consumer_tag="ctag1")),
+            )
+        )
+
+    def header_writer(self, properties: dict[str, Any]) -> Callable[[], bytes]:
+        """See `Peer`."""
+        make, encode = self.amqp.BasicProperties, self.amqp.encode_header
+        values = {**properties, "timestamp": datetime.fromtimestamp(properties["timestamp"], UTC)}
+
+        def write() -> bytes:
+            octets: bytes = encode(CHANNEL, make(**values), 256)
+            return octets
+
+        return write
+
+    def start(self, server_properties: dict[str, Any], mechanisms: bytes, locales: bytes) -> bytes:
+        """See `Peer`."""
+        amqp = self.amqp
+        method = amqp.ConnectionStart(0, 9, server_properties, mechanisms, locales)
+        octets: bytes = amqp.encode_method(0, method)
+        return octets
+
+    def decode_table(self, octets: bytes) -> dict[str, Any]:
+        """See `Peer`."""
+        table: dict[str, Any] = self.amqp.decode_table(octets)
+        return table
+
+    def encode_table(self, table: dict[str, Any]) -> bytes:
+        """See `Peer`."""
+        octets: bytes = self.amqp.encode_table(table)
+        return octets
+
+
+def compiled() -> Peer:
+    """The compiled build."""
+    return Ours("amqpcodec", "c")
+
+
+def pure() -> Peer:
+    """The pure-Python build."""
+    return Ours("amqpcodec pure", "py")
