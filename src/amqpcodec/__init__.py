@@ -17,10 +17,11 @@ from ._version import __version__
 from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, ReplyError
 from .limits import Limits
 from .spec import Assert, FieldSpec, MethodSpec, PropertiesSpec
-from .types import FieldValue, InlineContent, RawTable, ReferenceContent
+from .types import FieldValue, InlineContent, ReferenceContent
 
 if TYPE_CHECKING:
     from ._kernel.dialect_py import Dialect
+    from ._kernel.rawtable_py import RawTable
     from ._kernel.records_py import (
         ContentHeader,
         Frame,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from ._kernel.tables_py import decode_pairs, decode_table, encode_table
 else:
+    _backend.export("amqpcodec._kernel.rawtable", globals())
     _backend.export("amqpcodec._kernel.records", globals())
     _backend.export("amqpcodec._kernel.tables", globals())
     Dialect = _backend.load("amqpcodec._kernel.dialect").Dialect

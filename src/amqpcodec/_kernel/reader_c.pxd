@@ -1,5 +1,7 @@
 from cpython.object cimport PyObject
 
+from .rawtable_c cimport RawTable
+
 
 cdef enum:
     CACHE_SLOTS = 512
@@ -10,8 +12,9 @@ cdef class Reader:
     cdef readonly bint strict
     cdef public int frame_type
     cdef public int channel
-    cdef object _raw_table
+    cdef bint _raw_tables
     cdef object _profile
+    cdef object _profile_name
     cdef object _owner
     cdef Py_ssize_t _depth_limit
     cdef unsigned long long _octets_limit
@@ -46,6 +49,7 @@ cdef class Reader:
     cdef object content(self, object field)
     cdef object table(self, object field)
     cdef object pairs(self, object field)
+    cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size)
     cdef object rest(self)
     cdef int flag_word(self) except -1
     cdef int further_flags(self, int last, int undefined) except -1

@@ -24,6 +24,8 @@ from .kinds cimport (
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
 
+from .rawtable_c cimport RawTable
+
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     void *PyUnicode_DATA(object text)
@@ -130,12 +132,13 @@ cdef object _decimal(const unsigned char *p):
 cdef class Reader:
     """A bounded cursor over one payload, with the rules for making values of what it reads."""
 
-    def __cinit__(self, profile, bint strict, limits, raw_table):
+    def __cinit__(self, profile, bint strict, limits, bint raw_tables):
         memset(self._cache, 0, sizeof(self._cache))
         memset(self._kinds, 0, sizeof(self._kinds))
         self.strict = strict
-        self._raw_table = raw_table
+        self._raw_tables = raw_tables
         self._profile = profile
+        self._profile_name = profile.name
         self._depth_limit = limits.table_depth
         self._octets_limit = limits.table_octets
         self._entries_limit = limits.table_entries
@@ -295,11 +298,17 @@ cdef class Reader:
             message = f"table of {size} octets, limit {self._octets_limit}"
             raise self._error(RESOURCE_ERROR, message, p, field)
         self._pos = p + 4
-        if self._raw_table is not None:
+        if self._raw_tables:
             self._pos += size
-            return self._raw_table(_octets(p + 4, size))
+            return self._raw(p + 4, size)
         self._entries = 0
         return self._pairs(p + 4 + size, 1, field)
+
+    cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
+        cdef RawTable table = RawTable.__new__(RawTable)
+        table.octets = _octets(start, size)
+        table.profile = self._profile_name
+        return table
 
     cdef object pairs(self, object field):
         """All that is left as the entries of one table, its length known to the caller."""

@@ -38,6 +38,7 @@ from ..profiles import (
     TableProfile,
 )  # fmt: skip
 from ..types import InlineContent, ReferenceContent
+from .rawtable_py import RawTable
 
 _ENVELOPE = Struct(">BHI")
 _SHORT = Struct(">H")
@@ -61,23 +62,23 @@ class Reader:
         "_octets_limit",
         "_pos",
         "_profile",
-        "_raw_table",
+        "_raw_tables",
         "_start",
         "_values",
         "channel",
         "frame_type",
         "strict",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,
         profile: TableProfile,
         strict: bool,
         limits: Limits,
-        raw_table: Callable[[bytes], Any] | None,
+        raw_tables: bool,
     ) -> None:
         self.strict = strict
-        self._raw_table = raw_table
+        self._raw_tables = raw_tables
         self._profile = profile
         self._depth_limit = limits.table_depth
         self._octets_limit = limits.table_octets
@@ -230,9 +231,9 @@ class Reader:
         if size > self._octets_limit:
             message = f"table of {size} octets, limit {self._octets_limit}"
             raise self._error(RESOURCE_ERROR, message, start - 4, field)
-        if self._raw_table is not None:
+        if self._raw_tables:
             self._pos = start + size
-            return self._raw_table(bytes(self._data[start : start + size]))
+            return RawTable(bytes(self._data[start : start + size]), self._profile.name)
         self._pos = start
         self._entries = 0
         return self._pairs(start + size, 1, field)

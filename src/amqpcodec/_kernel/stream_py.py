@@ -15,7 +15,6 @@ from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, 
 from ..limits import Limits
 from ..profiles import table_profile
 from ..spec import violation
-from ..types import RawTable
 from .reader_py import Reader
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
 from .wire import CONNECTION_CLASS, ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
@@ -57,9 +56,8 @@ class StreamDecoder:
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         dialect = self.dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
-        raw_table = _raw_tables(table_rules.name) if tables == "raw" else None
         self._dialect = dialect
-        self._reader = Reader(table_rules, strict, limits, raw_table)
+        self._reader = Reader(table_rules, strict, limits, tables == "raw")
         self._methods = dialect.method_dispatch
         self._properties = dialect.properties_dispatch
         self._types = sum(1 << frame_type for frame_type in dialect.frame_types)
@@ -395,7 +393,3 @@ def _unknown_type(frame_type: int) -> str:
     if frame_type in (9, 10):
         return f"frame type {frame_type}: the request and response frames of 0-9 are not supported"
     return f"frame type {frame_type} is not known"
-
-
-def _raw_tables(profile: str) -> Any:
-    return lambda octets: RawTable(octets, profile)

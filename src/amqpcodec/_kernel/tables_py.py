@@ -30,7 +30,7 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
         ValueError: no such profile.
     """
     data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-    reader = Reader(table_profile(profile), strict, Limits(), None)
+    reader = Reader(table_profile(profile), strict, Limits(), False)
     reader.attach(data)
     reader.aim(0, len(data), 0)
     table = reader.table(_FIELD)
@@ -40,7 +40,7 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
 
 def decode_pairs(octets: bytes, profile: str) -> dict[str, Any]:
     """Read the entries of a table whose length is known; for `RawTable`."""
-    reader = Reader(table_profile(profile), False, Limits(), None)
+    reader = Reader(table_profile(profile), False, Limits(), False)
     reader.attach(octets)
     reader.aim(0, len(octets), 0)
     return dict(reader.pairs(_FIELD))

@@ -25,11 +25,12 @@ from libc.string cimport memchr, memcpy, memset
 
 from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with
-from ..types import FieldValue, InlineContent, RawTable, ReferenceContent
+from ..types import FieldValue, InlineContent, ReferenceContent
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
+from .rawtable_c cimport RawTable
 from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
 
 cdef extern from "Python.h":

@@ -38,7 +38,8 @@ from ..profiles import (
     TableProfile,
     profiles_with,
 )  # fmt: skip
-from ..types import FieldValue, InlineContent, RawTable, ReferenceContent
+from ..types import FieldValue, InlineContent, ReferenceContent
+from .rawtable_py import RawTable
 from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
 
 _ENVELOPE = Struct(">BHI")
