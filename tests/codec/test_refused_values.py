@@ -62,7 +62,8 @@ def test_both_builds_take_and_refuse_the_same(
         if place == "key of a table" and not hashable(make()):
             continue
         with failures.case(name):
-            one, two = (encoding(PLACES[place], module, make()) for module in modules)
+            value = make()
+            one, two = (encoding(PLACES[place], module, value) for module in modules)
             assert one == two
     failures.check(at_least=80)
 
