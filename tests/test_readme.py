@@ -1,0 +1,102 @@
+"""The documentation says what is so: its Python runs, its commands and links exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@dataclass
+class Example:
+    """A block of Python, and what it prints if the block after it is text."""
+
+    line: int
+    code: str
+    printed: str | None
+
+
+def examples() -> list[Example]:
+    text = README.read_text()
+    blocks = list(FENCE.finditer(text))
+    found = []
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        if block[1] == "python":
+            printed = after[2] if after is not None and after[1] == "text" else None
+            found.append(Example(text.count("\n", 0, block.start()) + 1, block[2], printed))
+    return found
+
+
+def prose(document: Path) -> str:
+    """The text outside of the fenced blocks, where links are links."""
+    return FENCE.sub("", document.read_text())
+
+
+def makefile_targets() -> set[str]:
+    # A makefile may include others of the repository.
+    makefiles = [ROOT / "Makefile", *ROOT.glob("*/*.mk")]
+    rules = "".join(path.read_text() for path in makefiles)
+    return set(re.findall(r"^([a-z][\w-]*):(?!=)", rules, re.MULTILINE))
+
+
+def test_the_examples_are_found() -> None:
+    assert len(examples()) >= 2
+    assert README.read_text().count("```python") == len(examples())
+    assert any(example.printed for example in examples())
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize("build", ["in-use", "py"])
+def test_examples_run_and_print_what_is_said(
+    example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if build == "py":
+        monkeypatch.setenv("AMQPCODEC_IMPL", "py")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", example.code],
+        cwd=tmp_path, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    if example.printed is not None:
+        assert done.stdout == example.printed
+
+
+def test_the_make_commands_exist() -> None:
+    named = {
+        word for path in DOCUMENTS for word in re.findall(r"^\s+make (\w+)", path.read_text(), re.MULTILINE)
+    }
+    named |= {word for path in DOCUMENTS for word in re.findall(r"`make (\w+)`", path.read_text())}
+    assert {"demo", "test"} <= named
+    assert named <= makefile_targets()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_relative_links_point_to_files(document: Path) -> None:
+    links = [link for link in LINK.findall(prose(document)) if not re.match(r"[a-z]+:|#", link)]
+    missing = [link for link in links if not (document.parent / link.partition("#")[0]).exists()]
+    assert missing == []
+
+
+def test_the_readme_has_links() -> None:
+    assert len(LINK.findall(prose(README))) >= 3
+
+
+def test_named_files_of_the_repository_exist() -> None:
+    table = re.findall(r"^\| (`[^|]+) \|", README.read_text(), re.MULTILINE)
+    paths = [path for cell in table for path in re.findall(r"`([\w./]+/[\w./]*)`", cell)]
+    assert len(paths) >= 5
+    # A bare folder after a path, such as `cli/`, lies beside that one.
+    assert [
+        path for path in paths if not list(ROOT.glob(path)) and not list(ROOT.glob(f"src/*/{path}"))
+    ] == []
