@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -235,13 +237,30 @@ class TestLimits:
             amqp.Encoder(limits=Limits(table_depth=9)).encode_method(1, method)
 
     @pytest.mark.parametrize("kind", ["dict", "list"])
-    def test_the_greatest_depth_works_far_down_the_stack(self, amqp: ModuleType, kind: str) -> None:
+    def test_the_greatest_depth_works(self, amqp: ModuleType, kind: str) -> None:
         value: Any = 1
         for _ in range(255):
             value = {"k": value} if kind == "dict" else [value]
         limits = Limits(table_depth=256)
         frame = amqp.Encoder(limits=limits).encode_method(1, amqp.Queue.Declare(arguments={"k": value}))
         assert self.taken(amqp, frame, table_depth=256).payload.arguments["k"]
+
+    def test_a_full_stack_is_not_taken_for_a_fault_of_the_table(self, amqp: ModuleType) -> None:
+        value: Any = 1
+        for _ in range(126):
+            value = {"k": value}
+        method = amqp.Queue.Declare(arguments={"k": value})
+
+        def far_down(levels: int) -> bytes:
+            octets: bytes = amqp.encode_method(1, method) if levels == 0 else far_down(levels - 1)
+            return octets
+
+        room = sys.getrecursionlimit() - len(inspect.stack(0)) - 200
+        try:
+            octets = far_down(room)
+        except RecursionError:
+            octets = b""  # a fault of the caller's stack, and told as that
+        assert octets in (b"", amqp.encode_method(1, method))
 
     def test_octets_of_a_table(self, amqp: ModuleType) -> None:
         frame = amqp.encode_method(1, amqp.Queue.Declare(arguments={"k": 1}))
