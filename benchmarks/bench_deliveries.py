@@ -8,12 +8,15 @@ from typing import Any
 import corpus
 import pytest
 from checks import drain, same_bodies, same_frames
-from conftest import FOUND, MISSING
+from peers import FOUND, MISSING
 from peers.interface import Peer
 
 # Deliveries in a stream, so that one call takes a library about as long whatever the size.
 COUNTS = {64: 256, 256: 256, 4096: 128, 131072: 8}
-KINDS: dict[str, Callable[[int, int], list[corpus.Content]]] = {"fixed": corpus.fixed, "varied": corpus.varied}
+KINDS: dict[str, Callable[[int, int], list[corpus.Content]]] = {
+    "fixed": corpus.fixed,
+    "varied": corpus.varied,
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,20 +26,27 @@ def test_decode(peer: Peer, timed: Any, size: int, kind: str) -> None:
     contents = KINDS[kind](size, COUNTS[size])
     stream = corpus.delivery_stream(contents)
     same_frames(peer, peer.decode(stream), corpus.delivery_frames(contents))
-    timed(peer.name, f"decode deliveries, {size} B, {kind}", len(contents), lambda: drain(peer.decode(stream)))
+    timed(
+        peer.name, f"decode deliveries, {size} B, {kind}", len(contents), lambda: drain(peer.decode(stream))
+    )
 
 
-@pytest.mark.parametrize("size", (1, 1460, 65536))
+@pytest.mark.parametrize("size", [1, 1460, 65536])
 def test_feed(peer: Peer, timed: Any, size: int) -> None:
     """The same deliveries arriving in pieces."""
     contents = corpus.varied(256, 16 if size == 1 else 256)
     stream = corpus.delivery_stream(contents)
     pieces = corpus.chunks(stream, size)
     same_frames(peer, peer.feed(pieces), corpus.delivery_frames(contents))
-    timed(peer.name, f"feed deliveries, 256 B, in pieces of {size}", len(contents), lambda: drain(peer.feed(pieces)))
+    timed(
+        peer.name,
+        f"feed deliveries, 256 B, in pieces of {size}",
+        len(contents),
+        lambda: drain(peer.feed(pieces)),
+    )
 
 
-@pytest.mark.parametrize("size", (256, 131072))
+@pytest.mark.parametrize("size", [256, 131072])
 def test_messages(peer: Peer, timed: Any, size: int) -> None:
     """Deliveries put together to messages."""
     contents = corpus.varied(size, COUNTS[size])
@@ -56,7 +66,7 @@ def test_raw_tables(ours: Any, timed: Any, kind: str) -> None:
     timed(ours.name, item, len(contents), lambda: drain(ours.decode_raw(stream)))
 
 
-@pytest.mark.parametrize("way", ("memcpy", "amqpcodec", "amqpcodec pure"))
+@pytest.mark.parametrize("way", ["memcpy", "amqpcodec", "amqpcodec pure"])
 def test_large_body(timed: Any, way: str) -> None:
     """Body frames of 128 KiB beside one copy of the same octets."""
     body = corpus.varied(131072, 1)[0].body
@@ -75,7 +85,7 @@ def test_large_body(timed: Any, way: str) -> None:
     timed(way, item, 1, lambda: drain(decoder.feed(frame)))
 
 
-@pytest.mark.parametrize("size", (1_000, 100_000, 1_000_000, 10_000_000))
+@pytest.mark.parametrize("size", [1_000, 100_000, 1_000_000, 10_000_000])
 def test_single_octets(ours: Any, timed: Any, request: pytest.FixtureRequest, size: int) -> None:
     """One body frame arriving octet by octet: the cost of an octet must not grow with what is buffered."""
     if size > 1_000_000 and not (request.config.getoption("--full") or ours.name == "amqpcodec"):

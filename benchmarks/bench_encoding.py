@@ -8,7 +8,7 @@ import corpus
 import pytest
 from bench_deliveries import KINDS
 from checks import same_octets, same_publish, same_table
-from conftest import FOUND
+from peers import FOUND
 from peers.interface import Peer
 
 COUNTS = {64: 64, 256: 64, 4096: 64, 131072: 4}

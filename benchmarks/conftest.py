@@ -8,9 +8,8 @@ from typing import Any
 
 import peers
 import pytest
-from peers.interface import NotOffered, Peer
-
-FOUND, MISSING = peers.find()
+from peers import FOUND, MISSING
+from peers.interface import NotOfferedError, Peer
 
 Timed = Callable[..., None]
 
@@ -65,7 +64,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Any:
     """What a library has nothing for is skipped, not failed."""
     try:
         return (yield)
-    except NotOffered as reason:
+    except NotOfferedError as reason:
         pytest.skip(str(reason))
 
 

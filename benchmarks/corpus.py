@@ -45,7 +45,7 @@ class Content:
 
 
 # A frame as plain values, the form in which the libraries' results are compared:
-# ("method", channel, name, arguments) | ("header", channel, body size, properties) | ("body", channel, octets)
+# ("method", channel, name, arguments), ("header", channel, body size, properties), ("body", channel, octets)
 Plain = tuple[Any, ...]
 
 
@@ -178,7 +178,9 @@ def acks(count: int) -> list[Plain]:
 
 def nacks(count: int) -> list[Plain]:
     """basic.nack frames with rising tags, as plain values."""
-    return [("method", CHANNEL, "basic.nack", (tag, tag % 8 == 0, tag % 3 == 0)) for tag in range(1, count + 1)]
+    return [
+        ("method", CHANNEL, "basic.nack", (tag, tag % 8 == 0, tag % 3 == 0)) for tag in range(1, count + 1)
+    ]
 
 
 def small_methods(count: int) -> list[Plain]:
@@ -200,7 +202,9 @@ def small_methods(count: int) -> list[Plain]:
 def method_stream(frames: Iterable[Plain]) -> bytes:
     """The octets of method frames given as plain values."""
     by_name = {method.spec.name: method for method in _wire.METHODS.values()}
-    return b"".join(_wire.encode_method(channel, by_name[name](*values)) for _, channel, name, values in frames)
+    return b"".join(
+        _wire.encode_method(channel, by_name[name](*values)) for _, channel, name, values in frames
+    )
 
 
 SERVER_PROPERTIES: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from peers.interface import Missing, Peer
+from peers.interface import MissingError, Peer
 
 # What each column of the results is called, and how to get at it; the order of the columns.
 FACTORIES: dict[str, tuple[str, str]] = {
@@ -19,7 +19,7 @@ FACTORIES: dict[str, tuple[str, str]] = {
 OURS = ("amqpcodec", "amqpcodec pure")
 
 
-def find() -> tuple[dict[str, Peer], dict[str, str]]:
+def _find() -> tuple[dict[str, Peer], dict[str, str]]:
     """The libraries that are here, by name, and for those that are not, the reason."""
     found: dict[str, Peer] = {}
     missing: dict[str, str] = {}
@@ -27,6 +27,9 @@ def find() -> tuple[dict[str, Peer], dict[str, str]]:
         try:
             make: Callable[[], Peer] = getattr(import_module(module), factory)
             found[name] = make()
-        except (ImportError, Missing) as error:
+        except (ImportError, MissingError) as error:
             missing[name] = str(error)
     return found, missing
+
+
+FOUND, MISSING = _find()

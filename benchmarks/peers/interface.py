@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from corpus import Content, Plain
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """The library is not installed in the form asked for."""
 
 
-class NotOffered(Exception):
+class NotOfferedError(Exception):
     """The library has nothing that does this piece of work."""
 
 

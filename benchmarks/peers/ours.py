@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
+from corpus import CHANNEL, FRAME_MAX, Content, Plain
+
 import amqpcodec
 from amqpcodec._backend import load
-from corpus import CHANNEL, FRAME_MAX, Content, Plain
 from peers.interface import Peer, shared_properties, shared_values
 
 
@@ -44,7 +45,9 @@ class Ours:
             return ("method", frame.channel, payload.spec.name, values)
         if frame.type == 2:
             properties = payload.properties
-            fields = ((field.attribute, getattr(properties, field.attribute)) for field in properties.spec.fields)
+            fields = (
+                (field.attribute, getattr(properties, field.attribute)) for field in properties.spec.fields
+            )
             return ("header", frame.channel, payload.body_size, shared_properties(fields))
         return ("body", frame.channel, payload)
 

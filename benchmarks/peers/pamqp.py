@@ -10,7 +10,8 @@ from typing import Any
 
 from corpus import CHANNEL, FRAME_MAX, Content, Plain
 from pamqp import body, commands, decode, encode, exceptions, frame, header
-from peers.interface import NotOffered, Peer, as_octets, shared_name, shared_properties, shared_values
+
+from peers.interface import NotOfferedError, Peer, as_octets, shared_name, shared_properties, shared_values
 
 _size_at = Struct(">I").unpack_from
 _RENAMED = {"message_type": "type", "cluster_id": "reserved"}
@@ -61,11 +62,11 @@ class Pamqp:
 
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
-        raise NotOffered("pamqp leaves putting messages together to its users")
+        raise NotOfferedError("pamqp leaves putting messages together to its users")
 
     def body(self, message: Any) -> bytes:
         """See `Peer`."""
-        raise NotOffered("pamqp leaves putting messages together to its users")
+        raise NotOfferedError("pamqp leaves putting messages together to its users")
 
     def publish(self, content: Content) -> bytes:
         """See `Peer`."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import pika
 from corpus import CHANNEL, FRAME_MAX, Content, Plain
-from peers.interface import Peer, shared_name, shared_properties, shared_values
 from pika import frame, spec
 from pika.channel import ContentFrameAssembler
 from pika.data import decode_table, encode_table
+
+from peers.interface import Peer, shared_name, shared_properties, shared_values
 
 _size_at = Struct(">I").unpack_from
 
@@ -35,7 +36,10 @@ class Pika:
         """See `Peer`."""
         channel = frame.channel_number
         if frame.NAME == "Header":
-            pairs = ((name.replace("cluster_id", "reserved"), value) for name, value in vars(frame.properties).items())
+            pairs = (
+                (name.replace("cluster_id", "reserved"), value)
+                for name, value in vars(frame.properties).items()
+            )
             return ("header", channel, frame.body_size, shared_properties(pairs))
         if frame.NAME == "Body":
             return ("body", channel, frame.fragment)
@@ -87,11 +91,13 @@ class Pika:
 
     def ack(self, tag: int, multiple: bool) -> bytes:
         """See `Peer`."""
-        return frame.Method(CHANNEL, spec.Basic.Ack(tag, multiple)).marshal()
+        octets: bytes = frame.Method(CHANNEL, spec.Basic.Ack(tag, multiple)).marshal()
+        return octets
 
     def nack(self, tag: int, multiple: bool, requeue: bool) -> bytes:
         """See `Peer`."""
-        return frame.Method(CHANNEL, spec.Basic.Nack(tag, multiple, requeue)).marshal()
+        octets: bytes = frame.Method(CHANNEL, spec.Basic.Nack(tag, multiple, requeue)).marshal()
+        return octets
 
     def setup(self, queue: str) -> bytes:
         """See `Peer`."""
@@ -110,14 +116,16 @@ class Pika:
         values = {name.replace("reserved", "cluster_id"): value for name, value in properties.items()}
 
         def write() -> bytes:
-            return frame.Header(CHANNEL, 256, spec.BasicProperties(**values)).marshal()
+            octets: bytes = frame.Header(CHANNEL, 256, spec.BasicProperties(**values)).marshal()
+            return octets
 
         return write
 
     def start(self, server_properties: dict[str, Any], mechanisms: bytes, locales: bytes) -> bytes:
         """See `Peer`."""
         method = spec.Connection.Start(0, 9, server_properties, mechanisms, locales)
-        return frame.Method(0, method).marshal()
+        octets: bytes = frame.Method(0, method).marshal()
+        return octets
 
     def decode_table(self, octets: bytes) -> dict[str, Any]:
         """See `Peer`."""

@@ -17,7 +17,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from corpus import CHANNEL, FRAME_MAX, Content, Plain
-from peers.interface import Missing, NotOffered, Peer, as_octets, shared_properties, shared_values
+
+from peers.interface import MissingError, NotOfferedError, Peer, as_octets, shared_properties, shared_values
 
 CYTHON_FOLDER = "build/bench/pyamqp-cython"
 
@@ -111,7 +112,7 @@ class PyAmqp:
 
     def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
         """See `Peer`."""
-        raise NotOffered("py-amqp reads whole frames from a blocking socket")
+        raise NotOfferedError("py-amqp reads whole frames from a blocking socket")
 
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
@@ -144,7 +145,9 @@ class PyAmqp:
         self._write(1, CHANNEL, (60, 40), arguments, message)
         return self._take()
 
-    def _method(self, ids: tuple[int, int], letters: str, values: tuple[Any, ...], channel: int = CHANNEL) -> bytes:
+    def _method(
+        self, ids: tuple[int, int], letters: str, values: tuple[Any, ...], channel: int = CHANNEL
+    ) -> bytes:
         self._write(1, channel, ids, self._dumps(letters, values), None)
         return self._take()
 
@@ -174,7 +177,7 @@ class PyAmqp:
         def write() -> bytes:
             octets = self._message(b"", **values)._serialize_properties()
             frame = _header_start(60, 0, 256) + octets
-            return _envelope(2, CHANNEL, len(frame)) + frame + b"\xce"
+            return b"".join((_envelope(2, CHANNEL, len(frame)), frame, b"\xce"))
 
         return write
 
@@ -226,8 +229,8 @@ def cython() -> Peer:
     """The Cython build of py-amqp, where `make bench-peers` has put it."""
     folder = Path(os.environ.get("BENCH_PYAMQP_CYTHON", CYTHON_FOLDER))
     if not folder.is_dir():
-        raise Missing("not built; `make bench-peers` does")
+        raise MissingError("not built; `make bench-peers` does")
     version, modules = _load(folder)
     if str(modules["amqp.serialization"].__file__).endswith(".py"):
-        raise Missing(f"{folder} holds a py-amqp that is not compiled")
+        raise MissingError(f"{folder} holds a py-amqp that is not compiled")
     return PyAmqp("py-amqp Cython", version, modules)

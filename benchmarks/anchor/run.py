@@ -1,0 +1,116 @@
+"""The anchor in C: rabbitmq-c and the compiled build decode the same file by turns, in one run.
+
+rabbitmq-c fills C structs whose strings point into its input buffer; amqpcodec makes Python objects.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+from statistics import median, quantiles
+from time import perf_counter_ns
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import corpus
+
+from amqpcodec._backend import load
+
+SOURCE = Path(__file__).parent / "anchor.c"
+RESULT = Path(__file__).parent.parent / "results" / "anchor.json"
+COUNT = 2000  # deliveries in a file
+TURNS = 15
+ROUNDS = 5  # in each turn
+INSTALL = (
+    "librabbitmq is not installed (Debian, Ubuntu: apt-get install librabbitmq-dev); nothing was measured"
+)
+
+
+def build(folder: Path) -> Path | None:
+    """The compiled anchor; None where there is no compiler or no rabbitmq-c."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        print("bench-c: no C compiler; nothing was measured")
+        return None
+    target = folder / "anchor"
+    command = [
+        compiler,
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-deprecated-declarations",
+        str(SOURCE),
+        "-o",
+        str(target),
+    ]
+    done = subprocess.run([*command, "-lrabbitmq"], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return target
+    print(f"bench-c: {INSTALL}" if "amqp.h" in done.stderr or "-lrabbitmq" in done.stderr else done.stderr)
+    return None
+
+
+def compare(anchor: Path, stream: Path, contents: list[corpus.Content]) -> dict[str, Any]:
+    """Nanoseconds a delivery of both, measured by turns."""
+    data = stream.read_bytes()
+    decoder_of = load("amqpcodec._generated.rabbitmq", "c").FrameDecoder
+    assert sum(1 for _ in decoder_of().feed(data)) == 3 * len(contents)
+    checked = sum(content.delivery_tag + content.seconds + 3 + len(content.body) for content in contents)
+    theirs: list[float] = []
+    ours: list[float] = []
+    version = ""
+    for _ in range(TURNS):
+        done = subprocess.run(
+            [str(anchor), str(stream), str(ROUNDS)], capture_output=True, text=True, check=True
+        )
+        answer = json.loads(done.stdout)
+        assert (answer["frames"], answer["checked"]) == (3 * len(contents), checked), "the anchor misread"
+        version = answer["version"]
+        theirs += [taken / len(contents) for taken in answer["nanoseconds"]]
+        for round_ in range(ROUNDS + 1):
+            begin = perf_counter_ns()
+            deque(decoder_of().feed(data), maxlen=0)
+            if round_ > 0:
+                ours.append((perf_counter_ns() - begin) / len(contents))
+    return {"version": version, "rabbitmq-c": spread(theirs), "amqpcodec": spread(ours)}
+
+
+def spread(times: list[float]) -> dict[str, float]:
+    """Median, least and quartile distance of nanoseconds a delivery."""
+    low, _, high = quantiles(times, n=4)
+    return {"median": median(times), "min": min(times), "iqr": high - low}
+
+
+def main() -> None:
+    """Build, measure, print and store."""
+    folder = Path("build/bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    anchor = build(folder)
+    if anchor is None:
+        return
+    results = {}
+    for kind, make in (("fixed", corpus.fixed), ("varied", corpus.varied)):
+        for size in (64, 256, 4096):
+            contents = make(size, COUNT)
+            stream = folder / f"deliveries-{kind}-{size}.bin"
+            stream.write_bytes(corpus.delivery_stream(contents))
+            item = f"decode deliveries, {size} B, {kind}"
+            figures = results[item] = compare(anchor, stream, contents)
+            c, python = figures["rabbitmq-c"], figures["amqpcodec"]
+            ratio = python["median"] / c["median"]
+            print(
+                f"{item}: rabbitmq-c {figures['version']} {c['median']:.0f} ns, "
+                f"amqpcodec {python['median']:.0f} ns a delivery; ratio {ratio:.2f}"
+            )
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

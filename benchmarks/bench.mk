@@ -1,0 +1,41 @@
+# Benchmarks. $(PYTHON) has the package and its `bench` extra; results are stored under benchmarks/results.
+# BENCH_OPTIONS is handed to pytest: `make bench BENCH_OPTIONS="--full"`, or "-k publish".
+
+BENCH_RESULTS := benchmarks/results
+BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
+BENCH_BUILDER := build/bench/builder
+export BENCH_PYAMQP_CYTHON
+
+.PHONY: bench bench-c bench-report bench-guard bench-guard-accept bench-peers bench-wheel
+
+# All libraries in one process and one run; what is missing is named at the end.
+bench:
+	@mkdir -p $(BENCH_RESULTS)
+	$(PYTHON) -m pytest -c benchmarks/pytest.ini benchmarks -q --benchmark-json=$(BENCH_RESULTS)/bench.json \
+		--benchmark-max-time=0.3 --benchmark-min-rounds=7 --benchmark-warmup=on --benchmark-quiet $(BENCH_OPTIONS)
+
+# rabbitmq-c beside the compiled build.
+bench-c:
+	$(PYTHON) benchmarks/anchor/run.py
+
+# docs/benchmarks.md and docs/benchmarks.svg from the stored results.
+bench-report:
+	$(PYTHON) benchmarks/report.py
+
+# Instructions per operation against benchmarks/guard-baseline.json.
+bench-guard:
+	$(PYTHON) benchmarks/guard.py
+
+bench-guard-accept:
+	$(PYTHON) benchmarks/guard.py --accept
+
+# py-amqp compiled by Cython, in a folder of its own; its build needs an old setuptools.
+bench-peers:
+	$(PYTHON) -m venv $(BENCH_BUILDER)
+	$(BENCH_BUILDER)/bin/python -m pip install -q 'setuptools<72' wheel cython
+	CELERY_ENABLE_SPEEDUPS=1 $(BENCH_BUILDER)/bin/python -m pip install -q --upgrade --no-binary amqp \
+		--no-build-isolation --target $(BENCH_PYAMQP_CYTHON) amqp
+
+# Time of a from-source build and size of the wheel.
+bench-wheel:
+	$(PYTHON) benchmarks/wheel.py

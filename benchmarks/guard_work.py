@@ -1,0 +1,66 @@
+"""A work item of the guard, so many times; run under callgrind by guard.py.
+
+Usage: guard_work.py ITEM COUNT
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import corpus
+from checks import drain
+from peers.ours import Ours
+
+BLOCK = 50  # operations in one stream; counts are multiples of it
+
+
+def items(ours: Ours) -> dict[str, Callable[[], None]]:
+    """Each item's name, and a call that does BLOCK operations of it."""
+    fixed = corpus.delivery_stream(corpus.fixed(256, BLOCK))
+    varied_contents = corpus.varied(256, BLOCK)
+    varied = corpus.delivery_stream(varied_contents)
+    acks = corpus.method_stream(corpus.acks(BLOCK))
+    headers = corpus.header_stream(corpus.all_properties(BLOCK))
+    table = corpus.tables()["10 mixed"]
+    octets = corpus.encoded_table(table)
+
+    def publish() -> None:
+        for content in varied_contents:
+            ours.publish(content)
+
+    def ack() -> None:
+        for tag in range(1, BLOCK + 1):
+            ours.ack(tag, False)
+
+    def decode_table() -> None:
+        for _ in range(BLOCK):
+            ours.decode_table(octets)
+
+    def encode_table() -> None:
+        for _ in range(BLOCK):
+            ours.encode_table(table)
+
+    return {
+        "decode delivery 256 B fixed": lambda: drain(ours.decode(fixed)),
+        "decode delivery 256 B varied": lambda: drain(ours.decode(varied)),
+        "decode delivery 256 B raw tables": lambda: drain(ours.decode_raw(varied)),
+        "message 256 B varied": lambda: drain(ours.messages(varied)),
+        "decode basic.ack": lambda: drain(ours.decode(acks)),
+        "decode header 14 properties": lambda: drain(ours.decode(headers)),
+        "decode table 10 mixed": decode_table,
+        "encode publish 256 B varied": publish,
+        "encode basic.ack": ack,
+        "encode table 10 mixed": encode_table,
+    }
+
+
+def main(item: str, count: int) -> None:
+    """Do the item COUNT times."""
+    work = items(Ours("amqpcodec", "c"))[item]
+    for _ in range(count // BLOCK):
+        work()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

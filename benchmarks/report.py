@@ -1,0 +1,144 @@
+"""Write docs/benchmarks.md and docs/benchmarks.svg from the stored results of a run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import chart
+from peers import FACTORIES
+from results import FOLDER, Figure, Results
+from targets import MIB, verdicts
+
+DOCS = Path(__file__).parent.parent / "docs"
+OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
+NOISY = 0.2  # quartile distance over median beyond which a figure is marked
+
+INTRODUCTION = """\
+# Benchmarks
+
+Made by `make bench-report` from a stored run of `make bench`, `make bench-c` and `make bench-wheel`; not
+edited by hand. All libraries did the same work in one process and one run, on the same octets, and what
+they made of them was compared before it was timed. Ratios within this run mean something, times on another
+machine will differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in
+`benchmarks/peers/`.
+
+- *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
+  tags, ids, header values and times from one delivery to the next.
+- Decoding means: every field of every frame made a Python object. The libraries that take one frame at a
+  time are handed exactly one, so that none pays for copying the rest of its buffer.
+- Encoding includes making the method and properties objects, and ends in one bytes object for a message.
+
+![bar chart](benchmarks.svg)
+"""
+
+
+def main() -> int:
+    """Read, write."""
+    if not (FOLDER / "bench.json").exists():
+        print("bench-report: nothing stored; run `make bench` first")
+        return 1
+    results = Results()
+    DOCS.mkdir(exist_ok=True)
+    (DOCS / "benchmarks.svg").write_text(chart.draw(results))
+    text = "\n".join(
+        [INTRODUCTION, *_machine(results), *_targets(results), *_times(results), *_footprint(results)]
+    )
+    (DOCS / "benchmarks.md").write_text(text.rstrip() + "\n")
+    return 0
+
+
+def _machine(results: Results) -> Iterator[str]:
+    info = results.run["machine_info"]
+    cpu = info.get("cpu") or {}
+    commit = results.run.get("commit_info") or {}
+    yield "## The run\n"
+    yield "| | |\n| --- | --- |"
+    yield f"| date | {results.run['datetime'][:16].replace('T', ' ')} UTC |"
+    if commit.get("id"):
+        yield f"| commit | {commit['id'][:12]} |"
+    interpreter = f"{info['python_implementation']} {info['python_version']}, {info['python_compiler']}"
+    yield f"| interpreter | {interpreter} |"
+    yield f"| machine | {cpu.get('brand_raw') or info['machine']}, {info['cores']} cores, {info['system']} |"
+    for name, version in results.run["versions"].items():
+        yield f"| {name} | {version} |"
+    for name, reason in results.run["missing"].items():
+        yield f"| {name} | missing: {reason} |"
+    if results.anchor:
+        yield f"| rabbitmq-c | {next(iter(results.anchor.values()))['version']} |"
+    yield ""
+
+
+def _targets(results: Results) -> Iterator[str]:
+    yield "## Targets\n"
+    yield "Compiled build, medians, unless the line says otherwise.\n"
+    yield "| work | target | reached | |\n| --- | --- | --- | --- |"
+    for verdict in verdicts(results):
+        met = {True: "met", False: "**missed**", None: ""}[verdict.met]
+        yield f"| {verdict.work} | {verdict.target} | {verdict.reached} | {met} |"
+    yield ""
+
+
+def _times(results: Results) -> Iterator[str]:
+    yield "## Times\n"
+    yield "Median time of one operation, and in brackets how many times that of the compiled build. An"
+    yield f"asterisk marks a figure whose quartiles lie more than {NOISY:.0%} of it apart.\n"
+    names = [name for name in FACTORIES if name not in results.run["missing"]]
+    yield "| work | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names)
+    for item, figures in results.items.items():
+        if sum(name in figures for name in OTHERS) > 1:
+            cells = " | ".join(_cell(figures, name) for name in names)
+            yield f"| {item} | {cells} |"
+    yield "\n### amqpcodec alone, and beside a copy of the octets\n"
+    yield "| work | | | |\n| --- | ---: | ---: | ---: |"
+    for item, figures in results.items.items():
+        if item.startswith(("raw tables", "body frame", "publish parts", "octet by octet")):
+            cells = " | ".join(f"{name} {_cell(figures, name)}" for name in figures)
+            yield f"| {item} | {cells}{' |' * (4 - len(figures))}"
+    yield from _anchor(results)
+
+
+def _anchor(results: Results) -> Iterator[str]:
+    if not results.anchor:
+        return
+    yield "\n### Beside C\n"
+    yield "rabbitmq-c fills C structs whose strings point into its buffer; both decode the same file."
+    yield "They take turns.\n"
+    yield "| work | rabbitmq-c | amqpcodec | ratio |\n| --- | ---: | ---: | ---: |"
+    for item, figures in results.anchor.items():
+        c, python = figures["rabbitmq-c"]["median"], figures["amqpcodec"]["median"]
+        yield f"| {item} | {_time(c)} | {_time(python)} | {python / c:.1f} |"
+
+
+def _footprint(results: Results) -> Iterator[str]:
+    yield "\n## Beside time\n"
+    yield "| | |\n| --- | ---: |"
+    for (item, peer), info in results.extra.items():
+        if item == "import":
+            yield f"| import, {peer} | {info['milliseconds']:.1f} ms |"
+        elif item.startswith("peak memory"):
+            growth = (info["peak"] - info["start"]) / MIB
+            yield f"| memory added by decoding {info['messages']} deliveries, {peer} | {growth:.1f} MiB |"
+        elif item == "installed size":
+            yield f"| extension modules, installed | {info['extensions'] / MIB:.1f} MiB |"
+            yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
+    if results.wheel:
+        yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+
+
+def _cell(figures: dict[str, Figure], name: str) -> str:
+    figure, ours = figures.get(name), figures.get("amqpcodec")
+    if figure is None:
+        return ""
+    noisy = "*" if figure.iqr > NOISY * figure.median else ""
+    ratio = f" ({figure.median / ours.median:.1f})" if ours is not None and ours is not figure else ""
+    return f"{_time(figure.median)}{noisy}{ratio}"
+
+
+def _time(nanoseconds: float) -> str:
+    return f"{nanoseconds:.0f} ns" if nanoseconds < 1000 else f"{nanoseconds / 1000:.2f} us"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

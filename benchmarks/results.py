@@ -1,0 +1,58 @@
+"""The stored results, as the report and the chart read them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Nanoseconds of one operation."""
+
+    median: float
+    least: float
+    iqr: float
+
+
+class Results:
+    """One stored run of `make bench`, with what `make bench-c` and `make bench-wheel` have stored."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.run: dict[str, Any] = json.loads((folder / "bench.json").read_text())
+        self.anchor: dict[str, Any] = _optional(folder / "anchor.json")
+        self.wheel: dict[str, Any] = _optional(folder / "wheel.json")
+        self.extra: dict[tuple[str, str], dict[str, Any]] = {}
+        self.items: dict[str, dict[str, Figure]] = {}
+        for entry in self.run["benchmarks"]:
+            self._take(entry["extra_info"], entry["stats"])
+
+    def _take(self, info: dict[str, Any], stats: dict[str, float]) -> None:
+        item, peer, operations = info["item"], info["peer"], info["operations"]
+        self.extra[item, peer] = info
+        scale = 1e9 / operations
+        figure = Figure(stats["median"] * scale, stats["min"] * scale, stats["iqr"] * scale)
+        self.items.setdefault(item, {})[peer] = figure
+
+    def ratio(self, item: str, peer: str, of: str = "amqpcodec", base: str = "") -> float | None:
+        """How many times `of` is faster than `peer`, by medians; None where one was not measured.
+
+        `base` names the item `peer` is looked up in, if it is another one.
+        """
+        theirs = self.items.get(base or item, {}).get(peer)
+        ours = self.items.get(item, {}).get(of)
+        return theirs.median / ours.median if theirs and ours else None
+
+    def best_ratio(self, item: str, of: str, others: tuple[str, ...]) -> float | None:
+        """As `ratio`, against the fastest of others."""
+        ratios = [ratio for other in others if (ratio := self.ratio(item, other, of)) is not None]
+        return min(ratios) if ratios else None
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found

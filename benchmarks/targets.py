@@ -1,0 +1,149 @@
+"""The targets the project set itself, and what a stored run says about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from results import Results
+
+PEERS = ("py-amqp", "py-amqp Cython", "pika", "pamqp")
+MIB = 1 << 20
+
+
+class Verdict(NamedTuple):
+    """One line of the table of targets; `met` is None where it was not measured."""
+
+    work: str
+    target: str
+    reached: str
+    met: bool | None
+
+
+def verdicts(results: Results) -> Iterator[Verdict]:
+    """Every target in turn."""
+    for kind in ("fixed", "varied"):
+        yield _ratios(results, f"decode deliveries, 256 B, {kind}", {"py-amqp": 14, "pika": 18, "pamqp": 30})
+        yield _anchor(results, f"decode deliveries, 256 B, {kind}")
+        yield _ratios(results, f"encode publishes, 256 B, {kind}", {"pika": 16, "py-amqp": 25, "pamqp": 30})
+    for way in ("decode", "encode"):
+        yield _best(results, f"{way} table, 10 mixed", 12)
+    yield _ack_decode(results)
+    yield _best(results, "encode basic.ack", 12)
+    for kind in ("fixed", "varied"):
+        yield _raw(results, kind)
+    yield _large_body(results)
+    yield _parts(results)
+    yield _flat(results)
+    yield _pure(results)
+    yield _import(results)
+    yield _memory(results)
+    yield from _wheel(results)
+
+
+def _ratios(results: Results, item: str, least: dict[str, float]) -> Verdict:
+    reached = {peer: results.ratio(item, peer) for peer in least}
+    known = {peer: ratio for peer, ratio in reached.items() if ratio is not None}
+    return Verdict(
+        item,
+        ", ".join(f"{factor:g}x {peer}" for peer, factor in least.items()),
+        ", ".join(f"{ratio:.1f}x {peer}" for peer, ratio in known.items()) or "not measured",
+        all(known[peer] >= least[peer] for peer in known) if known else None,
+    )
+
+
+def _best(results: Results, item: str, least: float) -> Verdict:
+    ratio = results.best_ratio(item, "amqpcodec", PEERS)
+    return _verdict(item, f"{least:g}x the best other library", ratio, least, "x")
+
+
+def _verdict(work: str, target: str, reached: float | None, least: float, unit: str) -> Verdict:
+    if reached is None:
+        return Verdict(work, target, "not measured", None)
+    return Verdict(work, target, f"{reached:.1f}{unit}", reached >= least)
+
+
+def _at_most(work: str, target: str, reached: float | None, most: float, unit: str) -> Verdict:
+    if reached is None:
+        return Verdict(work, target, "not measured", None)
+    return Verdict(work, target, f"{reached:.3g}{unit}", reached <= most)
+
+
+def _anchor(results: Results, item: str) -> Verdict:
+    figures = results.anchor.get(item)
+    ratio = figures["amqpcodec"]["median"] / figures["rabbitmq-c"]["median"] if figures else None
+    return _at_most(f"{item}, beside rabbitmq-c", "at most 4.5x its time", ratio, 4.5, "x its time")
+
+
+def _ack_decode(results: Results) -> Verdict:
+    figure = results.items.get("decode basic.ack", {}).get("amqpcodec")
+    return _at_most("decode basic.ack", "at most 90 ns a frame", figure.median if figure else None, 90, " ns")
+
+
+def _raw(results: Results, kind: str) -> Verdict:
+    full = f"decode deliveries, 256 B, {kind}"
+    ratio = results.ratio(f"raw tables, 256 B, {kind}", "amqpcodec", base=full)
+    return _verdict(f'deliveries with tables="raw", {kind}', "1.5x our full decode", ratio, 1.5, "x")
+
+
+def _large_body(results: Results) -> Verdict:
+    ratio = results.ratio("body frame of 128 KiB", "amqpcodec", of="memcpy")
+    return _at_most("decode a body of 128 KiB", "at most 1.3x one memcpy", ratio, 1.3, "x a memcpy")
+
+
+def _parts(results: Results) -> Verdict:
+    ratio = results.ratio("publish parts, 131072 B", "amqpcodec", of="memcpy")
+    measured = ratio is not None
+    # The benchmark itself asserts that the buffers are views of the caller's body.
+    reached = f"no copy; {ratio:.2f}x the time of a copy" if measured else "not measured"
+    return Verdict(
+        "encode_message_parts, 128 KiB", "no copy of the body", reached, True if measured else None
+    )
+
+
+def _flat(results: Results) -> Verdict:
+    sizes = [1_000, 100_000, 1_000_000, 10_000_000]
+    cells = [results.items.get(f"octet by octet, {size} buffered", {}).get("amqpcodec") for size in sizes]
+    known = [cell.median for cell in cells if cell is not None]
+    reached = (
+        ", ".join(f"{nanoseconds:.0f}" for nanoseconds in known) + " ns an octet" if known else "not measured"
+    )
+    met = max(known) <= 2.5 * min(known) if known else None
+    return Verdict("pieces of 1 octet, 1 KB to 10 MB buffered", "time per octet flat", reached, met)
+
+
+def _pure(results: Results) -> Verdict:
+    slower = [
+        f"{item} ({ratio:.2f}x)"
+        for item in results.items
+        if (ratio := results.best_ratio(item, "amqpcodec pure", ("pika", "py-amqp"))) is not None
+        and ratio < 1
+    ]
+    return Verdict(
+        "pure build, every work item",
+        "no slower than pika and py-amqp's pure build",
+        "slower at: " + ", ".join(slower) if slower else "no slower anywhere",
+        not slower,
+    )
+
+
+def _import(results: Results) -> Verdict:
+    info = results.extra.get(("import", "amqpcodec"))
+    return _at_most(
+        "import amqpcodec.rabbitmq", "under 15 ms", info["milliseconds"] if info else None, 15, " ms"
+    )
+
+
+def _memory(results: Results) -> Verdict:
+    info = results.extra.get(("peak memory of a stream of deliveries", "amqpcodec"))
+    growth = (info["peak"] - info["start"]) / MIB if info else None
+    messages = f", {info['messages']} deliveries" if info else ""
+    return _at_most(f"peak memory{messages}", "under 8 MB above the start", growth, 8, " MiB")
+
+
+def _wheel(results: Results) -> Iterator[Verdict]:
+    wheel = results.wheel
+    size = wheel["octets"] / MIB if wheel else None
+    yield _at_most("wheel", "under 3 MB", size, 3, " MiB")
+    cores = f" on {wheel['cores']} cores" if wheel else ""
+    yield _at_most(f"build from source{cores}", "under 90 s", wheel["seconds"] if wheel else None, 90, " s")
