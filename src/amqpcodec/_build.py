@@ -15,6 +15,8 @@ from typing import Any
 _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
 # What a class declares without giving it a value is for type checkers; Cython would make it a C attribute.
 _DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
+# Decorators of C classes: written in the .pxd, with all that concerns C, but heeded in the text only.
+_DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
 # Signatures that only type checkers read.
 _SIGNATURES = re.compile(r"^    if TYPE_CHECKING:\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
 # Constants that the .pxd has as C constants.
@@ -40,8 +42,12 @@ def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build
         stage: folder to put Cython's sources together in.
     """
     from Cython.Build import cythonize
+    from Cython.Compiler import Options
     from setuptools import Extension
 
+    for directive in ("freelist", "no_gc"):
+        # Cython lets only `cdef class` have these, by this table; the classes of our texts become such.
+        Options.directive_scopes[directive] = ("class", "cclass")
     paths = _staged(source / package, source, stage)
     modules = [Extension(_module(path, stage), [str(path)], **_options()) for path in paths]
     return list(
@@ -49,7 +55,7 @@ def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build
             modules,
             include_path=[str(stage), str(Path(__file__).parent.parent)],
             compiler_directives=_DIRECTIVES,
-            nthreads=os.cpu_count() or 1,
+            nthreads=0,
         )
     )
 
@@ -73,15 +79,25 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
         elif path.stem.endswith("_c") and not path.with_suffix(".pyx").exists():
             text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text()
             twin = target.with_suffix(".py")
-            for unwanted in (_DECLARATION, _SIGNATURES, _CONSTANTS):
-                text = unwanted.sub("", text)
-            _put(twin, _TWIN.sub(r"\1_c", text))
+            _put(twin, _compilable(text, path.read_text()))
             if changed:
                 twin.touch()  # Cython does not look at the .pxd beside a Python text
             modules.append(twin)
     for folder in {parent for path in modules for parent in path.parents if stage in parent.parents}:
         _put(folder / "__init__.py", "")
     return modules
+
+
+def _compilable(text: str, types: str) -> str:
+    """A Python text as Cython is to see it, with the `.pxd` that gives it types."""
+    for unwanted in (_DECLARATION, _SIGNATURES, _CONSTANTS):
+        text = unwanted.sub("", text)
+    decorated = _DECORATED.findall(types)
+    for decorators, head in decorated:
+        text = re.sub(rf"^{head}\b", f"{decorators}{head}", text, flags=re.MULTILINE)
+    if decorated:
+        text = text.replace("import annotations\n", "import annotations\n\nimport cython\n", 1)
+    return _TWIN.sub(r"\1_c", text)
 
 
 def _put(path: Path, text: str) -> bool:
