@@ -1,0 +1,90 @@
+"""The C text of what runs for every frame: no attribute is looked up by name, nothing is called as an object.
+
+Cython compiles any Python, only slower: a name that a .pxd does not have shows here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from codecgen.emit_module import content_classes
+from codecgen.load import load_project
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BUILD = ROOT / "build" / "cython" / "amqpcodec"
+DIALECTS = {dialect.module: dialect for dialect in load_project(ROOT)}
+FUNCTION = re.compile(
+    r"^static [^\n;]*?__pyx_f_\w*?_c_(\w+)\([^\n]*\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL
+)
+GENERIC = re.compile(
+    r"__Pyx_PyObject_(?:Get|Set)Attr\w*|__Pyx_PyObject_(?:Fast|Vector)?Call\w*|PyObject_(?:Call|GetAttr)\w*"
+    r"|__Pyx_GetModuleGlobalName|__Pyx_GetBuiltinName|__Pyx_CallUnboundCMethod\w*"
+)
+NAME = re.compile(r"__pyx_n_u_([a-z]\w*)")
+DIRECT = {
+    "frames": ("12FrameDecoder__next", "12FrameDecoder__header"),
+    "stream": (
+        "13StreamDecoder__fill", "13StreamDecoder__top_up", "13StreamDecoder__enter",
+        "13StreamDecoder__frame",
+    ),
+    "messages": (
+        "14MessageDecoder__next", "14MessageDecoder__find", "14MessageDecoder__body_of",
+        "14MessageDecoder__message",
+    ),
+}  # fmt: skip
+# What is looked up only where a frame spans chunks, or once the frame is refused. Constants need no mention.
+SELDOM = {
+    ("stream", "13StreamDecoder__advance"): {"popleft"},
+    ("stream", "13StreamDecoder__frame_size"): {"unknown_type"},
+    ("stream", "13StreamDecoder__read_method"): set[str](),
+    ("stream", "13StreamDecoder__read_body"): set[str](),
+    ("stream", "13StreamDecoder__read_properties"): {"weight", "weight_not_zero"},
+    ("messages", "14MessageDecoder__begin"): set[str](),
+    ("messages", "14MessageDecoder__body"): set[str](),
+}
+
+
+@cache
+def functions(module: str) -> dict[str, str]:
+    """The bodies of the C functions of a module that callers reach without a look-up."""
+    path = BUILD / f"{module}_c.c"
+    if not path.is_file():
+        pytest.skip(f"{path.relative_to(ROOT)} is not there: nothing has been compiled in this tree")
+    return {match[1]: match[2] for match in FUNCTION.finditer(path.read_text())}
+
+
+@pytest.mark.parametrize("module", DIALECTS)
+def test_every_method_reads_and_writes_itself_without_look_ups(module: str) -> None:
+    dialect = DIALECTS[module]
+    names = [method.python_name for method in dialect.methods]
+    names += [cls.properties_name for cls in content_classes(dialect)]
+    found = functions(f"_generated/{module}")
+    for name in names:
+        for part in ("_read", "_write"):
+            body = found[f"{len(name)}{name}_{part}"]
+            assert GENERIC.findall(body) == [], f"{name}.{part}"
+
+
+def test_the_methods_that_carry_content_say_so_without_look_ups() -> None:
+    found = functions("_generated/rabbitmq")
+    for part in ("_has_content", "_class_id"):
+        assert GENERIC.findall(found[f"12BasicDeliver_{part}"]) == []
+
+
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module in DIRECT for name in DIRECT[module]])
+def test_the_decoders_go_from_frame_to_frame_without_look_ups(module: str, name: str) -> None:
+    assert GENERIC.findall(functions(f"_kernel/{module}")[name]) == []
+
+
+@pytest.mark.parametrize(("module", "name"), SELDOM)
+def test_what_is_looked_up_is_known_and_seldom(module: str, name: str) -> None:
+    assert set(NAME.findall(functions(f"_kernel/{module}")[name])) <= SELDOM[module, name]
+
+
+def test_a_look_up_would_be_found() -> None:
+    # The one function of a method class that is generic on purpose: it is for pickling and error texts.
+    found = functions("_generated/rabbitmq")
+    assert GENERIC.findall(found["14_DialectMethod__dialect"])

@@ -1,0 +1,350 @@
+"""What the emitters write, line by line, for small models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice, pairwise
+
+import pytest
+from codecgen.code import Code, string
+from codecgen.elements import SpecError
+from codecgen.emit import render_package
+from codecgen.emit_module import render_module
+from codecgen.emit_records import emit_method, emit_properties
+from codecgen.emit_reply_codes import render_reply_codes
+from codecgen.emit_types import render_types
+from codecgen.layout import BitRun, steps
+from codecgen.model import Assert, Class, Constant, Dialect, Field, Method
+
+
+def field(
+    name: str, type_: str = "short", *, reserved: bool = False, asserts: tuple[Assert, ...] = ()
+) -> Field:
+    return Field(name, name.replace("-", "_"), type_, type_, reserved, f"the {name}", asserts)
+
+
+def method(*fields: Field, content: bool = False, deprecated: bool = False) -> Method:
+    return Method(
+        class_name="demo", class_id=9, name="call", method_id=7, python_name="DemoCall", short_name="Call",
+        synchronous=False, content=content, deprecated=deprecated, responses=(), server=None, client=None,
+        label="a call", fields=fields,
+    )  # fmt: skip
+
+
+def class_of(properties: tuple[Field, ...] = (), *methods: Method) -> Class:
+    return Class("demo", 9, "Demo", None, None, None, "a demo", properties, methods)
+
+
+def dialect(*classes: Class, constants: tuple[Constant, ...] = ()) -> Dialect:
+    return Dialect(
+        name="demo-1", module="demo_1", major=0, minor=9, revision=1, port=5672, label="Demo", domains=(),
+        table_profile="rabbitmq", accepted_headers=(b"AMQP\0\0\t\1",), constants=constants, classes=classes,
+        sources=(), corrections=(),
+    )  # fmt: skip
+
+
+def method_text(*fields: Field, content: bool = False, deprecated: bool = False) -> str:
+    code = Code()
+    emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated))
+    return code.text()
+
+
+def properties_text(*fields: Field) -> str:
+    code = Code()
+    emit_properties(code, class_of(fields))
+    return code.text()
+
+
+def function(text: str, name: str) -> list[str]:
+    """The body of a function in a class, without its indent."""
+    lines = iter(text.splitlines())
+    next(line for line in lines if line.startswith(f"    def {name}("))
+    rest = list(lines)
+    if text.partition(f"def {name}(")[2].startswith("\n"):
+        rest = rest[rest.index("    ) -> None:") + 1 :]
+    end = next((at for at, line in enumerate(rest) if line and not line.startswith(" " * 8)), len(rest))
+    # A call closed at the indent of the function's body belongs to it.
+    return [line[8:] for line in rest[:end] if line]
+
+
+def bits(count: int, first: int = 0) -> list[Field]:
+    return [field(f"b{place}", "bit") for place in range(first, first + count)]
+
+
+@pytest.mark.parametrize(("count", "runs"), [(1, [1]), (8, [8]), (9, [8, 1]), (17, [8, 8, 1])])
+def test_a_run_of_bits_takes_an_octet_for_every_eight(count: int, runs: list[int]) -> None:
+    read = function(method_text(*bits(count)), "_read")
+    expected = []
+    names = iter(range(count))
+    for run in runs:
+        places = list(islice(names, run))
+        expected.append(f'bits = reader.bits("b{places[0]}")')
+        expected += [f"self.b{each} = (bits & {1 << place}) != 0" for place, each in enumerate(places)]
+    assert read == expected
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 17])
+def test_a_run_of_bits_is_written_as_it_is_read(count: int) -> None:
+    text = "\n".join(function(method_text(*bits(count)), "_write"))
+    assert text.count("writer.bits(") == -(-count // 8)
+    for place in range(count):
+        shift = f" << {place % 8}" if place % 8 else ""
+        assert f'writer.bit(self.b{place}, "b{place}"){shift}' in text
+    assert f"<< {count % 8 or 8}" not in text.rpartition("writer.bits(")[2]
+
+
+def test_what_lies_between_bits_ends_their_octet() -> None:
+    text = method_text(*bits(2), field("n", "octet"), *bits(1, 2))
+    assert function(text, "_read") == [
+        'bits = reader.bits("b0")',
+        "self.b0 = (bits & 1) != 0",
+        "self.b1 = (bits & 2) != 0",
+        'self.n = reader.octet("n")',
+        'bits = reader.bits("b2")',
+        "self.b2 = (bits & 1) != 0",
+    ]
+    assert function(text, "_write") == [
+        "writer.ids(9, 7)",
+        'writer.bits(writer.bit(self.b0, "b0") | writer.bit(self.b1, "b1") << 1)',
+        'writer.octet(self.n, "n")',
+        'writer.bits(writer.bit(self.b2, "b2"))',
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 8, 9, 17])
+def test_bits_on_both_sides_of_another_field_never_share(count: int) -> None:
+    fields = (*bits(count), field("n"), *bits(count, 100))
+    runs = [step for step in steps(fields) if isinstance(step, BitRun)]
+    assert [len(run.fields) for run in runs] == 2 * ([8] * (count // 8) + [count % 8] * (count % 8 > 0))
+    assert [each.name for run in runs for each in run.fields] == [
+        each.name for each in fields if each.name != "n"
+    ]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    ["octet", "short", "long", "longlong", "shortstr", "longstr", "timestamp", "table", "content"],
+)
+def test_each_type_is_read_and_written_by_the_call_of_its_name(type_: str) -> None:
+    text = method_text(field("some-name", type_))
+    assert function(text, "_read") == [f'self.some_name = reader.{type_}("some-name")']
+    assert function(text, "_write") == ["writer.ids(9, 7)", f'writer.{type_}(self.some_name, "some-name")']
+
+
+DEFAULTS = [
+    ("bit", "n: bool = False"),
+    ("octet", "n: int = 0"),
+    ("longlong", "n: int = 0"),
+    ("shortstr", 'n: str = ""'),
+    ("longstr", 'n: bytes = b""'),
+    ("timestamp", "n: _datetime | int = _EPOCH"),
+    ("table", "n: _Mapping[str, _Any] | None = None"),
+    ("content", "n: _InlineContent | _ReferenceContent = _NO_CONTENT"),
+]
+
+
+@pytest.mark.parametrize(("type_", "parameter"), DEFAULTS)
+def test_every_argument_has_the_empty_value_of_its_type_as_default(type_: str, parameter: str) -> None:
+    assert f"    def __init__(self, {parameter}) -> None:\n" in method_text(field("n", type_))
+
+
+def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
+    body = function(method_text(field("n", "table")), "__init__")
+    assert body == ["self.n: _Mapping[str, _Any] = {} if n is None else n"]
+
+
+def test_reserved_arguments_are_by_keyword_only_and_not_matched_by_position() -> None:
+    text = method_text(field("r1", reserved=True), field("n"), field("r2", reserved=True))
+    assert "    def __init__(self, n: int = 0, *, r1: int = 0, r2: int = 0) -> None:\n" in text
+    assert '    __match_args__ = ("n",)\n' in text
+    assert '    __slots__ = ("r1", "n", "r2")\n' in text
+    assert text.count("reserved=True") == 2
+    assert function(text, "_read")[0] == 'self.r1 = reader.short("r1")'
+
+
+def test_only_reserved_arguments_leave_nothing_by_position() -> None:
+    text = method_text(field("r1", reserved=True))
+    assert "    def __init__(self, *, r1: int = 0) -> None:\n" in text
+    assert "    __match_args__ = ()\n" in text
+
+
+def test_a_method_without_arguments_is_complete() -> None:
+    text = method_text()
+    assert "    __slots__ = ()\n    __match_args__ = ()\n" in text
+    assert function(text, "__init__") == ["pass"]
+    assert function(text, "_read") == ["pass"]
+    assert function(text, "_write") == ["writer.ids(9, 7)"]
+    assert 'spec = _MethodSpec("demo.call", 9, 7, label="a call")\n' in text
+    assert "_has_content" not in text
+
+
+def test_a_method_with_content_says_so() -> None:
+    text = method_text(content=True, deprecated=True)
+    assert function(text, "_has_content") == ["return True"]
+    assert function(text, "_class_id") == ["return 9"]
+    assert 'spec = _MethodSpec("demo.call", 9, 7, content=True, deprecated=True, label="a call")\n' in text
+    assert "Deprecated; content follows." in text
+
+
+def test_asserts_become_part_of_the_facts() -> None:
+    checks = (
+        Assert("notnull"),
+        Assert("length", value="127"),
+        Assert("le", method="tune", field="channel-max"),
+        Assert("enum", values=("a", "b")),
+    )
+    expected = (
+        'asserts=(_Assert("notnull"), _Assert("length", "127"), '
+        '_Assert("le", reference="tune.channel-max"), _Assert("enum", "a, b"),)'
+    )
+    assert expected in method_text(field("n", asserts=checks))
+
+
+def test_labels_with_quotes_and_backslashes_stay_what_they_are() -> None:
+    for text in ('say "so"', "it's", "a\\b", "both \" and '", "zażółć"):
+        assert eval(string(text)) == text
+        assert string(text).startswith('"')
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, 1), (1, 1), (14, 1), (15, 1), (16, 2), (30, 2), (31, 3)])
+def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: int) -> None:
+    text = properties_text(*(field(f"p{place}") for place in range(count)))
+    names = ["flags", "flags2", "flags3"][:words]
+    read = ["flags = reader.flag_word()"]
+    read += [f"{b} = reader.flag_word() if {a} & 1 else 0" for a, b in pairwise(names)]
+    defined = sum(0x8000 >> place for place in range(count - 15 * (words - 1)))
+    undefined = f"{names[-1]} & {0xFFFE - defined:#06x}"
+    read.append(f"reader.further_flags({names[-1]}, {undefined})")
+    for place in range(count):
+        present = f"{names[place // 15]} & {0x8000 >> place % 15:#06x}"
+        read.append(f'self.p{place} = reader.short("p{place}") if {present} else None')
+    assert function(text, "_read") == read
+
+
+def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() -> None:
+    write = function(properties_text(*(field(f"p{place}") for place in range(16))), "_write")
+    assert write[:4] == ["flags = 0", "flags2 = 0", "if self.p0 is not None:", "    flags |= 0x8000"]
+    assert write[30:34] == ["if self.p14 is not None:", "    flags |= 0x0002", "if self.p15 is not None:",
+                            "    flags2 |= 0x8000"]  # fmt: skip
+    assert write[34:41] == [
+        "if flags2:",
+        "    flags |= 1",
+        "writer.flag_word(flags)",
+        "if flags & 1:",
+        "    writer.flag_word(flags2)",
+        "if flags & 0x8000:",
+        '    writer.short(self.p0, "p0")',
+    ]
+    assert write[-2:] == ["if flags2 & 0x8000:", '    writer.short(self.p15, "p15")']
+
+
+def test_the_third_word_of_flags_brings_the_second_along() -> None:
+    write = function(properties_text(*(field(f"p{place}") for place in range(31))), "_write")
+    at = write.index("if flags3:")
+    assert write[at : at + 9] == [
+        "if flags3:",
+        "    flags2 |= 1",
+        "if flags2:",
+        "    flags |= 1",
+        "writer.flag_word(flags)",
+        "if flags & 1:",
+        "    writer.flag_word(flags2)",
+        "if flags2 & 1:",
+        "    writer.flag_word(flags3)",
+    ]
+
+
+def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
+    text = properties_text(field("first"), field("on", "bit"))
+    assert function(text, "_read") == [
+        "flags = reader.flag_word()",
+        "reader.further_flags(flags, flags & 0x3ffe)",
+        'self.first = reader.short("first") if flags & 0x8000 else None',
+        "self.on = (flags & 0x4000) != 0",
+    ]
+    assert function(text, "_write") == [
+        "flags = 0",
+        "if self.first is not None:",
+        "    flags |= 0x8000",
+        'if writer.bit(self.on, "on"):',
+        "    flags |= 0x4000",
+        "writer.flag_word(flags)",
+        "if flags & 0x8000:",
+        '    writer.short(self.first, "first")',
+    ]
+    assert "    def __init__(self, first: int | None = None, on: bool = False) -> None:\n" in text
+
+
+def test_properties_without_any_still_have_a_word_of_flags() -> None:
+    text = properties_text()
+    assert function(text, "_read") == [
+        "flags = reader.flag_word()",
+        "reader.further_flags(flags, flags & 0xfffe)",
+    ]
+    assert function(text, "_write") == ["flags = 0", "writer.flag_word(flags)"]
+    assert 'spec = _PropertiesSpec("demo", 9, "a demo")\n' in text
+
+
+@pytest.mark.parametrize(("type_", "collected"), [("long", False), ("table", True), ("content", True)])
+def test_only_what_can_be_part_of_a_cycle_is_tracked_by_the_collector(type_: str, collected: bool) -> None:
+    text = render_types(dialect(class_of((), method(field("n", type_)))))
+    declared = "cdef class DemoCall(_DialectMethod):"
+    assert (f"@cython.no_gc\n{declared}\n" in text) is not collected
+    assert f"{declared}\n    cdef public object n\n" in text
+
+
+def test_locals_of_the_generated_functions_are_c_integers() -> None:
+    properties = tuple(field(f"p{place}") for place in range(16))
+    text = render_types(dialect(class_of(properties, method(*bits(1), content=True))))
+    assert text.count("@cython.locals(flags=cython.int, flags2=cython.int)\n") == 2
+    assert text.count("@cython.locals(bits=cython.int)\n") == 1
+    assert text.count("    cdef bint _has_content(self) except -1\n") == 1
+    assert "cdef class Encoder(_Encoder):\n    pass\n" in text
+
+
+def constant(name: str, value: int, kind: str | None = None) -> Constant:
+    return Constant(name, value, kind, f"the {name}", name.replace("-", "_").upper())
+
+
+def test_reply_codes_become_exceptions_that_say_what_they_close() -> None:
+    constants = (
+        constant("frame-end", 206),
+        constant("my-hard", 599, "hard"),
+        constant("my-soft", 399, "soft"),
+    )
+    text = render_reply_codes([dialect(constants=constants)])
+    assert "FrameEnd" not in text
+    soft, hard = text.index("class AmqpMySoft(ReplyError):"), text.index("class AmqpMyHard(ReplyError):")
+    assert soft < hard
+    assert '    code = 399\n    name = "my-soft"\n    closes = "channel"\n' in text
+    assert '    code = 599\n    name = "my-hard"\n    closes = "connection"\n' in text
+    assert "    399: AmqpMySoft,\n    599: AmqpMyHard,\n}\n" in text
+
+
+def test_one_reply_code_with_two_meanings_is_refused() -> None:
+    first = dialect(constants=(constant("one", 399, "soft"),))
+    for other in (constant("two", 399, "soft"), constant("one", 399, "hard")):
+        with pytest.raises(SpecError, match="reply code 399 is one in another dialect"):
+            render_reply_codes([first, dialect(constants=(other,))])
+
+
+Renamed = Callable[[], Dialect]
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: dialect(class_of((), method()), class_of((), method())), "DemoCall"),
+        (lambda: dialect(constants=(constant("dialect", 1),)), "DIALECT"),
+        (lambda: dialect(Class("encoder", 1, "Encoder", None, None, None, "", (), ())), "Encoder"),
+    ],
+)
+def test_two_things_of_one_name_in_a_module_are_refused(make: Renamed, name: str) -> None:
+    with pytest.raises(SpecError, match=f"{name} would name two things"):
+        render_module(make(), "demo")
+
+
+@pytest.mark.parametrize("package", ["no-hyphens", "a.b", "", "9lives"])
+def test_a_package_name_python_cannot_import_is_refused(package: str) -> None:
+    with pytest.raises(SpecError, match="not a name that Python can import"):
+        render_package(dialect(), package)
