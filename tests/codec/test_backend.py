@@ -1,0 +1,122 @@
+"""Which build is used, who says so, and what an import brings along."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from support.implementation import wanted
+from support.subprocesses import output, python
+
+TELL = "import amqpcodec as a; print(a.IMPL, a.dialect('amqp-0-9-1').METHODS[60, 80].__module__)"
+# An import hook that hides every compiled module of the package.
+HIDE = """
+import sys
+from importlib.abc import MetaPathFinder
+class Hide(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.startswith("amqpcodec") and name.endswith("_c"):
+            raise ModuleNotFoundError(f"No module named {name!r} (hidden)", name=name)
+sys.meta_path.insert(0, Hide())
+"""
+
+
+def told(impl: str | None, before: str = "") -> str:
+    return output("-c", before + TELL, impl=impl).decode().strip()
+
+
+@pytest.mark.parametrize("impl", wanted())
+def test_the_environment_chooses_the_build(impl: str) -> None:
+    assert told(impl) == f"{impl} amqpcodec._generated.amqp091_{impl}"
+
+
+@pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
+def test_the_compiled_build_serves_where_it_is_there(impl: str | None) -> None:
+    expected = wanted()[0]
+    assert told(impl) == f"{expected} amqpcodec._generated.amqp091_{expected}"
+
+
+@pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
+def test_the_pure_build_serves_elsewhere(impl: str | None) -> None:
+    assert told(impl, HIDE) == "py amqpcodec._generated.amqp091_py"
+
+
+def test_the_pure_build_needs_no_compiled_module() -> None:
+    assert told("py", HIDE) == "py amqpcodec._generated.amqp091_py"
+
+
+def test_a_build_asked_for_and_missing_is_an_error() -> None:
+    finished = python("-c", HIDE + TELL, impl="c")
+    text = finished.stderr.decode()
+    assert finished.returncode != 0
+    assert "ImportError: AMQPCODEC_IMPL=c, but the compiled build cannot be imported" in text
+    assert "(hidden)" in text
+    assert "The above exception was the direct cause" in text
+
+
+@pytest.mark.parametrize("impl", ["C", "python", "1"])
+def test_other_values_are_an_error(impl: str) -> None:
+    finished = python("-c", TELL, impl=impl)
+    assert finished.returncode != 0
+    assert f"ImportError: AMQPCODEC_IMPL must be c or py, not {impl!r}" in finished.stderr.decode()
+
+
+def loaded(code: str, impl: str) -> set[str]:
+    """The package's modules that are loaded after some code."""
+    listing = "\nimport json, sys; print(json.dumps([n for n in sys.modules if n.startswith('amqpcodec')]))"
+    names: list[Any] = json.loads(output("-c", code + listing, impl=impl))
+    return set(names)
+
+
+DIALECT_MODULES = ("amqp08", "amqp09", "amqp091", "qpid08", "rabbitmq")
+
+
+@pytest.mark.parametrize("impl", wanted())
+def test_the_package_alone_brings_no_dialect(impl: str) -> None:
+    names = loaded("import amqpcodec", impl)
+    assert not {f"amqpcodec.{module}" for module in DIALECT_MODULES} & names
+    assert not {f"amqpcodec._generated.{module}_{impl}" for module in DIALECT_MODULES} & names
+    assert not [name for name in names if name.startswith(("amqpcodec.capture", "amqpcodec.cli"))]
+
+
+@pytest.mark.parametrize("impl", wanted())
+@pytest.mark.parametrize("module", DIALECT_MODULES)
+def test_one_dialect_brings_no_other(impl: str, module: str) -> None:
+    names = loaded(f"from amqpcodec import {module}", impl)
+    assert {name for name in names if name.startswith("amqpcodec._generated.")} <= {
+        "amqpcodec._generated.index",
+        "amqpcodec._generated.reply_codes",
+        f"amqpcodec._generated.{module}_{impl}",
+    }
+    assert not {f"amqpcodec.{other}" for other in DIALECT_MODULES if other != module} & names
+
+
+@pytest.mark.parametrize("impl", wanted())
+def test_one_build_brings_no_module_of_the_other(impl: str) -> None:
+    other = "py" if impl == "c" else "c"
+    names = loaded("from amqpcodec import rabbitmq", impl)
+    assert not [name for name in names if name.endswith(f"_{other}")]
+
+
+def test_dialects_are_found_by_their_names() -> None:
+    import amqpcodec
+
+    assert set(amqpcodec.DIALECTS.values()) == set(DIALECT_MODULES)
+    for name, module in amqpcodec.DIALECTS.items():
+        found: Any = amqpcodec.dialect(name)
+        assert found.__name__ == f"amqpcodec.{module}"
+        assert found.DIALECT.name == name
+        assert found.DIALECT.module == found.__name__
+    with pytest.raises(ValueError, match="no dialect 'amqp-1-0'; there are amqp-0-8, qpid-0-8"):
+        amqpcodec.dialect("amqp-1-0")
+
+
+def test_public_names_exist_and_are_of_the_build_in_use() -> None:
+    import amqpcodec
+
+    for name in amqpcodec.__all__:
+        assert hasattr(amqpcodec, name), name
+    ending = f"_{amqpcodec.IMPL}"
+    for name in ("Frame", "ContentHeader", "Heartbeat", "Message", "OpaquePayload", "ProtocolHeader"):
+        assert getattr(amqpcodec, name).__module__ == f"amqpcodec._kernel.records{ending}"

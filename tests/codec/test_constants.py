@@ -1,0 +1,40 @@
+"""Numbers that are written down twice, once for Python and once for C, are the same numbers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import amqpcodec
+from amqpcodec import profiles
+from amqpcodec._kernel import wire
+
+KERNEL = Path(amqpcodec.__file__).parent / "_kernel"
+
+
+def constants_of(name: str) -> dict[str, int]:
+    """The constants of a .pxd: members of its enums, and the C expressions it declares."""
+    text = (KERNEL / name).read_text()
+    members = re.findall(r"^ +([A-Z][A-Z0-9_]*) = (\w+)$", text, re.MULTILINE)
+    declared = re.findall(r'^ +const [a-z ]+ ([A-Z][A-Z0-9_]*) "(\d+)L*"$', text, re.MULTILINE)
+    return {name: int(value, 0) for name, value in members + declared}
+
+
+def numbers_of(module: object) -> dict[str, int]:
+    return {name: value for name, value in vars(module).items() if name.isupper() and type(value) is int}
+
+
+def test_the_kinds_of_table_values() -> None:
+    kinds = constants_of("kinds.pxd")
+    assert kinds == numbers_of(profiles)
+    assert len(kinds) == 20
+    assert sorted(kinds.values()) == list(range(1, 21))
+
+
+def test_every_kind_has_a_name() -> None:
+    assert set(profiles.KIND_NAMES) == set(numbers_of(profiles).values())
+
+
+def test_the_numbers_of_the_frame_layer() -> None:
+    assert constants_of("wire.pxd") == numbers_of(wire)
+    assert wire.FRAME_END == 0xCE
