@@ -117,7 +117,7 @@ def of_message(cls: Any) -> dict[str, Any]:
     properties_class = own.PROPERTIES[cls.spec.class_id]
     properties, method, body = examples(properties_class)[2], examples(cls)[2], b"body" * 5000
     octets = own.encode_message(5, method, properties, body, frame_max=16384)
-    values = list(own.MessageDecoder(frame_max=16384).feed(octets))
+    values: list[Any] = list(own.MessageDecoder(frame_max=16384).feed(octets))
     assert len(values) == 1
     message = values[0]
     assert (message.method, message.properties, message.body) == (method, properties, body)
