@@ -26,7 +26,7 @@ class Assert:
         an earlier method, ``syntax`` and ``enum`` have no wire meaning of their own) always pass."""
         match self.check:
             case "notnull":
-                return value is not None and value not in ("", b"", 0)
+                return value is not None and value not in ("", b"")  # zero is a number like any other
             case "null":
                 return value is None or value in ("", b"", 0)
             case "length":

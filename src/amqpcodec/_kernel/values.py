@@ -25,6 +25,12 @@ def exact_int(value: Any, what: str, field: str) -> int:
     return int.__pos__(value)
 
 
+def shown(number: int) -> str:
+    """How errors show a number: one of thousands of digits is not written out, which Python may refuse."""
+    bits = number.bit_length()
+    return str(number) if bits <= 128 else f"an int of {bits} bits"
+
+
 def utf8(value: str, field: str) -> bytes:
     """Text as octets; surrogate escapes become the octets they stand for."""
     try:
@@ -44,7 +50,7 @@ def octets_of(value: Any, field: str) -> bytes:
 
 def seconds_of(value: datetime, field: str) -> int:
     """Whole seconds since 1970; a naive datetime counts as UTC, fractions round down."""
-    if value.tzinfo is None:
+    if value.utcoffset() is None:
         value = value.replace(tzinfo=UTC)
     seconds = (value - _EPOCH) // _SECOND
     if seconds < 0:

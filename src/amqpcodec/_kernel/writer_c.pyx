@@ -31,7 +31,7 @@ from .kinds cimport (
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
 from .rawtable_c cimport RawTable
-from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
+from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 
 cdef extern from "Python.h":
     PyObject *PyBytes_FromStringAndSize(const char *octets, Py_ssize_t size) except NULL
@@ -292,7 +292,7 @@ cdef class Writer:
                 return <uint64_t>number
         exact = exact_int(value, what, field)
         if not 0 <= exact <= most:
-            raise EncodeError(f"{what} must be 0 to {most}, not {exact}", field)
+            raise EncodeError(f"{what} must be 0 to {most}, not {shown(exact)}", field)
         return PyLong_AsUnsignedLongLong(exact)
 
     cdef int _sized(self, object octets, object field) except -1:
@@ -469,7 +469,7 @@ cdef class Writer:
         exact = exact_int(value, KIND_NAMES[kind], field)
         least, most = _RANGES[kind]
         if not least <= exact <= most:
-            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {exact}", field)
+            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {shown(exact)}", field)
         number = <uint64_t>(<int64_t>exact) if exact < 0 else <uint64_t>exact
         if kind == INT8 or kind == UINT8:
             self._grow(1)[0] = <unsigned char>(number & 0xFF)

@@ -40,7 +40,7 @@ from ..profiles import (
 )  # fmt: skip
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .rawtable_py import RawTable
-from .values import exact_int, named, octets_of, scaled, seconds_of, utf8
+from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 
 _ENVELOPE = Struct(">BHI")
 _IDS = Struct(">HH")
@@ -185,7 +185,7 @@ class Writer:
     def _integer(self, value: Any, most: int, what: str, field: str) -> int:
         number = value if type(value) is int else exact_int(value, what, field)
         if not 0 <= number <= most:
-            raise EncodeError(f"{what} must be 0 to {most}, not {number}", field)
+            raise EncodeError(f"{what} must be 0 to {most}, not {shown(number)}", field)
         return number
 
     def _short_octets(self, value: Any, field: str) -> bytes:
@@ -290,7 +290,7 @@ class Writer:
         number = exact_int(value, KIND_NAMES[kind], field)
         least, most = _RANGES[kind]
         if not least <= number <= most:
-            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {number}", field)
+            raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {shown(number)}", field)
         self._out += _INTEGERS[kind].pack(number)
 
     def _write_bool(self, value: Any, kind: int, depth: int, field: str) -> None:
