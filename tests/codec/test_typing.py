@@ -3,42 +3,71 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import amqpcodec
 import pytest
 from support import consumer
 
+import amqpcodec
 from amqpcodec import rabbitmq as amqp
+
+Check = Callable[[Path, str], subprocess.CompletedProcess[str]]
 
 CONSUMER = Path(consumer.__file__)
 SOURCE = Path(amqpcodec.__file__).parent.parent
 
 
-def checked(tool: str, *arguments: str) -> None:
+FAULTS = """
+from amqpcodec import rabbitmq as amqp
+
+amqp.Basic.Publish(exchange=5)
+text: str = amqp.encode_heartbeat()
+amqp.Basic.Ack(no_such_field=1)
+for value in amqp.FrameDecoder().feed(b""):
+    value.no_such_attribute
+"""
+FAULTY_LINES = (4, 5, 6, 8)
+
+
+def run(tool: str, folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Check a program of one file, named consumer.py, with the options a strict user would set."""
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    command = [sys.executable, "-m", tool, *arguments, str(CONSUMER)]
-    finished = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, timeout=300, check=False)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-
-
-def test_mypy_finds_no_fault(tmp_path: Path) -> None:
-    checked("mypy", "--strict", "--config-file=", f"--cache-dir={tmp_path}")
-
-
-def test_pyright_finds_no_fault(tmp_path: Path) -> None:
-    project = tmp_path / "pyrightconfig.json"
-    project.write_text(
-        f'{{"extraPaths": ["{SOURCE}"], "include": ["{CONSUMER}"], "typeCheckingMode": "strict"}}'
+    (folder / "consumer.py").write_text(text)
+    command = [sys.executable, "-m", tool, *arguments]
+    environment = os.environ | {"MYPYPATH": str(SOURCE)}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    if importlib.util.find_spec("pyright") is None:
-        pytest.skip("pyright is not installed")
-    command = [sys.executable, "-m", "pyright", "--project", str(project)]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def mypy(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    return run("mypy", folder, text, "--strict", "--config-file=", "consumer.py")
+
+
+def pyright(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    settings = {"include": ["consumer.py"], "extraPaths": [str(SOURCE)], "typeCheckingMode": "strict"}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    return run("pyright", folder, text, "--project", ".")
+
+
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_a_type_checker_accepts_the_program(tmp_path: Path, check: Check) -> None:
+    finished = check(tmp_path, CONSUMER.read_text())
     assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_a_type_checker_sees_the_types(tmp_path: Path, check: Check) -> None:
+    finished = check(tmp_path, FAULTS)
+    assert finished.returncode == 1, finished.stdout + finished.stderr
+    for line in FAULTY_LINES:
+        assert f"consumer.py:{line}:" in finished.stdout
 
 
 def test_the_program_runs() -> None:
