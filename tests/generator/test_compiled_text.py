@@ -1,4 +1,4 @@
-"""The C text of what runs for every frame: no attribute is looked up by name, nothing is called as an object.
+"""The C text of what runs for every frame: no look-up by name, no call or sum of objects.
 
 Cython compiles any Python, only slower: a name that a .pxd does not have shows here and nowhere else.
 """
@@ -19,9 +19,11 @@ DIALECTS = {dialect.module: dialect for dialect in load_project(ROOT)}
 FUNCTION = re.compile(
     r"^static [^\n;]*?__pyx_f_\w*?_c_(\w+)\([^\n]*\) \{\n(.*?)^\}\n", re.MULTILINE | re.DOTALL
 )
+# Adding to a bytearray in place is what a frame that spans chunks takes.
 GENERIC = re.compile(
     r"__Pyx_PyObject_(?:Get|Set)Attr\w*|__Pyx_PyObject_(?:Fast|Vector)?Call\w*|PyObject_(?:Call|GetAttr)\w*"
     r"|__Pyx_GetModuleGlobalName|__Pyx_GetBuiltinName|__Pyx_CallUnboundCMethod\w*"
+    r"|PyObject_RichCompare\w*|PyNumber_(?!InPlaceAdd)\w+|__Pyx_PyLong_\w*Obj\w*"
 )
 NAME = re.compile(r"__pyx_n_u_([a-z]\w*)")
 DIRECT = {
