@@ -195,6 +195,7 @@ def public_values(impl: Implementation, amqp: ModuleType) -> list[Any]:
         records.Heartbeat(),
         records.OpaquePayload(b"octets"),
         records.ProtocolHeader(b"AMQP\0\0\x09\1"),
+        impl.raw_table(b"\x01kV", "qpid"),
         records.Message(1, amqp.Basic.Publish(), properties, b"body"),
         records.Message(1, amqp.Basic.Publish(), None, [b"a", b"b"], False),
     ]
@@ -209,7 +210,7 @@ class TestFrames:
             assert one != "another type"
 
     def test_repr_can_be_read_back(self, impl: Implementation, amqp: ModuleType) -> None:
-        namespace = vars(impl.records) | vars(amqp)
+        namespace = vars(impl.records) | vars(amqp) | {"RawTable": impl.raw_table}
         for value in public_values(impl, amqp):
             assert eval(repr(value), dict(namespace)) == value
 

@@ -92,6 +92,23 @@ def test_both_builds_take_and_refuse_the_same_under_every_tag(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+def test_both_builds_take_and_refuse_their_raw_tables_alike(
+    both: tuple[Implementation, Implementation], profile: str
+) -> None:
+    written = 0
+    for tag in (None, "F", "A", "S", "I", "x", "V"):
+        outcomes = []
+        for impl in both:
+            value = impl.raw_table(b"not a table", "qpid")
+            table = {"k": [value] if tag is None else FieldValue(tag, value)}
+            encode = impl.tables.encode_table
+            outcomes.append((encoding(encode, table, profile), encoding(encode, {"k": value}, profile)))
+        assert outcomes[0] == outcomes[1]
+        written += outcomes[0][0][0] == "octets"
+    assert written
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 def test_both_builds_choose_the_same_tag(both: tuple[Implementation, Implementation], profile: str) -> None:
     failures = Failures()
     for name, make in odd_values():

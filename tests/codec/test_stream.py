@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from support.outcomes import describe, octet_by_octet
 
-from amqpcodec import RawTable
-
 FRAMES = 6
 BUFFERS: dict[str, Callable[[bytes], Any]] = {
     "bytes": lambda data: data,
@@ -166,7 +164,7 @@ class TestInput:
         assert [describe(frame) for frame in frames] == [describe(frame) for frame in clean]
         assert type(frames[4].payload) is bytes
         table = frames[3].payload.properties.headers
-        assert type(table) is (RawTable if tables == "raw" else dict)
+        assert type(table).__name__ == ("RawTable" if tables == "raw" else "dict")
         assert type(table["octets"]) is bytes
 
     def test_the_input_is_free_to_change_after_feeding(self, amqp: ModuleType) -> None:

@@ -26,6 +26,7 @@ class Implementation:
         self.name = name
         self.records = self.kernel("records")
         self.tables = self.kernel("tables")
+        self.raw_table = self.kernel("rawtable").RawTable
 
     def kernel(self, module: str) -> ModuleType:
         return _backend.load(f"amqpcodec._kernel.{module}", self.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from amqpcodec import DecodeError, EncodeError, RawTable
+from amqpcodec import DecodeError, EncodeError
 
 
 def describe(value: Any) -> Any:
@@ -15,7 +15,7 @@ def describe(value: Any) -> Any:
         return name, tuple((describe(key), describe(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         return name, tuple(map(describe, value))
-    if isinstance(value, RawTable):
+    if name == "RawTable":
         return name, value.octets, value.profile
     if hasattr(value, "spec"):
         return name, tuple((f.attribute, describe(getattr(value, f.attribute))) for f in value.spec.fields)
