@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 MODE = os.environ.get("AMQPCODEC_BUILD", "auto")
@@ -36,7 +37,16 @@ class BuildWhereItCan(build_ext):
                 # Half of the modules would be worse than none: the build in use must be one of the two.
                 Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
             say_pure(error)
-            self.extensions = []
+            self.extensions = self.distribution.ext_modules = []
+
+
+class WheelOfWhatThereIs(bdist_wheel):
+    """Tags the wheel by what was compiled, which is not known before."""
+
+    def get_tag(self):
+        """The tag: any platform, if nothing was compiled."""
+        self.root_is_pure = not self.distribution.has_ext_modules()
+        return super().get_tag()
 
 
 def say_pure(reason):
@@ -56,4 +66,7 @@ def modules():
     return build["extensions"]("amqpcodec", source=Path("src"))
 
 
-setup(ext_modules=modules(), cmdclass={"build_ext": BuildWhereItCan})
+setup(
+    ext_modules=modules(),
+    cmdclass={"build_ext": BuildWhereItCan, "bdist_wheel": WheelOfWhatThereIs},
+)

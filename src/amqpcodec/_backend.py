@@ -7,6 +7,7 @@ compiled build serves where it can be imported and the pure one elsewhere.
 from __future__ import annotations
 
 import os
+import warnings
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -55,7 +56,11 @@ def export(name: str, namespace: dict[str, Any]) -> None:
     try:
         module = load(name)
     except ModuleNotFoundError:
-        # The package of a foreign dialect may not have been compiled; its pure text serves as well.
+        # The package of a foreign dialect may not have been compiled. Its pure text serves as well, but its
+        # frames and messages are of the pure build's classes, not of those that `amqpcodec` gives out.
+        warnings.warn(
+            f"{name} is not compiled: using its pure build beside the compiled amqpcodec", stacklevel=3
+        )
         module = load(name, "py")
     for public in module.__all__:
         namespace[public] = getattr(module, public)

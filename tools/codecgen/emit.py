@@ -6,7 +6,10 @@ compiled build is the same text under the name ending in `_c`, with the types of
 
 from __future__ import annotations
 
+import keyword
+
 from codecgen.elements import SpecError
+from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
 from codecgen.emit_namespace import render_index, render_namespace, render_package_setup
 from codecgen.emit_reply_codes import render_reply_codes
@@ -29,7 +32,9 @@ def render_project(dialects: list[Dialect]) -> dict[str, str]:
     for dialect in dialects:
         module = f"amqpcodec.{dialect.module}"
         path = f"{generated}/{dialect.module}"
-        files[f"{path}_py.py"] = header(dialect.sources) + render_module(dialect, module)
+        facts = f"amqpcodec._generated.{dialect.module}_facts"
+        files[f"{path}_facts.py"] = header(dialect.sources) + render_facts(dialect)
+        files[f"{path}_py.py"] = header(dialect.sources) + render_module(dialect, module, facts)
         files[f"{path}_c.pxd"] = header(dialect.sources) + render_types(dialect)
         target = f"amqpcodec._generated.{dialect.module}"
         files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
@@ -38,13 +43,14 @@ def render_project(dialects: list[Dialect]) -> dict[str, str]:
 
 def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
     """A package for one dialect: text by path relative to the directory it is put in."""
-    if not package_name.isidentifier():
+    if not package_name.isidentifier() or keyword.iskeyword(package_name):
         raise SpecError(f"--package {package_name}: not a name that Python can import")
     marked = header(dialect.sources)
     target = f"{package_name}.methods"
     return {
         f"{package_name}/__init__.py": marked + render_namespace(dialect, target),
-        f"{package_name}/methods_py.py": marked + render_module(dialect, package_name),
+        f"{package_name}/methods_facts.py": marked + render_facts(dialect),
+        f"{package_name}/methods_py.py": marked + render_module(dialect, package_name, f"{target}_facts"),
         f"{package_name}/methods_c.pxd": marked + render_types(dialect),
         f"{package_name}/reply_codes.py": marked + render_reply_codes([dialect]),
         f"{package_name}/py.typed": "",

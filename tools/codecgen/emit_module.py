@@ -23,14 +23,12 @@ from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.tables_py import decode_table as _decode_table
 from amqpcodec._kernel.tables_py import encode_table as _encode_table
-from amqpcodec.spec import Assert as _Assert
-from amqpcodec.spec import FieldSpec as _FieldSpec
-from amqpcodec.spec import MethodSpec as _MethodSpec
-from amqpcodec.spec import PropertiesSpec as _PropertiesSpec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
+"""
 
+_TYPE_IMPORTS = """
 if _TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
     from amqpcodec._kernel.writer_py import Writer as _Writer
@@ -102,14 +100,17 @@ _BOUND_NAMES = (
 )  # fmt: skip
 
 
-def render_module(dialect: Dialect, module: str) -> str:
-    """The text of a dialect's module; `module` is the import path its users know it by.
+def render_module(dialect: Dialect, module: str, facts: str) -> str:
+    """The text of a dialect's module; `module` is the import path its users know it by, `facts` that of
+    its facts.
 
     Raises:
         SpecError: two things of the dialect would have the same name in the module.
     """
     code = Code()
     code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "", *_IMPORTS.splitlines())
+    package, name = facts.rsplit(".", 1)
+    code.lines(f"from {package} import {name} as _facts", *_TYPE_IMPORTS.splitlines())
     for constant in dialect.constants:
         code.line(f"{constant.python_name} = {constant.value}  # {constant.label}")
     code.lines("", "", *_BASES.splitlines())
@@ -117,7 +118,7 @@ def render_module(dialect: Dialect, module: str) -> str:
         for method in cls.methods:
             code.lines("", "")
             emit_method(code, dialect, method)
-        if cls.properties or any(method.content for method in cls.methods):
+        if cls in dialect.content_classes:
             code.lines("", "")
             emit_properties(code, cls)
         code.lines("", "")
@@ -127,11 +128,6 @@ def render_module(dialect: Dialect, module: str) -> str:
     code.lines(*_BOUND.splitlines(), "")
     code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     return code.text()
-
-
-def content_classes(dialect: Dialect) -> list[Class]:
-    """The classes whose methods carry content, or that have properties for it."""
-    return [cls for cls in dialect.classes if cls.properties or any(method.content for method in cls.methods)]
 
 
 def _emit_container(code: Code, cls: Class) -> None:
@@ -162,7 +158,7 @@ def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
                 code.line(f"{method.python_name},")
         code.line("),")
         with code.block("properties=("):
-            for cls in content_classes(dialect):
+            for cls in dialect.content_classes:
                 code.line(f"{cls.properties_name},")
         code.line("),")
     code.line(")")
@@ -172,7 +168,7 @@ def _public_names(dialect: Dialect) -> list[str]:
     names = list(_BOUND_NAMES)
     names += [constant.python_name for constant in dialect.constants]
     names += [method.python_name for method in dialect.methods]
-    names += [cls.properties_name for cls in content_classes(dialect)]
+    names += [cls.properties_name for cls in dialect.content_classes]
     names += [cls.python_name for cls in dialect.classes]
     for name in names:
         if names.count(name) > 1:

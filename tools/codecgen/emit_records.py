@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from codecgen.code import WIDTH, Code, string
+from codecgen.emit_facts import sides
 from codecgen.layout import BitRun, Flag, flags, steps, word_name, words
-from codecgen.model import Assert, Class, Dialect, Field, Method
+from codecgen.model import Class, Dialect, Field, Method
 
 METHOD_BASE = "_DialectMethod"
 PROPERTIES_BASE = "_DialectProperties"
@@ -26,7 +27,7 @@ def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
         code.docstring([_method_summary(dialect, method), *_method_notes(method)], _arguments(method.fields))
         code.line()
         _emit_names(code, method.fields)
-        _emit_method_spec(code, method)
+        code.line(f"spec = _facts.{method.python_name}")
         code.line()
         _emit_constructor(code, method.fields)
         code.line()
@@ -45,11 +46,7 @@ def emit_properties(code: Code, cls: Class) -> None:
         code.docstring([summary, "Args:"] if cls.properties else [summary], _arguments(cls.properties))
         code.line()
         _emit_names(code, cls.properties)
-        head = f"spec = _PropertiesSpec({string(cls.name)}, {cls.class_id}, {string(cls.label)}"
-        if cls.properties:
-            _emit_fields(code, f"{head}, fields=(", cls.properties)
-        else:
-            code.line(f"{head})")
+        code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
         _emit_properties_constructor(code, cls)
         code.line()
@@ -75,7 +72,7 @@ def _method_summary(dialect: Dialect, method: Method) -> str:
 
 
 def _method_notes(method: Method) -> list[str]:
-    notes = [f"a {side} {word} accept it" for side, word in _sides(method)]
+    notes = [f"a {side} {word} accept it" for side, word in sides(method)]
     if method.deprecated:
         notes.append("deprecated")
     if method.content:
@@ -85,11 +82,6 @@ def _method_notes(method: Method) -> list[str]:
     sentence = "; ".join(notes)
     paragraphs = [f"{sentence[0].upper()}{sentence[1:]}."] if sentence else []
     return [*paragraphs, "Args:"] if method.fields else paragraphs
-
-
-def _sides(method: Method) -> list[tuple[str, str]]:
-    """Which side must, should or may accept it."""
-    return [(side, word) for side, word in (("server", method.server), ("client", method.client)) if word]
 
 
 def _arguments(fields: tuple[Field, ...]) -> list[str]:
@@ -104,43 +96,6 @@ def _emit_names(code: Code, fields: tuple[Field, ...]) -> None:
 
 def _tuple_end(items: tuple[object, ...]) -> str:
     return ",)" if len(items) == 1 else ")"
-
-
-def _emit_method_spec(code: Code, method: Method) -> None:
-    facts = [string(method.full_name), str(method.class_id), str(method.method_id)]
-    facts += [f"{flag}=True" for flag in ("synchronous", "content", "deprecated") if getattr(method, flag)]
-    if method.responses:
-        facts.append(f"responses=({', '.join(map(string, method.responses))},)")
-    facts += [f"{side}={string(word)}" for side, word in _sides(method)]
-    facts.append(f"label={string(method.label)}")
-    head = f"spec = _MethodSpec({', '.join(facts)}"
-    if method.fields:
-        _emit_fields(code, f"{head}, fields=(", method.fields)
-    else:
-        code.line(f"{head})")
-
-
-def _emit_fields(code: Code, head: str, fields: tuple[Field, ...]) -> None:
-    with code.block(head):
-        for field in fields:
-            facts = [string(name) for name in (field.name, field.attribute, field.type, field.domain)]
-            if field.reserved:
-                facts.append("reserved=True")
-            facts.append(f"label={string(field.label)}")
-            if field.asserts:
-                facts.append(f"asserts=({', '.join(map(_assert, field.asserts))},)")
-            code.line(f"_FieldSpec({', '.join(facts)}),")
-    code.line("))")
-
-
-def _assert(check: Assert) -> str:
-    value = check.value or check.rule or ", ".join(check.values)
-    operands = [string(check.check)]
-    if value:
-        operands.append(string(value))
-    if check.field:
-        operands.append(f"reference={string('.'.join(filter(None, (check.method, check.field))))}")
-    return f"_Assert({', '.join(operands)})"
 
 
 def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codecgen.code import Code
-from codecgen.emit_module import content_classes
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
 from codecgen.layout import word_name, words
 from codecgen.model import Class, Dialect, Field, Method
@@ -31,7 +30,7 @@ def render_types(dialect: Dialect) -> str:
             code.line("cdef object _dialect(self)")
     for method in dialect.methods:
         _emit_method(code, method)
-    for cls in content_classes(dialect):
+    for cls in dialect.content_classes:
         _emit_properties(code, cls)
     for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
         # Subclasses in C too: a Python subclass would be iterated through a look-up of __next__ each time.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from keyword import iskeyword
 from pathlib import Path
 
 from codecgen import naming
@@ -233,7 +234,7 @@ def _constant(element: Element) -> Constant:
 
 def _module(tree: Element, name: str) -> str:
     module = tree.get("module")
-    if module is not None and not (module.isidentifier() and module.islower()):
+    if module is not None and (not (module.isidentifier() and module.islower()) or iskeyword(module)):
         tree.fail(f"module {module!r} is not the name of a Python module")
     try:
         return module or naming.module_name(name)

@@ -153,6 +153,13 @@ class Dialect:
         return protocol_header(self.major, self.minor, self.revision)
 
     @property
+    def content_classes(self) -> tuple[Class, ...]:
+        """The classes whose methods carry content, or that have properties for it."""
+        return tuple(
+            cls for cls in self.classes if cls.properties or any(method.content for method in cls.methods)
+        )
+
+    @property
     def methods(self) -> tuple[Method, ...]:
         """The methods of all classes, in file order."""
         return tuple(method for cls in self.classes for method in cls.methods)

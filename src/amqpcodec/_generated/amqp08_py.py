@@ -18,13 +18,10 @@ from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.tables_py import decode_table as _decode_table
 from amqpcodec._kernel.tables_py import encode_table as _encode_table
-from amqpcodec.spec import Assert as _Assert
-from amqpcodec.spec import FieldSpec as _FieldSpec
-from amqpcodec.spec import MethodSpec as _MethodSpec
-from amqpcodec.spec import PropertiesSpec as _PropertiesSpec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
+from amqpcodec._generated import amqp08_facts as _facts
 
 if _TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
@@ -88,13 +85,7 @@ class ConnectionStart(_DialectMethod):
 
     __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
     __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    spec = _MethodSpec("connection.start", 10, 10, synchronous=True, responses=("start-ok",), client="MUST", label="server offers versions and login mechanisms", fields=(
-        _FieldSpec("version-major", "version_major", "octet", "octet", label="first number of the protocol version"),
-        _FieldSpec("version-minor", "version_minor", "octet", "octet", label="second number of the protocol version"),
-        _FieldSpec("server-properties", "server_properties", "table", "peer-properties", label="product, version, capabilities of the server"),
-        _FieldSpec("mechanisms", "mechanisms", "longstr", "longstr", label="login mechanisms on offer, blank separated", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locales", "locales", "longstr", "longstr", label="languages for texts on offer, blank separated", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStart
 
     def __init__(
         self,
@@ -140,12 +131,7 @@ class ConnectionStartOk(_DialectMethod):
 
     __slots__ = ("client_properties", "mechanism", "response", "locale")
     __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _MethodSpec("connection.start-ok", 10, 11, synchronous=True, server="MUST", label="client picks mechanism and locale, logs in", fields=(
-        _FieldSpec("client-properties", "client_properties", "table", "peer-properties", label="product, version, capabilities of the client"),
-        _FieldSpec("mechanism", "mechanism", "shortstr", "shortstr", label="login mechanism the client took", asserts=(_Assert("notnull"),)),
-        _FieldSpec("response", "response", "longstr", "longstr", label="first login data, mechanism decides", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locale", "locale", "shortstr", "shortstr", label="language for texts the client took", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStartOk
 
     def __init__(
         self,
@@ -184,9 +170,7 @@ class ConnectionSecure(_DialectMethod):
 
     __slots__ = ("challenge",)
     __match_args__ = ("challenge",)
-    spec = _MethodSpec("connection.secure", 10, 20, synchronous=True, responses=("secure-ok",), client="MUST", label="server puts a further login question", fields=(
-        _FieldSpec("challenge", "challenge", "longstr", "longstr", label="login question as the mechanism defines it"),
-    ))
+    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -210,9 +194,7 @@ class ConnectionSecureOk(_DialectMethod):
 
     __slots__ = ("response",)
     __match_args__ = ("response",)
-    spec = _MethodSpec("connection.secure-ok", 10, 21, synchronous=True, server="MUST", label="client answers the server's login question", fields=(
-        _FieldSpec("response", "response", "longstr", "longstr", label="login data as the mechanism defines it", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -238,11 +220,7 @@ class ConnectionTune(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune", 10, 30, synchronous=True, responses=("tune-ok",), client="MUST", label="server proposes limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any"),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, as proposed"),
-    ))
+    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -274,11 +252,7 @@ class ConnectionTuneOk(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune-ok", 10, 31, synchronous=True, server="MUST", label="client settles limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any", asserts=(_Assert("notnull"), _Assert("le", reference="tune.channel-max"),)),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, zero for none"),
-    ))
+    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -310,11 +284,7 @@ class ConnectionOpen(_DialectMethod):
 
     __slots__ = ("virtual_host", "capabilities", "insist")
     __match_args__ = ("virtual_host", "capabilities", "insist")
-    spec = _MethodSpec("connection.open", 10, 40, synchronous=True, responses=("open-ok", "redirect",), server="MUST", label="client enters a virtual host", fields=(
-        _FieldSpec("virtual-host", "virtual_host", "shortstr", "path", label="namespace of exchanges and queues to enter", asserts=(_Assert("notnull"), _Assert("syntax", "path"), _Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9/-_]+$"),)),
-        _FieldSpec("capabilities", "capabilities", "shortstr", "shortstr", label="features the client cannot do without"),
-        _FieldSpec("insist", "insist", "bit", "bit", label="do not redirect this client again"),
-    ))
+    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -345,9 +315,7 @@ class ConnectionOpenOk(_DialectMethod):
 
     __slots__ = ("known_hosts",)
     __match_args__ = ("known_hosts",)
-    spec = _MethodSpec("connection.open-ok", 10, 41, synchronous=True, client="MUST", label="virtual host entered, connection usable", fields=(
-        _FieldSpec("known-hosts", "known_hosts", "shortstr", "known-hosts", label="other servers to fall back on"),
-    ))
+    spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
@@ -372,10 +340,7 @@ class ConnectionRedirect(_DialectMethod):
 
     __slots__ = ("host", "known_hosts")
     __match_args__ = ("host", "known_hosts")
-    spec = _MethodSpec("connection.redirect", 10, 50, synchronous=True, client="MAY", label="server sends the client elsewhere", fields=(
-        _FieldSpec("host", "host", "shortstr", "shortstr", label="address and port to go to", asserts=(_Assert("notnull"),)),
-        _FieldSpec("known-hosts", "known_hosts", "shortstr", "known-hosts", label="other servers to fall back on"),
-    ))
+    spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
@@ -405,12 +370,7 @@ class ConnectionClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("connection.close", 10, 60, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends everything, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ConnectionClose
 
     def __init__(
         self,
@@ -446,7 +406,7 @@ class ConnectionCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("connection.close-ok", 10, 61, synchronous=True, server="MUST", client="MUST", label="end agreed, socket may be closed")
+    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -485,9 +445,7 @@ class ChannelOpen(_DialectMethod):
 
     __slots__ = ("out_of_band",)
     __match_args__ = ("out_of_band",)
-    spec = _MethodSpec("channel.open", 20, 10, synchronous=True, responses=("open-ok",), server="MUST", label="client starts using a channel number", fields=(
-        _FieldSpec("out-of-band", "out_of_band", "shortstr", "shortstr", label="settings of another transport, always empty", asserts=(_Assert("null"),)),
-    ))
+    spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
@@ -508,7 +466,7 @@ class ChannelOpenOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.open-ok", 20, 11, synchronous=True, client="MUST", label="channel number is in use now")
+    spec = _facts.ChannelOpenOk
 
     def __init__(self) -> None:
         pass
@@ -531,9 +489,7 @@ class ChannelFlow(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow", 20, 20, synchronous=True, responses=("flow-ok",), server="MUST", client="MUST", label="pause or restart contents from the peer", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="true to let contents flow"),
-    ))
+    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -558,9 +514,7 @@ class ChannelFlowOk(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow-ok", 20, 21, server="MUST", client="MUST", label="peer paused or restarted as told", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="what the peer now does"),
-    ))
+    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -587,11 +541,7 @@ class ChannelAlert(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "details")
     __match_args__ = ("reply_code", "reply_text", "details")
-    spec = _MethodSpec("channel.alert", 20, 30, client="MUST", label="server mentions trouble without closing", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="kind of trouble, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="kind of trouble, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("details", "details", "table", "table", label="further facts for programs"),
-    ))
+    spec = _facts.ChannelAlert
 
     def __init__(
         self,
@@ -629,12 +579,7 @@ class ChannelClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("channel.close", 20, 40, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends one channel, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ChannelClose
 
     def __init__(
         self,
@@ -670,7 +615,7 @@ class ChannelCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.close-ok", 20, 41, synchronous=True, server="MUST", client="MUST", label="end agreed, channel number free again")
+    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -710,14 +655,7 @@ class AccessRequest(_DialectMethod):
 
     __slots__ = ("realm", "exclusive", "passive", "active", "write", "read")
     __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    spec = _MethodSpec("access.request", 30, 10, synchronous=True, responses=("request-ok",), server="MUST", label="client wants rights within a realm", fields=(
-        _FieldSpec("realm", "realm", "shortstr", "path", label="group of resources the rights are for", asserts=(_Assert("notnull"), _Assert("syntax", "path"), _Assert("length", "127"),)),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="keep other clients out of the realm"),
-        _FieldSpec("passive", "passive", "bit", "bit", label="right to look entities up"),
-        _FieldSpec("active", "active", "bit", "bit", label="right to make and remove entities"),
-        _FieldSpec("write", "write", "bit", "bit", label="right to publish"),
-        _FieldSpec("read", "read", "bit", "bit", label="right to consume"),
-    ))
+    spec = _facts.AccessRequest
 
     def __init__(
         self,
@@ -767,9 +705,7 @@ class AccessRequestOk(_DialectMethod):
 
     __slots__ = ("ticket",)
     __match_args__ = ("ticket",)
-    spec = _MethodSpec("access.request-ok", 30, 11, synchronous=True, client="MUST", label="rights granted, with their ticket", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof to show in later methods", asserts=(_Assert("ne", "0"),)),
-    ))
+    spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
@@ -828,17 +764,7 @@ class ExchangeDeclare(_DialectMethod):
         "nowait",
         "arguments",
     )
-    spec = _MethodSpec("exchange.declare", 40, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make an exchange unless it exists alike", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to make", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]+$"),)),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="routing behaviour: direct, topic, fanout, headers", asserts=(_Assert("regexp", "^[a-zA-Z0-9-_.:]+$"),)),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("internal", "internal", "bit", "bit", label="only other exchanges may route to it"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.ExchangeDeclare
 
     def __init__(
         self,
@@ -897,7 +823,7 @@ class ExchangeDeclareOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.declare-ok", 40, 11, synchronous=True, client="MUST", label="exchange exists as asked")
+    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -923,12 +849,7 @@ class ExchangeDelete(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "if_unused", "nowait")
     __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
-    spec = _MethodSpec("exchange.delete", 40, 20, synchronous=True, responses=("delete-ok",), server="MUST", label="remove an exchange with its bindings", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to remove", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.ExchangeDelete
 
     def __init__(
         self,
@@ -964,7 +885,7 @@ class ExchangeDeleteOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.delete-ok", 40, 21, synchronous=True, client="MUST", label="exchange is gone")
+    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -1012,16 +933,7 @@ class QueueDeclare(_DialectMethod):
         "nowait",
         "arguments",
     )
-    spec = _MethodSpec("queue.declare", 50, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make a queue unless it exists alike", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name wanted, empty for a generated one", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="for this connection only, gone with it"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueDeclare
 
     def __init__(
         self,
@@ -1081,11 +993,7 @@ class QueueDeclareOk(_DialectMethod):
 
     __slots__ = ("queue", "message_count", "consumer_count")
     __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _MethodSpec("queue.declare-ok", 50, 11, synchronous=True, client="MUST", label="queue exists, with name and counts", fields=(
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name in effect, perhaps generated", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages ready to be delivered"),
-        _FieldSpec("consumer-count", "consumer_count", "long", "long", label="subscriptions open on the queue"),
-    ))
+    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -1120,14 +1028,7 @@ class QueueBind(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
     __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    spec = _MethodSpec("queue.bind", 50, 20, synchronous=True, responses=("bind-ok",), server="MUST", label="route from an exchange into a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange the messages come from", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueBind
 
     def __init__(
         self,
@@ -1172,7 +1073,7 @@ class QueueBindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("queue.bind-ok", 50, 21, synchronous=True, client="MUST", label="route into the queue is set")
+    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -1197,11 +1098,7 @@ class QueuePurge(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "nowait")
     __match_args__ = ("ticket", "queue", "nowait")
-    spec = _MethodSpec("queue.purge", 50, 30, synchronous=True, responses=("purge-ok",), server="MUST", label="throw away messages nobody has been given", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
@@ -1232,9 +1129,7 @@ class QueuePurgeOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.purge-ok", 50, 31, synchronous=True, client="MUST", label="waiting messages thrown away", fields=(
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages thrown away"),
-    ))
+    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1262,13 +1157,7 @@ class QueueDelete(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
     __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    spec = _MethodSpec("queue.delete", 50, 40, synchronous=True, responses=("delete-ok",), server="MUST", label="remove a queue with all it holds", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("if-empty", "if_empty", "bit", "bit", label="refuse while messages are waiting"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueueDelete
 
     def __init__(
         self,
@@ -1314,9 +1203,7 @@ class QueueDeleteOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.delete-ok", 50, 41, synchronous=True, client="MUST", label="queue is gone, count of messages lost", fields=(
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages lost with the queue"),
-    ))
+    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1355,11 +1242,7 @@ class BasicQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("basic.qos", 60, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound what is delivered ahead of settling", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1387,7 +1270,7 @@ class BasicQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("basic.qos-ok", 60, 11, synchronous=True, client="MUST", label="new bounds on deliveries hold")
+    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -1416,15 +1299,7 @@ class BasicConsume(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
     __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
-    spec = _MethodSpec("basic.consume", 60, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.BasicConsume
 
     def __init__(
         self,
@@ -1478,9 +1353,7 @@ class BasicConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.consume-ok", 60, 21, synchronous=True, client="MUST", label="subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1505,10 +1378,7 @@ class BasicCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("basic.cancel", 60, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1536,9 +1406,7 @@ class BasicCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.cancel-ok", 60, 31, synchronous=True, client="MUST", label="subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1566,13 +1434,7 @@ class BasicPublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _MethodSpec("basic.publish", 60, 40, content=True, server="MUST", label="hand a content to an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-    ))
+    spec = _facts.BasicPublish
 
     def __init__(
         self,
@@ -1624,12 +1486,7 @@ class BasicReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("basic.return", 60, 50, content=True, client="MUST", label="content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicReturn
 
     def __init__(
         self,
@@ -1678,13 +1535,7 @@ class BasicDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _MethodSpec("basic.deliver", 60, 60, content=True, client="MUST", label="content for a subscriber", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicDeliver
 
     def __init__(
         self,
@@ -1736,11 +1587,7 @@ class BasicGet(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "no_ack")
     __match_args__ = ("ticket", "queue", "no_ack")
-    spec = _MethodSpec("basic.get", 60, 70, synchronous=True, responses=("get-ok", "get-empty",), server="MUST", label="take one content off a queue now", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-    ))
+    spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -1775,13 +1622,7 @@ class BasicGetOk(_DialectMethod):
 
     __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _MethodSpec("basic.get-ok", 60, 71, synchronous=True, content=True, client="MAY", label="content taken by get", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages left in the queue"),
-    ))
+    spec = _facts.BasicGetOk
 
     def __init__(
         self,
@@ -1831,9 +1672,7 @@ class BasicGetEmpty(_DialectMethod):
 
     __slots__ = ("cluster_id",)
     __match_args__ = ("cluster_id",)
-    spec = _MethodSpec("basic.get-empty", 60, 72, synchronous=True, client="MAY", label="queue had nothing for get", fields=(
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster the server belongs to"),
-    ))
+    spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -1858,10 +1697,7 @@ class BasicAck(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple")
     __match_args__ = ("delivery_tag", "multiple")
-    spec = _MethodSpec("basic.ack", 60, 80, server="MUST", label="settle deliveries as done", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-    ))
+    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1890,10 +1726,7 @@ class BasicReject(_DialectMethod):
 
     __slots__ = ("delivery_tag", "requeue")
     __match_args__ = ("delivery_tag", "requeue")
-    spec = _MethodSpec("basic.reject", 60, 90, server="MUST", label="settle one delivery as failed", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -1921,9 +1754,7 @@ class BasicRecover(_DialectMethod):
 
     __slots__ = ("requeue",)
     __match_args__ = ("requeue",)
-    spec = _MethodSpec("basic.recover", 60, 100, server="MUST", label="have unsettled deliveries handed out anew", fields=(
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -1989,22 +1820,7 @@ class BasicProperties(_DialectProperties):
         "app_id",
         "cluster_id",
     )
-    spec = _PropertiesSpec("basic", 60, "everyday publishing, consuming and settling", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("delivery-mode", "delivery_mode", "octet", "octet", label="1 in memory only, 2 kept on disk"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("correlation-id", "correlation_id", "shortstr", "shortstr", label="ties a reply to its request"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("expiration", "expiration", "shortstr", "shortstr", label="milliseconds to live, written as text"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="kind of message, for the application"),
-        _FieldSpec("user-id", "user_id", "shortstr", "shortstr", label="who published it, by login name"),
-        _FieldSpec("app-id", "app_id", "shortstr", "shortstr", label="program that published it"),
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster mark, not in use"),
-    ))
+    spec = _facts.BasicProperties
 
     def __init__(
         self,
@@ -2153,11 +1969,7 @@ class FileQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("file.qos", 70, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound file contents delivered ahead", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -2185,7 +1997,7 @@ class FileQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("file.qos-ok", 70, 11, synchronous=True, client="MUST", label="new bounds on file contents hold")
+    spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
@@ -2214,15 +2026,7 @@ class FileConsume(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
     __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "no_ack", "exclusive", "nowait")
-    spec = _MethodSpec("file.consume", 70, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to file contents of a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.FileConsume
 
     def __init__(
         self,
@@ -2276,9 +2080,7 @@ class FileConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("file.consume-ok", 70, 21, synchronous=True, client="MUST", label="file subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -2303,10 +2105,7 @@ class FileCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("file.cancel", 70, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a file subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -2334,9 +2133,7 @@ class FileCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("file.cancel-ok", 70, 31, synchronous=True, client="MUST", label="file subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -2361,10 +2158,7 @@ class FileOpen(_DialectMethod):
 
     __slots__ = ("identifier", "content_size")
     __match_args__ = ("identifier", "content_size")
-    spec = _MethodSpec("file.open", 70, 40, synchronous=True, responses=("open-ok",), server="MUST", client="MUST", label="offer to stage a body of some size", fields=(
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-        _FieldSpec("content-size", "content_size", "longlong", "longlong", label="octets of the whole body"),
-    ))
+    spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
@@ -2391,9 +2185,7 @@ class FileOpenOk(_DialectMethod):
 
     __slots__ = ("staged_size",)
     __match_args__ = ("staged_size",)
-    spec = _MethodSpec("file.open-ok", 70, 41, synchronous=True, responses=("stage",), server="MUST", client="MUST", label="go ahead from this many octets", fields=(
-        _FieldSpec("staged-size", "staged_size", "longlong", "longlong", label="octets staged already from an earlier try"),
-    ))
+    spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
@@ -2414,7 +2206,7 @@ class FileStage(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("file.stage", 70, 50, content=True, server="MUST", client="MUST", label="body of the staged content")
+    spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
@@ -2448,14 +2240,7 @@ class FilePublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    spec = _MethodSpec("file.publish", 70, 60, server="MUST", label="hand a staged content to an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-    ))
+    spec = _facts.FilePublish
 
     def __init__(
         self,
@@ -2505,12 +2290,7 @@ class FileReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("file.return", 70, 70, content=True, client="MUST", label="staged content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.FileReturn
 
     def __init__(
         self,
@@ -2560,14 +2340,7 @@ class FileDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
     __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
-    spec = _MethodSpec("file.deliver", 70, 80, client="MUST", label="content for a subscriber, staged before", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-    ))
+    spec = _facts.FileDeliver
 
     def __init__(
         self,
@@ -2616,10 +2389,7 @@ class FileAck(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple")
     __match_args__ = ("delivery_tag", "multiple")
-    spec = _MethodSpec("file.ack", 70, 90, server="MUST", label="settle file deliveries as done", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-    ))
+    spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2648,10 +2418,7 @@ class FileReject(_DialectMethod):
 
     __slots__ = ("delivery_tag", "requeue")
     __match_args__ = ("delivery_tag", "requeue")
-    spec = _MethodSpec("file.reject", 70, 100, server="MUST", label="settle one staged delivery as failed", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2705,17 +2472,7 @@ class FileProperties(_DialectProperties):
         "timestamp",
         "cluster_id",
     )
-    spec = _PropertiesSpec("file", 70, "bulky contents, staged before they are published", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("filename", "filename", "shortstr", "shortstr", label="name the body should be saved under"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster mark, not in use"),
-    ))
+    spec = _facts.FileProperties
 
     def __init__(
         self,
@@ -2829,12 +2586,7 @@ class StreamQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    spec = _MethodSpec("stream.qos", 80, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound stream contents delivered ahead", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("consume-rate", "consume_rate", "long", "long", label="octets per second the consumer can take"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.StreamQos
 
     def __init__(
         self,
@@ -2871,7 +2623,7 @@ class StreamQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("stream.qos-ok", 80, 11, synchronous=True, client="MUST", label="new bounds on stream contents hold")
+    spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
@@ -2899,14 +2651,7 @@ class StreamConsume(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
     __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait")
-    spec = _MethodSpec("stream.consume", 80, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to stream contents of a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.StreamConsume
 
     def __init__(
         self,
@@ -2956,9 +2701,7 @@ class StreamConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("stream.consume-ok", 80, 21, synchronous=True, client="MUST", label="stream subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -2983,10 +2726,7 @@ class StreamCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("stream.cancel", 80, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a stream subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -3014,9 +2754,7 @@ class StreamCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("stream.cancel-ok", 80, 31, synchronous=True, client="MUST", label="stream subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -3044,13 +2782,7 @@ class StreamPublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _MethodSpec("stream.publish", 80, 40, content=True, server="MUST", label="feed a content into an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-    ))
+    spec = _facts.StreamPublish
 
     def __init__(
         self,
@@ -3102,12 +2834,7 @@ class StreamReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("stream.return", 80, 50, content=True, client="MUST", label="streamed content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.StreamReturn
 
     def __init__(
         self,
@@ -3155,12 +2882,7 @@ class StreamDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
     __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    spec = _MethodSpec("stream.deliver", 80, 60, content=True, client="MUST", label="next content of a stream", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue the content came through", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-    ))
+    spec = _facts.StreamDeliver
 
     def __init__(
         self,
@@ -3207,13 +2929,7 @@ class StreamProperties(_DialectProperties):
 
     __slots__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
     __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    spec = _PropertiesSpec("stream", 80, "contents that need pace more than certainty", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-    ))
+    spec = _facts.StreamProperties
 
     def __init__(
         self,
@@ -3288,7 +3004,7 @@ class TxSelect(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select", 90, 10, synchronous=True, responses=("select-ok",), server="MUST", label="put the channel into transactions")
+    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -3308,7 +3024,7 @@ class TxSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select-ok", 90, 11, synchronous=True, client="MUST", label="channel works in transactions now")
+    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -3328,7 +3044,7 @@ class TxCommit(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit", 90, 20, synchronous=True, responses=("commit-ok",), server="MUST", label="make the work since the last end final")
+    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -3348,7 +3064,7 @@ class TxCommitOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit-ok", 90, 21, synchronous=True, client="MUST", label="work is final")
+    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -3368,7 +3084,7 @@ class TxRollback(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback", 90, 30, synchronous=True, responses=("rollback-ok",), server="MUST", label="forget the work since the last end")
+    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -3388,7 +3104,7 @@ class TxRollbackOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback-ok", 90, 31, synchronous=True, client="MUST", label="work is forgotten")
+    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -3419,7 +3135,7 @@ class DtxSelect(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.select", 100, 10, synchronous=True, responses=("select-ok",), server="MUST", label="put the channel under outside coordination")
+    spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
@@ -3439,7 +3155,7 @@ class DtxSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.select-ok", 100, 11, synchronous=True, client="MUST", label="channel is coordinated from outside now")
+    spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -3462,9 +3178,7 @@ class DtxStart(_DialectMethod):
 
     __slots__ = ("dtx_identifier",)
     __match_args__ = ("dtx_identifier",)
-    spec = _MethodSpec("dtx.start", 100, 20, synchronous=True, responses=("start-ok",), server="MAY", label="join a distributed transaction by identifier", fields=(
-        _FieldSpec("dtx-identifier", "dtx_identifier", "shortstr", "shortstr", label="which distributed transaction to join", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
@@ -3485,7 +3199,7 @@ class DtxStartOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.start-ok", 100, 21, synchronous=True, client="MUST", label="joined the distributed transaction")
+    spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
@@ -3517,9 +3231,7 @@ class TunnelRequest(_DialectMethod):
 
     __slots__ = ("meta_data",)
     __match_args__ = ("meta_data",)
-    spec = _MethodSpec("tunnel.request", 110, 10, content=True, server="MUST", label="carry a request of another protocol", fields=(
-        _FieldSpec("meta-data", "meta_data", "table", "table", label="routing hints of the tunnelled protocol"),
-    ))
+    spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
@@ -3551,13 +3263,7 @@ class TunnelProperties(_DialectProperties):
 
     __slots__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
     __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    spec = _PropertiesSpec("tunnel", 110, "foreign protocols carried inside contents", fields=(
-        _FieldSpec("headers", "headers", "table", "table", label="named values of the tunnelled protocol"),
-        _FieldSpec("proxy-name", "proxy_name", "shortstr", "shortstr", label="who carries the tunnelled data"),
-        _FieldSpec("data-name", "data_name", "shortstr", "shortstr", label="label the tunnelled data goes by"),
-        _FieldSpec("durable", "durable", "octet", "octet", label="whether the data outlives a restart"),
-        _FieldSpec("broadcast", "broadcast", "octet", "octet", label="whether every proxy should get it"),
-    ))
+    spec = _facts.TunnelProperties
 
     def __init__(
         self,
@@ -3631,13 +3337,7 @@ class TestInteger(_DialectMethod):
 
     __slots__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
     __match_args__ = ("integer_1", "integer_2", "integer_3", "integer_4", "operation")
-    spec = _MethodSpec("test.integer", 120, 10, synchronous=True, responses=("integer-ok",), server="MUST", client="MUST", label="try every integer width", fields=(
-        _FieldSpec("integer-1", "integer_1", "octet", "octet", label="operand of 8 bits"),
-        _FieldSpec("integer-2", "integer_2", "short", "short", label="operand of 16 bits"),
-        _FieldSpec("integer-3", "integer_3", "long", "long", label="operand of 32 bits"),
-        _FieldSpec("integer-4", "integer_4", "longlong", "longlong", label="operand of 64 bits"),
-        _FieldSpec("operation", "operation", "octet", "octet", label="what to do with the operands", asserts=(_Assert("enum", "add, min, max"),)),
-    ))
+    spec = _facts.TestInteger
 
     def __init__(
         self,
@@ -3680,9 +3380,7 @@ class TestIntegerOk(_DialectMethod):
 
     __slots__ = ("result",)
     __match_args__ = ("result",)
-    spec = _MethodSpec("test.integer-ok", 120, 11, synchronous=True, server="MUST", client="MUST", label="outcome on the integers", fields=(
-        _FieldSpec("result", "result", "longlong", "longlong", label="what came of the operation"),
-    ))
+    spec = _facts.TestIntegerOk
 
     def __init__(self, result: int = 0) -> None:
         self.result = result
@@ -3708,11 +3406,7 @@ class TestString(_DialectMethod):
 
     __slots__ = ("string_1", "string_2", "operation")
     __match_args__ = ("string_1", "string_2", "operation")
-    spec = _MethodSpec("test.string", 120, 20, synchronous=True, responses=("string-ok",), server="MUST", client="MUST", label="try both kinds of string", fields=(
-        _FieldSpec("string-1", "string_1", "shortstr", "shortstr", label="operand of at most 255 octets"),
-        _FieldSpec("string-2", "string_2", "longstr", "longstr", label="operand of any length"),
-        _FieldSpec("operation", "operation", "octet", "octet", label="what to do with the operands", asserts=(_Assert("enum", "add, min, max"),)),
-    ))
+    spec = _facts.TestString
 
     def __init__(self, string_1: str = "", string_2: bytes = b"", operation: int = 0) -> None:
         self.string_1 = string_1
@@ -3742,9 +3436,7 @@ class TestStringOk(_DialectMethod):
 
     __slots__ = ("result",)
     __match_args__ = ("result",)
-    spec = _MethodSpec("test.string-ok", 120, 21, synchronous=True, server="MUST", client="MUST", label="outcome on the strings", fields=(
-        _FieldSpec("result", "result", "longstr", "longstr", label="what came of the operation"),
-    ))
+    spec = _facts.TestStringOk
 
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
@@ -3770,11 +3462,7 @@ class TestTable(_DialectMethod):
 
     __slots__ = ("table", "integer_op", "string_op")
     __match_args__ = ("table", "integer_op", "string_op")
-    spec = _MethodSpec("test.table", 120, 30, synchronous=True, responses=("table-ok",), server="MUST", client="MUST", label="try a table of numbers and strings", fields=(
-        _FieldSpec("table", "table", "table", "table", label="operands by name"),
-        _FieldSpec("integer-op", "integer_op", "octet", "octet", label="what to do with the numbers", asserts=(_Assert("enum", "add, min, max"),)),
-        _FieldSpec("string-op", "string_op", "octet", "octet", label="what to do with the strings", asserts=(_Assert("enum", "add, min, max"),)),
-    ))
+    spec = _facts.TestTable
 
     def __init__(
         self,
@@ -3810,10 +3498,7 @@ class TestTableOk(_DialectMethod):
 
     __slots__ = ("integer_result", "string_result")
     __match_args__ = ("integer_result", "string_result")
-    spec = _MethodSpec("test.table-ok", 120, 31, synchronous=True, server="MUST", client="MUST", label="outcomes on the table", fields=(
-        _FieldSpec("integer-result", "integer_result", "longlong", "longlong", label="what came of the numbers"),
-        _FieldSpec("string-result", "string_result", "longstr", "longstr", label="what came of the strings"),
-    ))
+    spec = _facts.TestTableOk
 
     def __init__(self, integer_result: int = 0, string_result: bytes = b"") -> None:
         self.integer_result = integer_result
@@ -3837,7 +3522,7 @@ class TestContent(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("test.content", 120, 40, synchronous=True, content=True, responses=("content-ok",), server="MUST", client="MUST", label="send a content to be summed up")
+    spec = _facts.TestContent
 
     def __init__(self) -> None:
         pass
@@ -3866,9 +3551,7 @@ class TestContentOk(_DialectMethod):
 
     __slots__ = ("content_checksum",)
     __match_args__ = ("content_checksum",)
-    spec = _MethodSpec("test.content-ok", 120, 41, synchronous=True, content=True, server="MUST", client="MUST", label="sum of the content received", fields=(
-        _FieldSpec("content-checksum", "content_checksum", "long", "long", label="sum over the octets of the content"),
-    ))
+    spec = _facts.TestContentOk
 
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
@@ -3892,7 +3575,7 @@ class TestProperties(_DialectProperties):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _PropertiesSpec("test", 120, "echo-like methods for checking implementations")
+    spec = _facts.TestProperties
 
     def __init__(self) -> None:
         pass

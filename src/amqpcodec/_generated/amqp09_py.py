@@ -17,13 +17,10 @@ from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.tables_py import decode_table as _decode_table
 from amqpcodec._kernel.tables_py import encode_table as _encode_table
-from amqpcodec.spec import Assert as _Assert
-from amqpcodec.spec import FieldSpec as _FieldSpec
-from amqpcodec.spec import MethodSpec as _MethodSpec
-from amqpcodec.spec import PropertiesSpec as _PropertiesSpec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
+from amqpcodec._generated import amqp09_facts as _facts
 
 if _TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
@@ -90,13 +87,7 @@ class ConnectionStart(_DialectMethod):
 
     __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
     __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    spec = _MethodSpec("connection.start", 10, 10, synchronous=True, responses=("start-ok",), client="MUST", label="server offers versions and login mechanisms", fields=(
-        _FieldSpec("version-major", "version_major", "octet", "octet", label="first number of the protocol version"),
-        _FieldSpec("version-minor", "version_minor", "octet", "octet", label="second number of the protocol version"),
-        _FieldSpec("server-properties", "server_properties", "table", "peer-properties", label="product, version, capabilities of the server"),
-        _FieldSpec("mechanisms", "mechanisms", "longstr", "longstr", label="login mechanisms on offer, blank separated", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locales", "locales", "longstr", "longstr", label="languages for texts on offer, blank separated", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStart
 
     def __init__(
         self,
@@ -142,12 +133,7 @@ class ConnectionStartOk(_DialectMethod):
 
     __slots__ = ("client_properties", "mechanism", "response", "locale")
     __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _MethodSpec("connection.start-ok", 10, 11, synchronous=True, server="MUST", label="client picks mechanism and locale, logs in", fields=(
-        _FieldSpec("client-properties", "client_properties", "table", "peer-properties", label="product, version, capabilities of the client"),
-        _FieldSpec("mechanism", "mechanism", "shortstr", "shortstr", label="login mechanism the client took", asserts=(_Assert("notnull"),)),
-        _FieldSpec("response", "response", "longstr", "longstr", label="first login data, mechanism decides", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locale", "locale", "shortstr", "shortstr", label="language for texts the client took", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStartOk
 
     def __init__(
         self,
@@ -186,9 +172,7 @@ class ConnectionSecure(_DialectMethod):
 
     __slots__ = ("challenge",)
     __match_args__ = ("challenge",)
-    spec = _MethodSpec("connection.secure", 10, 20, synchronous=True, responses=("secure-ok",), client="MUST", label="server puts a further login question", fields=(
-        _FieldSpec("challenge", "challenge", "longstr", "longstr", label="login question as the mechanism defines it"),
-    ))
+    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -212,9 +196,7 @@ class ConnectionSecureOk(_DialectMethod):
 
     __slots__ = ("response",)
     __match_args__ = ("response",)
-    spec = _MethodSpec("connection.secure-ok", 10, 21, synchronous=True, server="MUST", label="client answers the server's login question", fields=(
-        _FieldSpec("response", "response", "longstr", "longstr", label="login data as the mechanism defines it", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -240,11 +222,7 @@ class ConnectionTune(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune", 10, 30, synchronous=True, responses=("tune-ok",), client="MUST", label="server proposes limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any"),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, as proposed"),
-    ))
+    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -276,11 +254,7 @@ class ConnectionTuneOk(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune-ok", 10, 31, synchronous=True, server="MUST", label="client settles limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any", asserts=(_Assert("notnull"), _Assert("le", reference="tune.channel-max"),)),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, zero for none"),
-    ))
+    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -312,11 +286,7 @@ class ConnectionOpen(_DialectMethod):
 
     __slots__ = ("virtual_host", "capabilities", "insist")
     __match_args__ = ("virtual_host", "capabilities", "insist")
-    spec = _MethodSpec("connection.open", 10, 40, synchronous=True, responses=("open-ok", "redirect",), server="MUST", label="client enters a virtual host", fields=(
-        _FieldSpec("virtual-host", "virtual_host", "shortstr", "path", label="namespace of exchanges and queues to enter", asserts=(_Assert("notnull"), _Assert("syntax", "path"), _Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9/-_]+$"),)),
-        _FieldSpec("capabilities", "capabilities", "shortstr", "shortstr", label="features the client cannot do without"),
-        _FieldSpec("insist", "insist", "bit", "bit", label="do not redirect this client again"),
-    ))
+    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", capabilities: str = "", insist: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -347,9 +317,7 @@ class ConnectionOpenOk(_DialectMethod):
 
     __slots__ = ("known_hosts",)
     __match_args__ = ("known_hosts",)
-    spec = _MethodSpec("connection.open-ok", 10, 41, synchronous=True, client="MUST", label="virtual host entered, connection usable", fields=(
-        _FieldSpec("known-hosts", "known_hosts", "shortstr", "known-hosts", label="other servers to fall back on"),
-    ))
+    spec = _facts.ConnectionOpenOk
 
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
@@ -374,10 +342,7 @@ class ConnectionRedirect(_DialectMethod):
 
     __slots__ = ("host", "known_hosts")
     __match_args__ = ("host", "known_hosts")
-    spec = _MethodSpec("connection.redirect", 10, 42, synchronous=True, client="MUST", label="server sends the client elsewhere", fields=(
-        _FieldSpec("host", "host", "shortstr", "shortstr", label="address and port to go to", asserts=(_Assert("notnull"),)),
-        _FieldSpec("known-hosts", "known_hosts", "shortstr", "known-hosts", label="other servers to fall back on"),
-    ))
+    spec = _facts.ConnectionRedirect
 
     def __init__(self, host: str = "", known_hosts: str = "") -> None:
         self.host = host
@@ -407,12 +372,7 @@ class ConnectionClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("connection.close", 10, 50, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends everything, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ConnectionClose
 
     def __init__(
         self,
@@ -448,7 +408,7 @@ class ConnectionCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("connection.close-ok", 10, 51, synchronous=True, server="MUST", client="MUST", label="end agreed, socket may be closed")
+    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -487,9 +447,7 @@ class ChannelOpen(_DialectMethod):
 
     __slots__ = ("out_of_band",)
     __match_args__ = ("out_of_band",)
-    spec = _MethodSpec("channel.open", 20, 10, synchronous=True, responses=("open-ok",), server="MUST", label="client starts using a channel number", fields=(
-        _FieldSpec("out-of-band", "out_of_band", "shortstr", "shortstr", label="settings of another transport, always empty", asserts=(_Assert("null"),)),
-    ))
+    spec = _facts.ChannelOpen
 
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
@@ -513,9 +471,7 @@ class ChannelOpenOk(_DialectMethod):
 
     __slots__ = ("channel_id",)
     __match_args__ = ("channel_id",)
-    spec = _MethodSpec("channel.open-ok", 20, 11, synchronous=True, client="MUST", label="channel number is in use now", fields=(
-        _FieldSpec("channel-id", "channel_id", "longstr", "channel-id", label="handle for resuming this channel later"),
-    ))
+    spec = _facts.ChannelOpenOk
 
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
@@ -539,9 +495,7 @@ class ChannelFlow(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow", 20, 20, synchronous=True, responses=("flow-ok",), server="MUST", client="MUST", label="pause or restart contents from the peer", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="true to let contents flow"),
-    ))
+    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -566,9 +520,7 @@ class ChannelFlowOk(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow-ok", 20, 21, server="MUST", client="MUST", label="peer paused or restarted as told", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="what the peer now does"),
-    ))
+    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -596,12 +548,7 @@ class ChannelClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("channel.close", 20, 40, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends one channel, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ChannelClose
 
     def __init__(
         self,
@@ -637,7 +584,7 @@ class ChannelCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.close-ok", 20, 41, synchronous=True, server="MUST", client="MUST", label="end agreed, channel number free again")
+    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -660,9 +607,7 @@ class ChannelResume(_DialectMethod):
 
     __slots__ = ("channel_id",)
     __match_args__ = ("channel_id",)
-    spec = _MethodSpec("channel.resume", 20, 50, responses=("ok",), server="MAY", label="go on with a channel that was cut off", fields=(
-        _FieldSpec("channel-id", "channel_id", "longstr", "channel-id", label="handle from the earlier open-ok"),
-    ))
+    spec = _facts.ChannelResume
 
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
@@ -683,7 +628,7 @@ class ChannelPing(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.ping", 20, 60, responses=("ok",), server="MUST", client="MUST", label="ask the peer for a sign of life")
+    spec = _facts.ChannelPing
 
     def __init__(self) -> None:
         pass
@@ -703,7 +648,7 @@ class ChannelPong(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.pong", 20, 70, responses=("ok",), server="MUST", client="MUST", label="sign of life, itself to be answered")
+    spec = _facts.ChannelPong
 
     def __init__(self) -> None:
         pass
@@ -723,7 +668,7 @@ class ChannelOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.ok", 20, 80, server="MUST", client="MUST", label="last channel method was carried out")
+    spec = _facts.ChannelOk
 
     def __init__(self) -> None:
         pass
@@ -766,14 +711,7 @@ class AccessRequest(_DialectMethod):
 
     __slots__ = ("realm", "exclusive", "passive", "active", "write", "read")
     __match_args__ = ("realm", "exclusive", "passive", "active", "write", "read")
-    spec = _MethodSpec("access.request", 30, 10, synchronous=True, responses=("request-ok",), server="MUST", label="client wants rights within a realm", fields=(
-        _FieldSpec("realm", "realm", "shortstr", "shortstr", label="group of resources the rights are for"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="keep other clients out of the realm"),
-        _FieldSpec("passive", "passive", "bit", "bit", label="right to look entities up"),
-        _FieldSpec("active", "active", "bit", "bit", label="right to make and remove entities"),
-        _FieldSpec("write", "write", "bit", "bit", label="right to publish"),
-        _FieldSpec("read", "read", "bit", "bit", label="right to consume"),
-    ))
+    spec = _facts.AccessRequest
 
     def __init__(
         self,
@@ -823,9 +761,7 @@ class AccessRequestOk(_DialectMethod):
 
     __slots__ = ("ticket",)
     __match_args__ = ("ticket",)
-    spec = _MethodSpec("access.request-ok", 30, 11, synchronous=True, client="MUST", label="rights granted, with their ticket", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof to show in later methods", asserts=(_Assert("ne", "0"),)),
-    ))
+    spec = _facts.AccessRequestOk
 
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
@@ -884,17 +820,7 @@ class ExchangeDeclare(_DialectMethod):
         "nowait",
         "arguments",
     )
-    spec = _MethodSpec("exchange.declare", 40, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make an exchange unless it exists alike", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to make", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]+$"),)),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="routing behaviour: direct, topic, fanout, headers", asserts=(_Assert("regexp", "^[a-zA-Z0-9-_.:]+$"),)),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("internal", "internal", "bit", "bit", label="only other exchanges may route to it"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.ExchangeDeclare
 
     def __init__(
         self,
@@ -953,7 +879,7 @@ class ExchangeDeclareOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.declare-ok", 40, 11, synchronous=True, client="MUST", label="exchange exists as asked")
+    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -979,12 +905,7 @@ class ExchangeDelete(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "if_unused", "nowait")
     __match_args__ = ("ticket", "exchange", "if_unused", "nowait")
-    spec = _MethodSpec("exchange.delete", 40, 20, synchronous=True, responses=("delete-ok",), server="MUST", label="remove an exchange with its bindings", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to remove", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.ExchangeDelete
 
     def __init__(
         self,
@@ -1020,7 +941,7 @@ class ExchangeDeleteOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.delete-ok", 40, 21, synchronous=True, client="MUST", label="exchange is gone")
+    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -1068,16 +989,7 @@ class QueueDeclare(_DialectMethod):
         "nowait",
         "arguments",
     )
-    spec = _MethodSpec("queue.declare", 50, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make a queue unless it exists alike", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name wanted, empty for a generated one", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="for this connection only, gone with it"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueDeclare
 
     def __init__(
         self,
@@ -1137,11 +1049,7 @@ class QueueDeclareOk(_DialectMethod):
 
     __slots__ = ("queue", "message_count", "consumer_count")
     __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _MethodSpec("queue.declare-ok", 50, 11, synchronous=True, client="MUST", label="queue exists, with name and counts", fields=(
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name in effect, perhaps generated", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages ready to be delivered"),
-        _FieldSpec("consumer-count", "consumer_count", "long", "long", label="subscriptions open on the queue"),
-    ))
+    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -1176,14 +1084,7 @@ class QueueBind(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
     __match_args__ = ("ticket", "queue", "exchange", "routing_key", "nowait", "arguments")
-    spec = _MethodSpec("queue.bind", 50, 20, synchronous=True, responses=("bind-ok",), server="MUST", label="route from an exchange into a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange the messages come from", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueBind
 
     def __init__(
         self,
@@ -1228,7 +1129,7 @@ class QueueBindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("queue.bind-ok", 50, 21, synchronous=True, client="MUST", label="route into the queue is set")
+    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -1255,13 +1156,7 @@ class QueueUnbind(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "exchange", "routing_key", "arguments")
     __match_args__ = ("ticket", "queue", "exchange", "routing_key", "arguments")
-    spec = _MethodSpec("queue.unbind", 50, 50, synchronous=True, responses=("unbind-ok",), server="MUST", label="drop one route into a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange the messages came from", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="must equal those of the binding"),
-    ))
+    spec = _facts.QueueUnbind
 
     def __init__(
         self,
@@ -1301,7 +1196,7 @@ class QueueUnbindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("queue.unbind-ok", 50, 51, synchronous=True, client="MUST", label="route into the queue dropped")
+    spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -1326,11 +1221,7 @@ class QueuePurge(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "nowait")
     __match_args__ = ("ticket", "queue", "nowait")
-    spec = _MethodSpec("queue.purge", 50, 30, synchronous=True, responses=("purge-ok",), server="MUST", label="throw away messages nobody has been given", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueuePurge
 
     def __init__(self, ticket: int = 0, queue: str = "", nowait: bool = False) -> None:
         self.ticket = ticket
@@ -1361,9 +1252,7 @@ class QueuePurgeOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.purge-ok", 50, 31, synchronous=True, client="MUST", label="waiting messages thrown away", fields=(
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages thrown away"),
-    ))
+    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1391,13 +1280,7 @@ class QueueDelete(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
     __match_args__ = ("ticket", "queue", "if_unused", "if_empty", "nowait")
-    spec = _MethodSpec("queue.delete", 50, 40, synchronous=True, responses=("delete-ok",), server="MUST", label="remove a queue with all it holds", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("if-empty", "if_empty", "bit", "bit", label="refuse while messages are waiting"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueueDelete
 
     def __init__(
         self,
@@ -1443,9 +1326,7 @@ class QueueDeleteOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.delete-ok", 50, 41, synchronous=True, client="MUST", label="queue is gone, count of messages lost", fields=(
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages lost with the queue"),
-    ))
+    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1486,11 +1367,7 @@ class BasicQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("basic.qos", 60, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound what is delivered ahead of settling", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1518,7 +1395,7 @@ class BasicQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("basic.qos-ok", 60, 11, synchronous=True, client="MUST", label="new bounds on deliveries hold")
+    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -1557,16 +1434,7 @@ class BasicConsume(_DialectMethod):
         "nowait",
         "filter",
     )
-    spec = _MethodSpec("basic.consume", 60, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("filter", "filter", "table", "table", label="conditions on the messages wanted"),
-    ))
+    spec = _facts.BasicConsume
 
     def __init__(
         self,
@@ -1624,9 +1492,7 @@ class BasicConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.consume-ok", 60, 21, synchronous=True, client="MUST", label="subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1651,10 +1517,7 @@ class BasicCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("basic.cancel", 60, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1682,9 +1545,7 @@ class BasicCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.cancel-ok", 60, 31, synchronous=True, client="MUST", label="subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1712,13 +1573,7 @@ class BasicPublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _MethodSpec("basic.publish", 60, 40, content=True, server="MUST", label="hand a content to an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-    ))
+    spec = _facts.BasicPublish
 
     def __init__(
         self,
@@ -1770,12 +1625,7 @@ class BasicReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("basic.return", 60, 50, content=True, client="MUST", label="content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicReturn
 
     def __init__(
         self,
@@ -1824,13 +1674,7 @@ class BasicDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _MethodSpec("basic.deliver", 60, 60, content=True, client="MUST", label="content for a subscriber", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicDeliver
 
     def __init__(
         self,
@@ -1882,11 +1726,7 @@ class BasicGet(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "no_ack")
     __match_args__ = ("ticket", "queue", "no_ack")
-    spec = _MethodSpec("basic.get", 60, 70, synchronous=True, responses=("get-ok", "get-empty",), server="MUST", label="take one content off a queue now", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-    ))
+    spec = _facts.BasicGet
 
     def __init__(self, ticket: int = 0, queue: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -1921,13 +1761,7 @@ class BasicGetOk(_DialectMethod):
 
     __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _MethodSpec("basic.get-ok", 60, 71, synchronous=True, content=True, client="MAY", label="content taken by get", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-        _FieldSpec("message-count", "message_count", "long", "long", label="messages left in the queue"),
-    ))
+    spec = _facts.BasicGetOk
 
     def __init__(
         self,
@@ -1977,9 +1811,7 @@ class BasicGetEmpty(_DialectMethod):
 
     __slots__ = ("cluster_id",)
     __match_args__ = ("cluster_id",)
-    spec = _MethodSpec("basic.get-empty", 60, 72, synchronous=True, client="MAY", label="queue had nothing for get", fields=(
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster the server belongs to"),
-    ))
+    spec = _facts.BasicGetEmpty
 
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
@@ -2004,10 +1836,7 @@ class BasicAck(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple")
     __match_args__ = ("delivery_tag", "multiple")
-    spec = _MethodSpec("basic.ack", 60, 80, server="MUST", label="settle deliveries as done", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-    ))
+    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2036,10 +1865,7 @@ class BasicReject(_DialectMethod):
 
     __slots__ = ("delivery_tag", "requeue")
     __match_args__ = ("delivery_tag", "requeue")
-    spec = _MethodSpec("basic.reject", 60, 90, server="MUST", label="settle one delivery as failed", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2067,9 +1893,7 @@ class BasicRecover(_DialectMethod):
 
     __slots__ = ("requeue",)
     __match_args__ = ("requeue",)
-    spec = _MethodSpec("basic.recover", 60, 100, server="MUST", label="have unsettled deliveries handed out anew", fields=(
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -2135,22 +1959,7 @@ class BasicProperties(_DialectProperties):
         "app_id",
         "cluster_id",
     )
-    spec = _PropertiesSpec("basic", 60, "everyday publishing, consuming and settling", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("delivery-mode", "delivery_mode", "octet", "octet", label="1 in memory only, 2 kept on disk"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("correlation-id", "correlation_id", "shortstr", "shortstr", label="ties a reply to its request"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("expiration", "expiration", "shortstr", "shortstr", label="milliseconds to live, written as text"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="kind of message, for the application"),
-        _FieldSpec("user-id", "user_id", "shortstr", "shortstr", label="who published it, by login name"),
-        _FieldSpec("app-id", "app_id", "shortstr", "shortstr", label="program that published it"),
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster mark, not in use"),
-    ))
+    spec = _facts.BasicProperties
 
     def __init__(
         self,
@@ -2299,11 +2108,7 @@ class FileQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("file.qos", 70, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound file contents delivered ahead", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.FileQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -2331,7 +2136,7 @@ class FileQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("file.qos-ok", 70, 11, synchronous=True, client="MUST", label="new bounds on file contents hold")
+    spec = _facts.FileQosOk
 
     def __init__(self) -> None:
         pass
@@ -2370,16 +2175,7 @@ class FileConsume(_DialectMethod):
         "nowait",
         "filter",
     )
-    spec = _MethodSpec("file.consume", 70, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to file contents of a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("filter", "filter", "table", "table", label="conditions on the messages wanted"),
-    ))
+    spec = _facts.FileConsume
 
     def __init__(
         self,
@@ -2437,9 +2233,7 @@ class FileConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("file.consume-ok", 70, 21, synchronous=True, client="MUST", label="file subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.FileConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -2464,10 +2258,7 @@ class FileCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("file.cancel", 70, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a file subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.FileCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -2495,9 +2286,7 @@ class FileCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("file.cancel-ok", 70, 31, synchronous=True, client="MUST", label="file subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.FileCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -2522,10 +2311,7 @@ class FileOpen(_DialectMethod):
 
     __slots__ = ("identifier", "content_size")
     __match_args__ = ("identifier", "content_size")
-    spec = _MethodSpec("file.open", 70, 40, synchronous=True, responses=("open-ok",), server="MUST", client="MUST", label="offer to stage a body of some size", fields=(
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-        _FieldSpec("content-size", "content_size", "longlong", "longlong", label="octets of the whole body"),
-    ))
+    spec = _facts.FileOpen
 
     def __init__(self, identifier: str = "", content_size: int = 0) -> None:
         self.identifier = identifier
@@ -2552,9 +2338,7 @@ class FileOpenOk(_DialectMethod):
 
     __slots__ = ("staged_size",)
     __match_args__ = ("staged_size",)
-    spec = _MethodSpec("file.open-ok", 70, 41, synchronous=True, responses=("stage",), server="MUST", client="MUST", label="go ahead from this many octets", fields=(
-        _FieldSpec("staged-size", "staged_size", "longlong", "longlong", label="octets staged already from an earlier try"),
-    ))
+    spec = _facts.FileOpenOk
 
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
@@ -2575,7 +2359,7 @@ class FileStage(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("file.stage", 70, 50, content=True, server="MUST", client="MUST", label="body of the staged content")
+    spec = _facts.FileStage
 
     def __init__(self) -> None:
         pass
@@ -2609,14 +2393,7 @@ class FilePublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate", "identifier")
-    spec = _MethodSpec("file.publish", 70, 60, server="MUST", label="hand a staged content to an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-    ))
+    spec = _facts.FilePublish
 
     def __init__(
         self,
@@ -2666,12 +2443,7 @@ class FileReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("file.return", 70, 70, content=True, client="MUST", label="staged content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.FileReturn
 
     def __init__(
         self,
@@ -2721,14 +2493,7 @@ class FileDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
     __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key", "identifier")
-    spec = _MethodSpec("file.deliver", 70, 80, client="MUST", label="content for a subscriber, staged before", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the staged body"),
-    ))
+    spec = _facts.FileDeliver
 
     def __init__(
         self,
@@ -2777,10 +2542,7 @@ class FileAck(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple")
     __match_args__ = ("delivery_tag", "multiple")
-    spec = _MethodSpec("file.ack", 70, 90, server="MUST", label="settle file deliveries as done", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-    ))
+    spec = _facts.FileAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2809,10 +2571,7 @@ class FileReject(_DialectMethod):
 
     __slots__ = ("delivery_tag", "requeue")
     __match_args__ = ("delivery_tag", "requeue")
-    spec = _MethodSpec("file.reject", 70, 100, server="MUST", label="settle one staged delivery as failed", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.FileReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2866,17 +2625,7 @@ class FileProperties(_DialectProperties):
         "timestamp",
         "cluster_id",
     )
-    spec = _PropertiesSpec("file", 70, "bulky contents, staged before they are published", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("filename", "filename", "shortstr", "shortstr", label="name the body should be saved under"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("cluster-id", "cluster_id", "shortstr", "shortstr", label="cluster mark, not in use"),
-    ))
+    spec = _facts.FileProperties
 
     def __init__(
         self,
@@ -2990,12 +2739,7 @@ class StreamQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "consume_rate", "global_")
-    spec = _MethodSpec("stream.qos", 80, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound stream contents delivered ahead", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("consume-rate", "consume_rate", "long", "long", label="octets per second the consumer can take"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.StreamQos
 
     def __init__(
         self,
@@ -3032,7 +2776,7 @@ class StreamQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("stream.qos-ok", 80, 11, synchronous=True, client="MUST", label="new bounds on stream contents hold")
+    spec = _facts.StreamQosOk
 
     def __init__(self) -> None:
         pass
@@ -3061,15 +2805,7 @@ class StreamConsume(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait", "filter")
     __match_args__ = ("ticket", "queue", "consumer_tag", "no_local", "exclusive", "nowait", "filter")
-    spec = _MethodSpec("stream.consume", 80, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to stream contents of a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-        _FieldSpec("filter", "filter", "table", "table", label="conditions on the messages wanted"),
-    ))
+    spec = _facts.StreamConsume
 
     def __init__(
         self,
@@ -3123,9 +2859,7 @@ class StreamConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("stream.consume-ok", 80, 21, synchronous=True, client="MUST", label="stream subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.StreamConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -3150,10 +2884,7 @@ class StreamCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "nowait")
     __match_args__ = ("consumer_tag", "nowait")
-    spec = _MethodSpec("stream.cancel", 80, 30, synchronous=True, responses=("cancel-ok",), server="MUST", label="end a stream subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("nowait", "nowait", "bit", "bit", label="leave out the reply to this method"),
-    ))
+    spec = _facts.StreamCancel
 
     def __init__(self, consumer_tag: str = "", nowait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -3181,9 +2912,7 @@ class StreamCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("stream.cancel-ok", 80, 31, synchronous=True, client="MUST", label="stream subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.StreamCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -3211,13 +2940,7 @@ class StreamPublish(_DialectMethod):
 
     __slots__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("ticket", "exchange", "routing_key", "mandatory", "immediate")
-    spec = _MethodSpec("stream.publish", 80, 40, content=True, server="MUST", label="feed a content into an exchange", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-    ))
+    spec = _facts.StreamPublish
 
     def __init__(
         self,
@@ -3269,12 +2992,7 @@ class StreamReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("stream.return", 80, 50, content=True, client="MUST", label="streamed content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.StreamReturn
 
     def __init__(
         self,
@@ -3322,12 +3040,7 @@ class StreamDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
     __match_args__ = ("consumer_tag", "delivery_tag", "exchange", "queue")
-    spec = _MethodSpec("stream.deliver", 80, 60, content=True, client="MUST", label="next content of a stream", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue the content came through", asserts=(_Assert("length", "127"), _Assert("notnull"),)),
-    ))
+    spec = _facts.StreamDeliver
 
     def __init__(
         self,
@@ -3374,13 +3087,7 @@ class StreamProperties(_DialectProperties):
 
     __slots__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
     __match_args__ = ("content_type", "content_encoding", "headers", "priority", "timestamp")
-    spec = _PropertiesSpec("stream", 80, "contents that need pace more than certainty", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-    ))
+    spec = _facts.StreamProperties
 
     def __init__(
         self,
@@ -3455,7 +3162,7 @@ class TxSelect(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select", 90, 10, synchronous=True, responses=("select-ok",), server="MUST", label="put the channel into transactions")
+    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -3475,7 +3182,7 @@ class TxSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select-ok", 90, 11, synchronous=True, client="MUST", label="channel works in transactions now")
+    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -3495,7 +3202,7 @@ class TxCommit(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit", 90, 20, synchronous=True, responses=("commit-ok",), server="MUST", label="make the work since the last end final")
+    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -3515,7 +3222,7 @@ class TxCommitOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit-ok", 90, 21, synchronous=True, client="MUST", label="work is final")
+    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -3535,7 +3242,7 @@ class TxRollback(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback", 90, 30, synchronous=True, responses=("rollback-ok",), server="MUST", label="forget the work since the last end")
+    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -3555,7 +3262,7 @@ class TxRollbackOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback-ok", 90, 31, synchronous=True, client="MUST", label="work is forgotten")
+    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -3586,7 +3293,7 @@ class DtxSelect(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.select", 100, 10, synchronous=True, responses=("select-ok",), server="MUST", label="put the channel under outside coordination")
+    spec = _facts.DtxSelect
 
     def __init__(self) -> None:
         pass
@@ -3606,7 +3313,7 @@ class DtxSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.select-ok", 100, 11, synchronous=True, client="MUST", label="channel is coordinated from outside now")
+    spec = _facts.DtxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -3629,9 +3336,7 @@ class DtxStart(_DialectMethod):
 
     __slots__ = ("dtx_identifier",)
     __match_args__ = ("dtx_identifier",)
-    spec = _MethodSpec("dtx.start", 100, 20, synchronous=True, responses=("start-ok",), server="MAY", label="join a distributed transaction by identifier", fields=(
-        _FieldSpec("dtx-identifier", "dtx_identifier", "shortstr", "shortstr", label="which distributed transaction to join", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.DtxStart
 
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
@@ -3652,7 +3357,7 @@ class DtxStartOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("dtx.start-ok", 100, 21, synchronous=True, client="MUST", label="joined the distributed transaction")
+    spec = _facts.DtxStartOk
 
     def __init__(self) -> None:
         pass
@@ -3684,9 +3389,7 @@ class TunnelRequest(_DialectMethod):
 
     __slots__ = ("meta_data",)
     __match_args__ = ("meta_data",)
-    spec = _MethodSpec("tunnel.request", 110, 10, content=True, server="MUST", label="carry a request of another protocol", fields=(
-        _FieldSpec("meta-data", "meta_data", "table", "table", label="routing hints of the tunnelled protocol"),
-    ))
+    spec = _facts.TunnelRequest
 
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
@@ -3718,13 +3421,7 @@ class TunnelProperties(_DialectProperties):
 
     __slots__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
     __match_args__ = ("headers", "proxy_name", "data_name", "durable", "broadcast")
-    spec = _PropertiesSpec("tunnel", 110, "foreign protocols carried inside contents", fields=(
-        _FieldSpec("headers", "headers", "table", "table", label="named values of the tunnelled protocol"),
-        _FieldSpec("proxy-name", "proxy_name", "shortstr", "shortstr", label="who carries the tunnelled data"),
-        _FieldSpec("data-name", "data_name", "shortstr", "shortstr", label="label the tunnelled data goes by"),
-        _FieldSpec("durable", "durable", "octet", "octet", label="whether the data outlives a restart"),
-        _FieldSpec("broadcast", "broadcast", "octet", "octet", label="whether every proxy should get it"),
-    ))
+    spec = _facts.TunnelProperties
 
     def __init__(
         self,
@@ -3861,30 +3558,7 @@ class MessageTransfer(_DialectMethod):
         "application_headers",
         "body",
     )
-    spec = _MethodSpec("message.transfer", 120, 10, responses=("ok", "reject",), server="MUST", client="MUST", label="move a whole message to the peer", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("destination", "destination", "shortstr", "destination", label="subscription or exchange this is for"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-        _FieldSpec("ttl", "ttl", "longlong", "duration", label="milliseconds the message stays of use"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("delivery-mode", "delivery_mode", "octet", "octet", label="1 in memory only, 2 kept on disk"),
-        _FieldSpec("expiration", "expiration", "timestamp", "timestamp", label="moment it stops being of use"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("correlation-id", "correlation_id", "shortstr", "shortstr", label="ties a reply to its request"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("user-id", "user_id", "shortstr", "shortstr", label="who published it, by login name"),
-        _FieldSpec("app-id", "app_id", "shortstr", "shortstr", label="program that published it"),
-        _FieldSpec("transaction-id", "transaction_id", "shortstr", "shortstr", label="distributed transaction this is part of"),
-        _FieldSpec("security-token", "security_token", "longstr", "security-token", label="credential for the receiver to check"),
-        _FieldSpec("application-headers", "application_headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("body", "body", "content", "content", label="the message itself, or where it is"),
-    ))
+    spec = _facts.MessageTransfer
 
     def __init__(
         self,
@@ -4004,15 +3678,7 @@ class MessageConsume(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "destination", "no_local", "no_ack", "exclusive", "filter")
     __match_args__ = ("ticket", "queue", "destination", "no_local", "no_ack", "exclusive", "filter")
-    spec = _MethodSpec("message.consume", 120, 20, responses=("ok",), server="MUST", label="subscribe a destination to a queue", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("destination", "destination", "shortstr", "destination", label="subscription or exchange this is for"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("filter", "filter", "table", "table", label="conditions on the messages wanted"),
-    ))
+    spec = _facts.MessageConsume
 
     def __init__(
         self,
@@ -4066,9 +3732,7 @@ class MessageCancel(_DialectMethod):
 
     __slots__ = ("destination",)
     __match_args__ = ("destination",)
-    spec = _MethodSpec("message.cancel", 120, 30, responses=("ok",), server="MUST", label="end the subscription of a destination", fields=(
-        _FieldSpec("destination", "destination", "shortstr", "destination", label="subscription or exchange this is for"),
-    ))
+    spec = _facts.MessageCancel
 
     def __init__(self, destination: str = "") -> None:
         self.destination = destination
@@ -4095,12 +3759,7 @@ class MessageGet(_DialectMethod):
 
     __slots__ = ("ticket", "queue", "destination", "no_ack")
     __match_args__ = ("ticket", "queue", "destination", "no_ack")
-    spec = _MethodSpec("message.get", 120, 40, responses=("ok", "empty",), server="MUST", label="take one message off a queue now", fields=(
-        _FieldSpec("ticket", "ticket", "short", "access-ticket", label="proof of rights from access.request-ok", asserts=(_Assert("ne", "0"),)),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"),)),
-        _FieldSpec("destination", "destination", "shortstr", "destination", label="subscription or exchange this is for"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-    ))
+    spec = _facts.MessageGet
 
     def __init__(self, ticket: int = 0, queue: str = "", destination: str = "", no_ack: bool = False) -> None:
         self.ticket = ticket
@@ -4134,9 +3793,7 @@ class MessageRecover(_DialectMethod):
 
     __slots__ = ("requeue",)
     __match_args__ = ("requeue",)
-    spec = _MethodSpec("message.recover", 120, 50, responses=("ok",), server="MUST", label="have transfers not yet accepted repeated", fields=(
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.MessageRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -4161,9 +3818,7 @@ class MessageOpen(_DialectMethod):
 
     __slots__ = ("reference",)
     __match_args__ = ("reference",)
-    spec = _MethodSpec("message.open", 120, 60, responses=("ok",), server="MUST", client="MUST", label="start a body that comes in pieces", fields=(
-        _FieldSpec("reference", "reference", "longstr", "reference", label="body in pieces this is about"),
-    ))
+    spec = _facts.MessageOpen
 
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
@@ -4187,9 +3842,7 @@ class MessageClose(_DialectMethod):
 
     __slots__ = ("reference",)
     __match_args__ = ("reference",)
-    spec = _MethodSpec("message.close", 120, 70, responses=("ok",), server="MUST", client="MUST", label="no more pieces under this reference", fields=(
-        _FieldSpec("reference", "reference", "longstr", "reference", label="body in pieces this is about"),
-    ))
+    spec = _facts.MessageClose
 
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
@@ -4214,10 +3867,7 @@ class MessageAppend(_DialectMethod):
 
     __slots__ = ("reference", "bytes")
     __match_args__ = ("reference", "bytes")
-    spec = _MethodSpec("message.append", 120, 80, responses=("ok",), server="MUST", client="MUST", label="next piece of a referenced body", fields=(
-        _FieldSpec("reference", "reference", "longstr", "reference", label="body in pieces this is about"),
-        _FieldSpec("bytes", "bytes", "longstr", "longstr", label="the piece itself"),
-    ))
+    spec = _facts.MessageAppend
 
     def __init__(self, reference: bytes = b"", bytes: bytes = b"") -> None:
         self.reference = reference
@@ -4245,10 +3895,7 @@ class MessageCheckpoint(_DialectMethod):
 
     __slots__ = ("reference", "identifier")
     __match_args__ = ("reference", "identifier")
-    spec = _MethodSpec("message.checkpoint", 120, 90, responses=("ok",), server="MUST", client="MUST", label="mark a point to resume from", fields=(
-        _FieldSpec("reference", "reference", "longstr", "reference", label="body in pieces this is about"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name for the marked point"),
-    ))
+    spec = _facts.MessageCheckpoint
 
     def __init__(self, reference: bytes = b"", identifier: str = "") -> None:
         self.reference = reference
@@ -4276,10 +3923,7 @@ class MessageResume(_DialectMethod):
 
     __slots__ = ("reference", "identifier")
     __match_args__ = ("reference", "identifier")
-    spec = _MethodSpec("message.resume", 120, 100, responses=("offset",), server="MUST", client="MUST", label="ask how far a referenced body had come", fields=(
-        _FieldSpec("reference", "reference", "longstr", "reference", label="body in pieces this is about"),
-        _FieldSpec("identifier", "identifier", "shortstr", "shortstr", label="name of the marked point"),
-    ))
+    spec = _facts.MessageResume
 
     def __init__(self, reference: bytes = b"", identifier: str = "") -> None:
         self.reference = reference
@@ -4308,11 +3952,7 @@ class MessageQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("message.qos", 120, 110, responses=("ok",), server="MUST", label="bound what is transferred ahead of replies", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.MessageQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -4340,7 +3980,7 @@ class MessageOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("message.ok", 120, 500, server="MUST", client="MUST", label="last message method was carried out")
+    spec = _facts.MessageOk
 
     def __init__(self) -> None:
         pass
@@ -4360,7 +4000,7 @@ class MessageEmpty(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("message.empty", 120, 510, server="MUST", client="MUST", label="queue had nothing to give")
+    spec = _facts.MessageEmpty
 
     def __init__(self) -> None:
         pass
@@ -4384,10 +4024,7 @@ class MessageReject(_DialectMethod):
 
     __slots__ = ("code", "text")
     __match_args__ = ("code", "text")
-    spec = _MethodSpec("message.reject", 120, 520, server="MUST", client="MUST", label="transfer refused, with a reason", fields=(
-        _FieldSpec("code", "code", "short", "reject-code", label="why, as a number"),
-        _FieldSpec("text", "text", "shortstr", "reject-text", label="why, for people"),
-    ))
+    spec = _facts.MessageReject
 
     def __init__(self, code: int = 0, text: str = "") -> None:
         self.code = code
@@ -4414,9 +4051,7 @@ class MessageOffset(_DialectMethod):
 
     __slots__ = ("value",)
     __match_args__ = ("value",)
-    spec = _MethodSpec("message.offset", 120, 530, server="MUST", client="MUST", label="where a resumed body goes on", fields=(
-        _FieldSpec("value", "value", "longlong", "offset", label="octets the receiver already has"),
-    ))
+    spec = _facts.MessageOffset
 
     def __init__(self, value: int = 0) -> None:
         self.value = value

@@ -19,13 +19,10 @@ from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.tables_py import decode_table as _decode_table
 from amqpcodec._kernel.tables_py import encode_table as _encode_table
-from amqpcodec.spec import Assert as _Assert
-from amqpcodec.spec import FieldSpec as _FieldSpec
-from amqpcodec.spec import MethodSpec as _MethodSpec
-from amqpcodec.spec import PropertiesSpec as _PropertiesSpec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
+from amqpcodec._generated import rabbitmq_facts as _facts
 
 if _TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
@@ -88,13 +85,7 @@ class ConnectionStart(_DialectMethod):
 
     __slots__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
     __match_args__ = ("version_major", "version_minor", "server_properties", "mechanisms", "locales")
-    spec = _MethodSpec("connection.start", 10, 10, synchronous=True, responses=("start-ok",), client="MUST", label="server offers versions and login mechanisms", fields=(
-        _FieldSpec("version-major", "version_major", "octet", "octet", label="first number of the protocol version"),
-        _FieldSpec("version-minor", "version_minor", "octet", "octet", label="second number of the protocol version"),
-        _FieldSpec("server-properties", "server_properties", "table", "peer-properties", label="product, version, capabilities of the server"),
-        _FieldSpec("mechanisms", "mechanisms", "longstr", "longstr", label="login mechanisms on offer, blank separated", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locales", "locales", "longstr", "longstr", label="languages for texts on offer, blank separated", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStart
 
     def __init__(
         self,
@@ -140,12 +131,7 @@ class ConnectionStartOk(_DialectMethod):
 
     __slots__ = ("client_properties", "mechanism", "response", "locale")
     __match_args__ = ("client_properties", "mechanism", "response", "locale")
-    spec = _MethodSpec("connection.start-ok", 10, 11, synchronous=True, server="MUST", label="client picks mechanism and locale, logs in", fields=(
-        _FieldSpec("client-properties", "client_properties", "table", "peer-properties", label="product, version, capabilities of the client"),
-        _FieldSpec("mechanism", "mechanism", "shortstr", "shortstr", label="login mechanism the client took", asserts=(_Assert("notnull"),)),
-        _FieldSpec("response", "response", "longstr", "longstr", label="first login data, mechanism decides", asserts=(_Assert("notnull"),)),
-        _FieldSpec("locale", "locale", "shortstr", "shortstr", label="language for texts the client took", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionStartOk
 
     def __init__(
         self,
@@ -184,9 +170,7 @@ class ConnectionSecure(_DialectMethod):
 
     __slots__ = ("challenge",)
     __match_args__ = ("challenge",)
-    spec = _MethodSpec("connection.secure", 10, 20, synchronous=True, responses=("secure-ok",), client="MUST", label="server puts a further login question", fields=(
-        _FieldSpec("challenge", "challenge", "longstr", "longstr", label="login question as the mechanism defines it"),
-    ))
+    spec = _facts.ConnectionSecure
 
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
@@ -210,9 +194,7 @@ class ConnectionSecureOk(_DialectMethod):
 
     __slots__ = ("response",)
     __match_args__ = ("response",)
-    spec = _MethodSpec("connection.secure-ok", 10, 21, synchronous=True, server="MUST", label="client answers the server's login question", fields=(
-        _FieldSpec("response", "response", "longstr", "longstr", label="login data as the mechanism defines it", asserts=(_Assert("notnull"),)),
-    ))
+    spec = _facts.ConnectionSecureOk
 
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
@@ -238,11 +220,7 @@ class ConnectionTune(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune", 10, 30, synchronous=True, responses=("tune-ok",), client="MUST", label="server proposes limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any"),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, as proposed"),
-    ))
+    spec = _facts.ConnectionTune
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -274,11 +252,7 @@ class ConnectionTuneOk(_DialectMethod):
 
     __slots__ = ("channel_max", "frame_max", "heartbeat")
     __match_args__ = ("channel_max", "frame_max", "heartbeat")
-    spec = _MethodSpec("connection.tune-ok", 10, 31, synchronous=True, server="MUST", label="client settles limits and heartbeat", fields=(
-        _FieldSpec("channel-max", "channel_max", "short", "short", label="highest channel number, zero for any", asserts=(_Assert("notnull"), _Assert("le", reference="tune.channel-max"),)),
-        _FieldSpec("frame-max", "frame_max", "long", "long", label="largest frame in octets, zero for any"),
-        _FieldSpec("heartbeat", "heartbeat", "short", "short", label="seconds between heartbeats, zero for none"),
-    ))
+    spec = _facts.ConnectionTuneOk
 
     def __init__(self, channel_max: int = 0, frame_max: int = 0, heartbeat: int = 0) -> None:
         self.channel_max = channel_max
@@ -310,11 +284,7 @@ class ConnectionOpen(_DialectMethod):
 
     __slots__ = ("virtual_host", "reserved_1", "reserved_2")
     __match_args__ = ("virtual_host",)
-    spec = _MethodSpec("connection.open", 10, 40, synchronous=True, responses=("open-ok",), server="MUST", label="client enters a virtual host", fields=(
-        _FieldSpec("virtual-host", "virtual_host", "shortstr", "path", label="namespace of exchanges and queues to enter", asserts=(_Assert("notnull"), _Assert("length", "127"),)),
-        _FieldSpec("reserved-1", "reserved_1", "shortstr", "shortstr", reserved=True, label="was capabilities, stays empty"),
-        _FieldSpec("reserved-2", "reserved_2", "bit", "bit", reserved=True, label="was insist, stays false"),
-    ))
+    spec = _facts.ConnectionOpen
 
     def __init__(self, virtual_host: str = "", *, reserved_1: str = "", reserved_2: bool = False) -> None:
         self.virtual_host = virtual_host
@@ -345,9 +315,7 @@ class ConnectionOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _MethodSpec("connection.open-ok", 10, 41, synchronous=True, client="MUST", label="virtual host entered, connection usable", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "shortstr", "shortstr", reserved=True, label="was known-hosts, stays empty"),
-    ))
+    spec = _facts.ConnectionOpenOk
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -374,12 +342,7 @@ class ConnectionClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("connection.close", 10, 50, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends everything, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ConnectionClose
 
     def __init__(
         self,
@@ -415,7 +378,7 @@ class ConnectionCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("connection.close-ok", 10, 51, synchronous=True, server="MUST", client="MUST", label="end agreed, socket may be closed")
+    spec = _facts.ConnectionCloseOk
 
     def __init__(self) -> None:
         pass
@@ -438,9 +401,7 @@ class ConnectionBlocked(_DialectMethod):
 
     __slots__ = ("reason",)
     __match_args__ = ("reason",)
-    spec = _MethodSpec("connection.blocked", 10, 60, server="MUST", client="MUST", label="broker stops reading publishes for now", fields=(
-        _FieldSpec("reason", "reason", "shortstr", "shortstr", label="which resource ran short"),
-    ))
+    spec = _facts.ConnectionBlocked
 
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
@@ -461,7 +422,7 @@ class ConnectionUnblocked(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("connection.unblocked", 10, 61, server="MUST", client="MUST", label="broker reads publishes again")
+    spec = _facts.ConnectionUnblocked
 
     def __init__(self) -> None:
         pass
@@ -485,10 +446,7 @@ class ConnectionUpdateSecret(_DialectMethod):
 
     __slots__ = ("new_secret", "reason")
     __match_args__ = ("new_secret", "reason")
-    spec = _MethodSpec("connection.update-secret", 10, 70, synchronous=True, responses=("update-secret-ok",), client="MUST", label="fresh credential before the old one expires", fields=(
-        _FieldSpec("new-secret", "new_secret", "longstr", "longstr", label="credential that replaces the old one"),
-        _FieldSpec("reason", "reason", "shortstr", "shortstr", label="why the credential changed"),
-    ))
+    spec = _facts.ConnectionUpdateSecret
 
     def __init__(self, new_secret: bytes = b"", reason: str = "") -> None:
         self.new_secret = new_secret
@@ -512,7 +470,7 @@ class ConnectionUpdateSecretOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("connection.update-secret-ok", 10, 71, synchronous=True, server="MUST", label="fresh credential taken over")
+    spec = _facts.ConnectionUpdateSecretOk
 
     def __init__(self) -> None:
         pass
@@ -554,9 +512,7 @@ class ChannelOpen(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _MethodSpec("channel.open", 20, 10, synchronous=True, responses=("open-ok",), server="MUST", label="client starts using a channel number", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "shortstr", "shortstr", reserved=True, label="was out-of-band, stays empty"),
-    ))
+    spec = _facts.ChannelOpen
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -580,9 +536,7 @@ class ChannelOpenOk(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _MethodSpec("channel.open-ok", 20, 11, synchronous=True, client="MUST", label="channel number is in use now", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "longstr", "longstr", reserved=True, label="was channel-id, stays empty"),
-    ))
+    spec = _facts.ChannelOpenOk
 
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
@@ -606,9 +560,7 @@ class ChannelFlow(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow", 20, 20, synchronous=True, responses=("flow-ok",), server="MUST", client="MUST", label="pause or restart contents from the peer", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="true to let contents flow"),
-    ))
+    spec = _facts.ChannelFlow
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -633,9 +585,7 @@ class ChannelFlowOk(_DialectMethod):
 
     __slots__ = ("active",)
     __match_args__ = ("active",)
-    spec = _MethodSpec("channel.flow-ok", 20, 21, server="MUST", client="MUST", label="peer paused or restarted as told", fields=(
-        _FieldSpec("active", "active", "bit", "bit", label="what the peer now does"),
-    ))
+    spec = _facts.ChannelFlowOk
 
     def __init__(self, active: bool = False) -> None:
         self.active = active
@@ -663,12 +613,7 @@ class ChannelClose(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "class_id", "method_id")
     __match_args__ = ("reply_code", "reply_text", "class_id", "method_id")
-    spec = _MethodSpec("channel.close", 20, 40, synchronous=True, responses=("close-ok",), server="MUST", client="MUST", label="either side ends one channel, saying why", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("class-id", "class_id", "short", "class-id", label="class of the method at fault, else zero"),
-        _FieldSpec("method-id", "method_id", "short", "method-id", label="method at fault, else zero"),
-    ))
+    spec = _facts.ChannelClose
 
     def __init__(
         self,
@@ -704,7 +649,7 @@ class ChannelCloseOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("channel.close-ok", 20, 41, synchronous=True, server="MUST", client="MUST", label="end agreed, channel number free again")
+    spec = _facts.ChannelCloseOk
 
     def __init__(self) -> None:
         pass
@@ -765,17 +710,7 @@ class ExchangeDeclare(_DialectMethod):
         "no_wait",
         "arguments",
     )
-    spec = _MethodSpec("exchange.declare", 40, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make an exchange unless it exists alike", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to make", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"), _Assert("notnull"),)),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="routing behaviour: direct, topic, fanout, headers"),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("internal", "internal", "bit", "bit", label="only other exchanges may route to it"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.ExchangeDeclare
 
     def __init__(
         self,
@@ -835,7 +770,7 @@ class ExchangeDeclareOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.declare-ok", 40, 11, synchronous=True, client="MUST", label="exchange exists as asked")
+    spec = _facts.ExchangeDeclareOk
 
     def __init__(self) -> None:
         pass
@@ -861,12 +796,7 @@ class ExchangeDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "if_unused", "no_wait")
     __match_args__ = ("exchange", "if_unused", "no_wait")
-    spec = _MethodSpec("exchange.delete", 40, 20, synchronous=True, responses=("delete-ok",), server="MUST", label="remove an exchange with its bindings", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="name of the exchange to remove", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"), _Assert("notnull"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-    ))
+    spec = _facts.ExchangeDelete
 
     def __init__(
         self,
@@ -903,7 +833,7 @@ class ExchangeDeleteOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.delete-ok", 40, 21, synchronous=True, client="MUST", label="exchange is gone")
+    spec = _facts.ExchangeDeleteOk
 
     def __init__(self) -> None:
         pass
@@ -931,14 +861,7 @@ class ExchangeBind(_DialectMethod):
 
     __slots__ = ("reserved_1", "destination", "source", "routing_key", "no_wait", "arguments")
     __match_args__ = ("destination", "source", "routing_key", "no_wait", "arguments")
-    spec = _MethodSpec("exchange.bind", 40, 30, synchronous=True, responses=("bind-ok",), server="MUST", label="route from one exchange into another", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="place of a ticket, stays zero"),
-        _FieldSpec("destination", "destination", "shortstr", "exchange-name", label="exchange the messages go on to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("source", "source", "shortstr", "exchange-name", label="exchange the messages come from", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.ExchangeBind
 
     def __init__(
         self,
@@ -984,7 +907,7 @@ class ExchangeBindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.bind-ok", 40, 31, synchronous=True, client="MUST", label="exchanges are linked")
+    spec = _facts.ExchangeBindOk
 
     def __init__(self) -> None:
         pass
@@ -1012,14 +935,7 @@ class ExchangeUnbind(_DialectMethod):
 
     __slots__ = ("reserved_1", "destination", "source", "routing_key", "no_wait", "arguments")
     __match_args__ = ("destination", "source", "routing_key", "no_wait", "arguments")
-    spec = _MethodSpec("exchange.unbind", 40, 40, synchronous=True, responses=("unbind-ok",), server="MUST", label="stop routing between two exchanges", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="place of a ticket, stays zero"),
-        _FieldSpec("destination", "destination", "shortstr", "exchange-name", label="exchange the messages went on to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("source", "source", "shortstr", "exchange-name", label="exchange the messages come from", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.ExchangeUnbind
 
     def __init__(
         self,
@@ -1065,7 +981,7 @@ class ExchangeUnbindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("exchange.unbind-ok", 40, 51, synchronous=True, client="MUST", label="exchanges are no longer linked")
+    spec = _facts.ExchangeUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -1117,16 +1033,7 @@ class QueueDeclare(_DialectMethod):
         "arguments",
     )
     __match_args__ = ("queue", "passive", "durable", "exclusive", "auto_delete", "no_wait", "arguments")
-    spec = _MethodSpec("queue.declare", 50, 10, synchronous=True, responses=("declare-ok",), server="MUST", label="make a queue unless it exists alike", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name wanted, empty for a generated one", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("passive", "passive", "bit", "bit", label="only ask whether it exists"),
-        _FieldSpec("durable", "durable", "bit", "bit", label="survives a restart of the server"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="for this connection only, gone with it"),
-        _FieldSpec("auto-delete", "auto_delete", "bit", "bit", label="goes away once nothing uses it"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueDeclare
 
     def __init__(
         self,
@@ -1187,11 +1094,7 @@ class QueueDeclareOk(_DialectMethod):
 
     __slots__ = ("queue", "message_count", "consumer_count")
     __match_args__ = ("queue", "message_count", "consumer_count")
-    spec = _MethodSpec("queue.declare-ok", 50, 11, synchronous=True, client="MUST", label="queue exists, with name and counts", fields=(
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="name in effect, perhaps generated", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"), _Assert("notnull"),)),
-        _FieldSpec("message-count", "message_count", "long", "message-count", label="messages ready to be delivered"),
-        _FieldSpec("consumer-count", "consumer_count", "long", "long", label="subscriptions open on the queue"),
-    ))
+    spec = _facts.QueueDeclareOk
 
     def __init__(self, queue: str = "", message_count: int = 0, consumer_count: int = 0) -> None:
         self.queue = queue
@@ -1226,14 +1129,7 @@ class QueueBind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "no_wait", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "no_wait", "arguments")
-    spec = _MethodSpec("queue.bind", 50, 20, synchronous=True, responses=("bind-ok",), server="MUST", label="route from an exchange into a queue", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange the messages come from", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.QueueBind
 
     def __init__(
         self,
@@ -1279,7 +1175,7 @@ class QueueBindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("queue.bind-ok", 50, 21, synchronous=True, client="MUST", label="route into the queue is set")
+    spec = _facts.QueueBindOk
 
     def __init__(self) -> None:
         pass
@@ -1306,13 +1202,7 @@ class QueueUnbind(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "exchange", "routing_key", "arguments")
     __match_args__ = ("queue", "exchange", "routing_key", "arguments")
-    spec = _MethodSpec("queue.unbind", 50, 50, synchronous=True, responses=("unbind-ok",), server="MUST", label="drop one route into a queue", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange the messages came from", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="must equal those of the binding"),
-    ))
+    spec = _facts.QueueUnbind
 
     def __init__(
         self,
@@ -1353,7 +1243,7 @@ class QueueUnbindOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("queue.unbind-ok", 50, 51, synchronous=True, client="MUST", label="route into the queue dropped")
+    spec = _facts.QueueUnbindOk
 
     def __init__(self) -> None:
         pass
@@ -1378,11 +1268,7 @@ class QueuePurge(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_wait")
     __match_args__ = ("queue", "no_wait")
-    spec = _MethodSpec("queue.purge", 50, 30, synchronous=True, responses=("purge-ok",), server="MUST", label="throw away messages nobody has been given", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueuePurge
 
     def __init__(self, queue: str = "", no_wait: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -1413,9 +1299,7 @@ class QueuePurgeOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.purge-ok", 50, 31, synchronous=True, client="MUST", label="waiting messages thrown away", fields=(
-        _FieldSpec("message-count", "message_count", "long", "message-count", label="messages thrown away"),
-    ))
+    spec = _facts.QueuePurgeOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1443,13 +1327,7 @@ class QueueDelete(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "if_unused", "if_empty", "no_wait")
     __match_args__ = ("queue", "if_unused", "if_empty", "no_wait")
-    spec = _MethodSpec("queue.delete", 50, 40, synchronous=True, responses=("delete-ok",), server="MUST", label="remove a queue with all it holds", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("if-unused", "if_unused", "bit", "bit", label="refuse while something is attached"),
-        _FieldSpec("if-empty", "if_empty", "bit", "bit", label="refuse while messages are waiting"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-    ))
+    spec = _facts.QueueDelete
 
     def __init__(
         self,
@@ -1496,9 +1374,7 @@ class QueueDeleteOk(_DialectMethod):
 
     __slots__ = ("message_count",)
     __match_args__ = ("message_count",)
-    spec = _MethodSpec("queue.delete-ok", 50, 41, synchronous=True, client="MUST", label="queue is gone, count of messages lost", fields=(
-        _FieldSpec("message-count", "message_count", "long", "message-count", label="messages lost with the queue"),
-    ))
+    spec = _facts.QueueDeleteOk
 
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
@@ -1539,11 +1415,7 @@ class BasicQos(_DialectMethod):
 
     __slots__ = ("prefetch_size", "prefetch_count", "global_")
     __match_args__ = ("prefetch_size", "prefetch_count", "global_")
-    spec = _MethodSpec("basic.qos", 60, 10, synchronous=True, responses=("qos-ok",), server="MUST", label="bound what is delivered ahead of settling", fields=(
-        _FieldSpec("prefetch-size", "prefetch_size", "long", "long", label="octets sent ahead of settling, zero for any"),
-        _FieldSpec("prefetch-count", "prefetch_count", "short", "short", label="deliveries sent ahead of settling, zero for any"),
-        _FieldSpec("global", "global_", "bit", "bit", label="whole connection rather than this channel"),
-    ))
+    spec = _facts.BasicQos
 
     def __init__(self, prefetch_size: int = 0, prefetch_count: int = 0, global_: bool = False) -> None:
         self.prefetch_size = prefetch_size
@@ -1571,7 +1443,7 @@ class BasicQosOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("basic.qos-ok", 60, 11, synchronous=True, client="MUST", label="new bounds on deliveries hold")
+    spec = _facts.BasicQosOk
 
     def __init__(self) -> None:
         pass
@@ -1610,16 +1482,7 @@ class BasicConsume(_DialectMethod):
         "arguments",
     )
     __match_args__ = ("queue", "consumer_tag", "no_local", "no_ack", "exclusive", "no_wait", "arguments")
-    spec = _MethodSpec("basic.consume", 60, 20, synchronous=True, responses=("consume-ok",), server="MUST", label="subscribe to a queue", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag wanted, empty for a generated one"),
-        _FieldSpec("no-local", "no_local", "bit", "no-local", label="skip messages of this very connection"),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-        _FieldSpec("exclusive", "exclusive", "bit", "bit", label="refuse anyone else this resource"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-        _FieldSpec("arguments", "arguments", "table", "table", label="extras the server may understand"),
-    ))
+    spec = _facts.BasicConsume
 
     def __init__(
         self,
@@ -1678,9 +1541,7 @@ class BasicConsumeOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.consume-ok", 60, 21, synchronous=True, client="MUST", label="subscription runs under this tag", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="tag in effect, perhaps generated"),
-    ))
+    spec = _facts.BasicConsumeOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1705,10 +1566,7 @@ class BasicCancel(_DialectMethod):
 
     __slots__ = ("consumer_tag", "no_wait")
     __match_args__ = ("consumer_tag", "no_wait")
-    spec = _MethodSpec("basic.cancel", 60, 30, synchronous=True, responses=("cancel-ok",), server="MUST", client="SHOULD", label="end a subscription", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("no-wait", "no_wait", "bit", "no-wait", label="leave out the reply to this method"),
-    ))
+    spec = _facts.BasicCancel
 
     def __init__(self, consumer_tag: str = "", no_wait: bool = False) -> None:
         self.consumer_tag = consumer_tag
@@ -1736,9 +1594,7 @@ class BasicCancelOk(_DialectMethod):
 
     __slots__ = ("consumer_tag",)
     __match_args__ = ("consumer_tag",)
-    spec = _MethodSpec("basic.cancel-ok", 60, 31, synchronous=True, server="MAY", client="MUST", label="subscription has ended", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-    ))
+    spec = _facts.BasicCancelOk
 
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
@@ -1766,13 +1622,7 @@ class BasicPublish(_DialectMethod):
 
     __slots__ = ("reserved_1", "exchange", "routing_key", "mandatory", "immediate")
     __match_args__ = ("exchange", "routing_key", "mandatory", "immediate")
-    spec = _MethodSpec("basic.publish", 60, 40, content=True, server="MUST", label="hand a content to an exchange", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange to hand it to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="word or pattern the exchange matches on"),
-        _FieldSpec("mandatory", "mandatory", "bit", "bit", label="give it back if no queue takes it"),
-        _FieldSpec("immediate", "immediate", "bit", "bit", label="give it back if no consumer is ready"),
-    ))
+    spec = _facts.BasicPublish
 
     def __init__(
         self,
@@ -1825,12 +1675,7 @@ class BasicReturn(_DialectMethod):
 
     __slots__ = ("reply_code", "reply_text", "exchange", "routing_key")
     __match_args__ = ("reply_code", "reply_text", "exchange", "routing_key")
-    spec = _MethodSpec("basic.return", 60, 50, content=True, client="MUST", label="content comes back as undeliverable", fields=(
-        _FieldSpec("reply-code", "reply_code", "short", "reply-code", label="what went wrong, as a number", asserts=(_Assert("notnull"),)),
-        _FieldSpec("reply-text", "reply_text", "shortstr", "reply-text", label="what went wrong, for people", asserts=(_Assert("notnull"),)),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicReturn
 
     def __init__(
         self,
@@ -1879,13 +1724,7 @@ class BasicDeliver(_DialectMethod):
 
     __slots__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
     __match_args__ = ("consumer_tag", "delivery_tag", "redelivered", "exchange", "routing_key")
-    spec = _MethodSpec("basic.deliver", 60, 60, content=True, client="MUST", label="content for a subscriber", fields=(
-        _FieldSpec("consumer-tag", "consumer_tag", "shortstr", "consumer-tag", label="subscription this is about"),
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-    ))
+    spec = _facts.BasicDeliver
 
     def __init__(
         self,
@@ -1937,11 +1776,7 @@ class BasicGet(_DialectMethod):
 
     __slots__ = ("reserved_1", "queue", "no_ack")
     __match_args__ = ("queue", "no_ack")
-    spec = _MethodSpec("basic.get", 60, 70, synchronous=True, responses=("get-ok", "get-empty",), server="MUST", label="take one content off a queue now", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "short", "short", reserved=True, label="was the access ticket, stays zero"),
-        _FieldSpec("queue", "queue", "shortstr", "queue-name", label="queue this is about, empty for latest declared", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("no-ack", "no_ack", "bit", "no-ack", label="deliveries count as settled once sent"),
-    ))
+    spec = _facts.BasicGet
 
     def __init__(self, queue: str = "", no_ack: bool = False, *, reserved_1: int = 0) -> None:
         self.reserved_1 = reserved_1
@@ -1976,13 +1811,7 @@ class BasicGetOk(_DialectMethod):
 
     __slots__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
     __match_args__ = ("delivery_tag", "redelivered", "exchange", "routing_key", "message_count")
-    spec = _MethodSpec("basic.get-ok", 60, 71, synchronous=True, content=True, client="MAY", label="content taken by get", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("redelivered", "redelivered", "bit", "redelivered", label="may have been handed out before"),
-        _FieldSpec("exchange", "exchange", "shortstr", "exchange-name", label="exchange it had been published to", asserts=(_Assert("length", "127"), _Assert("regexp", "^[a-zA-Z0-9-_.:]*$"),)),
-        _FieldSpec("routing-key", "routing_key", "shortstr", "shortstr", label="routing key it had been published with"),
-        _FieldSpec("message-count", "message_count", "long", "message-count", label="messages left in the queue"),
-    ))
+    spec = _facts.BasicGetOk
 
     def __init__(
         self,
@@ -2032,9 +1861,7 @@ class BasicGetEmpty(_DialectMethod):
 
     __slots__ = ("reserved_1",)
     __match_args__ = ()
-    spec = _MethodSpec("basic.get-empty", 60, 72, synchronous=True, client="MAY", label="queue had nothing for get", fields=(
-        _FieldSpec("reserved-1", "reserved_1", "shortstr", "shortstr", reserved=True, label="was cluster-id, stays empty"),
-    ))
+    spec = _facts.BasicGetEmpty
 
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
@@ -2059,10 +1886,7 @@ class BasicAck(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple")
     __match_args__ = ("delivery_tag", "multiple")
-    spec = _MethodSpec("basic.ack", 60, 80, server="MUST", client="MUST", label="settle deliveries as done", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-    ))
+    spec = _facts.BasicAck
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2091,10 +1915,7 @@ class BasicReject(_DialectMethod):
 
     __slots__ = ("delivery_tag", "requeue")
     __match_args__ = ("delivery_tag", "requeue")
-    spec = _MethodSpec("basic.reject", 60, 90, server="MUST", label="settle one delivery as failed", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicReject
 
     def __init__(self, delivery_tag: int = 0, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2122,9 +1943,7 @@ class BasicRecoverAsync(_DialectMethod):
 
     __slots__ = ("requeue",)
     __match_args__ = ("requeue",)
-    spec = _MethodSpec("basic.recover-async", 60, 100, deprecated=True, server="MAY", label="older recover that gets no reply", fields=(
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicRecoverAsync
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -2149,9 +1968,7 @@ class BasicRecover(_DialectMethod):
 
     __slots__ = ("requeue",)
     __match_args__ = ("requeue",)
-    spec = _MethodSpec("basic.recover", 60, 110, responses=("recover-ok",), server="MUST", label="have unsettled deliveries handed out anew", fields=(
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicRecover
 
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
@@ -2173,7 +1990,7 @@ class BasicRecoverOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("basic.recover-ok", 60, 111, synchronous=True, client="MUST", label="unsettled deliveries are being handed out")
+    spec = _facts.BasicRecoverOk
 
     def __init__(self) -> None:
         pass
@@ -2198,11 +2015,7 @@ class BasicNack(_DialectMethod):
 
     __slots__ = ("delivery_tag", "multiple", "requeue")
     __match_args__ = ("delivery_tag", "multiple", "requeue")
-    spec = _MethodSpec("basic.nack", 60, 120, server="MUST", client="MUST", label="settle deliveries as failed, one or many", fields=(
-        _FieldSpec("delivery-tag", "delivery_tag", "longlong", "delivery-tag", label="number of the delivery on this channel"),
-        _FieldSpec("multiple", "multiple", "bit", "bit", label="covers all deliveries up to this one"),
-        _FieldSpec("requeue", "requeue", "bit", "bit", label="put back on the queue instead of dropping"),
-    ))
+    spec = _facts.BasicNack
 
     def __init__(self, delivery_tag: int = 0, multiple: bool = False, requeue: bool = False) -> None:
         self.delivery_tag = delivery_tag
@@ -2273,22 +2086,7 @@ class BasicProperties(_DialectProperties):
         "app_id",
         "reserved",
     )
-    spec = _PropertiesSpec("basic", 60, "everyday publishing, consuming and settling", fields=(
-        _FieldSpec("content-type", "content_type", "shortstr", "shortstr", label="MIME type of the body"),
-        _FieldSpec("content-encoding", "content_encoding", "shortstr", "shortstr", label="how the body was compressed, if at all"),
-        _FieldSpec("headers", "headers", "table", "table", label="the application's own named values"),
-        _FieldSpec("delivery-mode", "delivery_mode", "octet", "octet", label="1 in memory only, 2 kept on disk"),
-        _FieldSpec("priority", "priority", "octet", "octet", label="urgency, 0 lowest, 9 highest"),
-        _FieldSpec("correlation-id", "correlation_id", "shortstr", "shortstr", label="ties a reply to its request"),
-        _FieldSpec("reply-to", "reply_to", "shortstr", "shortstr", label="queue where replies are wanted"),
-        _FieldSpec("expiration", "expiration", "shortstr", "shortstr", label="milliseconds to live, written as text"),
-        _FieldSpec("message-id", "message_id", "shortstr", "shortstr", label="identity given by the publisher"),
-        _FieldSpec("timestamp", "timestamp", "timestamp", "timestamp", label="when the message came about"),
-        _FieldSpec("type", "type", "shortstr", "shortstr", label="kind of message, for the application"),
-        _FieldSpec("user-id", "user_id", "shortstr", "shortstr", label="who published it, by login name"),
-        _FieldSpec("app-id", "app_id", "shortstr", "shortstr", label="program that published it"),
-        _FieldSpec("reserved", "reserved", "shortstr", "shortstr", label="was cluster-id, stays empty"),
-    ))
+    spec = _facts.BasicProperties
 
     def __init__(
         self,
@@ -2435,7 +2233,7 @@ class TxSelect(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select", 90, 10, synchronous=True, responses=("select-ok",), server="MUST", label="put the channel into transactions")
+    spec = _facts.TxSelect
 
     def __init__(self) -> None:
         pass
@@ -2455,7 +2253,7 @@ class TxSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.select-ok", 90, 11, synchronous=True, client="MUST", label="channel works in transactions now")
+    spec = _facts.TxSelectOk
 
     def __init__(self) -> None:
         pass
@@ -2475,7 +2273,7 @@ class TxCommit(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit", 90, 20, synchronous=True, responses=("commit-ok",), server="MUST", label="make the work since the last end final")
+    spec = _facts.TxCommit
 
     def __init__(self) -> None:
         pass
@@ -2495,7 +2293,7 @@ class TxCommitOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.commit-ok", 90, 21, synchronous=True, client="MUST", label="work is final")
+    spec = _facts.TxCommitOk
 
     def __init__(self) -> None:
         pass
@@ -2515,7 +2313,7 @@ class TxRollback(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback", 90, 30, synchronous=True, responses=("rollback-ok",), server="MUST", label="forget the work since the last end")
+    spec = _facts.TxRollback
 
     def __init__(self) -> None:
         pass
@@ -2535,7 +2333,7 @@ class TxRollbackOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("tx.rollback-ok", 90, 31, synchronous=True, client="MUST", label="work is forgotten")
+    spec = _facts.TxRollbackOk
 
     def __init__(self) -> None:
         pass
@@ -2569,9 +2367,7 @@ class ConfirmSelect(_DialectMethod):
 
     __slots__ = ("nowait",)
     __match_args__ = ("nowait",)
-    spec = _MethodSpec("confirm.select", 85, 10, synchronous=True, responses=("select-ok",), server="MUST", label="have the broker confirm publishes", fields=(
-        _FieldSpec("nowait", "nowait", "bit", "no-wait", label="leave out the reply to this method"),
-    ))
+    spec = _facts.ConfirmSelect
 
     def __init__(self, nowait: bool = False) -> None:
         self.nowait = nowait
@@ -2593,7 +2389,7 @@ class ConfirmSelectOk(_DialectMethod):
 
     __slots__ = ()
     __match_args__ = ()
-    spec = _MethodSpec("confirm.select-ok", 85, 11, synchronous=True, client="MUST", label="publishes are confirmed from here on")
+    spec = _facts.ConfirmSelectOk
 
     def __init__(self) -> None:
         pass
