@@ -33,8 +33,9 @@ def test_the_environment_chooses_the_build(impl: str) -> None:
 
 @pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
 def test_the_compiled_build_serves_where_it_is_there(impl: str | None) -> None:
-    expected = wanted()[0]
-    assert told(impl) == f"{expected} amqpcodec._generated.amqp091_{expected}"
+    if "c" not in wanted():
+        pytest.skip("only the pure build is tested")
+    assert told(impl) == "c amqpcodec._generated.amqp091_c"
 
 
 @pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
