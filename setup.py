@@ -43,10 +43,11 @@ class BuildWhereItCan(build_ext):
 class WheelOfWhatThereIs(bdist_wheel):
     """Tags the wheel by what was compiled, which is not known before."""
 
-    def get_tag(self):
-        """The tag: any platform, if nothing was compiled."""
-        self.root_is_pure = not self.distribution.has_ext_modules()
-        return super().get_tag()
+    def run_command(self, command):
+        """Run another command; once it was `build`, what was compiled is known."""
+        super().run_command(command)
+        if command == "build":
+            self.root_is_pure = not self.distribution.has_ext_modules()
 
 
 def say_pure(reason):

@@ -56,11 +56,10 @@ def export(name: str, namespace: dict[str, Any]) -> None:
     try:
         module = load(name)
     except ModuleNotFoundError:
-        # The package of a foreign dialect may not have been compiled. Its pure text serves as well, but its
-        # frames and messages are of the pure build's classes, not of those that `amqpcodec` gives out.
-        warnings.warn(
-            f"{name} is not compiled: using its pure build beside the compiled amqpcodec", stacklevel=3
-        )
+        # The package of a foreign dialect may not have been compiled. Its pure text serves as well, but
+        # its frames and messages are of the pure build's classes, not of those `amqpcodec` gives out.
+        told = f"{name} is not compiled: using its pure build beside the compiled amqpcodec"
+        warnings.warn(told, RuntimeWarning, stacklevel=3)
         module = load(name, "py")
     for public in module.__all__:
         namespace[public] = getattr(module, public)

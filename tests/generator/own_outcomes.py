@@ -8,11 +8,14 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import warnings
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-import own
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    import own
 from support.outcomes import decoding, describe, encoding
 
 from amqpcodec import IMPL, InlineContent, Message, ReferenceContent
@@ -141,6 +144,7 @@ def main() -> None:
                 "constants": dict(own.DIALECT.constants),
                 "attributes": {name: [f.attribute for f in cls.spec.fields] for name, cls in methods.items()},
                 "ids": {name: (cls.spec.class_id, cls.spec.method_id) for name, cls in methods.items()},
+                "warnings": [str(warning.message) for warning in told],
                 "names": sorted(own.__all__),
             },
             default=str,

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from codecgen.emit_module import content_classes
 from codecgen.load import load_project
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -62,7 +61,7 @@ def functions(module: str) -> dict[str, str]:
 def test_every_method_reads_and_writes_itself_without_look_ups(module: str) -> None:
     dialect = DIALECTS[module]
     names = [method.python_name for method in dialect.methods]
-    names += [cls.properties_name for cls in content_classes(dialect)]
+    names += [cls.properties_name for cls in dialect.content_classes]
     found = functions(f"_generated/{module}")
     for name in names:
         for part in ("_read", "_write"):

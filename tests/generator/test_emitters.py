@@ -9,6 +9,7 @@ import pytest
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
+from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
 from codecgen.emit_records import emit_method, emit_properties
 from codecgen.emit_reply_codes import render_reply_codes
@@ -47,6 +48,12 @@ def method_text(*fields: Field, content: bool = False, deprecated: bool = False)
     code = Code()
     emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated))
     return code.text()
+
+
+def facts_text(the_method: Method) -> str:
+    """The facts of a dialect of one method, from its first line on."""
+    text = render_facts(dialect(class_of((), the_method)))
+    return text[text.index("DemoCall = ") :].split("DemoProperties")[0]
 
 
 def properties_text(*fields: Field) -> str:
@@ -154,11 +161,12 @@ def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
 
 
 def test_reserved_arguments_are_by_keyword_only_and_not_matched_by_position() -> None:
-    text = method_text(field("r1", reserved=True), field("n"), field("r2", reserved=True))
+    fields = (field("r1", reserved=True), field("n"), field("r2", reserved=True))
+    text = method_text(*fields)
     assert "    def __init__(self, n: int = 0, *, r1: int = 0, r2: int = 0) -> None:\n" in text
     assert '    __match_args__ = ("n",)\n' in text
     assert '    __slots__ = ("r1", "n", "r2")\n' in text
-    assert text.count("reserved=True") == 2
+    assert facts_text(method(*fields)).count("reserved=True") == 2
     assert function(text, "_read")[0] == 'self.r1 = reader.short("r1")'
 
 
@@ -174,7 +182,8 @@ def test_a_method_without_arguments_is_complete() -> None:
     assert function(text, "__init__") == ["pass"]
     assert function(text, "_read") == ["pass"]
     assert function(text, "_write") == ["writer.ids(9, 7)"]
-    assert 'spec = _MethodSpec("demo.call", 9, 7, label="a call")\n' in text
+    assert "    spec = _facts.DemoCall\n" in text
+    assert facts_text(method()) == 'DemoCall = MethodSpec("demo.call", 9, 7, label="a call")\n'
     assert "_has_content" not in text
 
 
@@ -182,7 +191,8 @@ def test_a_method_with_content_says_so() -> None:
     text = method_text(content=True, deprecated=True)
     assert function(text, "_has_content") == ["return True"]
     assert function(text, "_class_id") == ["return 9"]
-    assert 'spec = _MethodSpec("demo.call", 9, 7, content=True, deprecated=True, label="a call")\n' in text
+    facts = facts_text(method(content=True, deprecated=True))
+    assert 'MethodSpec("demo.call", 9, 7, content=True, deprecated=True, label="a call")\n' in facts
     assert "Deprecated; content follows." in text
 
 
@@ -194,10 +204,10 @@ def test_asserts_become_part_of_the_facts() -> None:
         Assert("enum", values=("a", "b")),
     )
     expected = (
-        'asserts=(_Assert("notnull"), _Assert("length", "127"), '
-        '_Assert("le", reference="tune.channel-max"), _Assert("enum", "a, b"),)'
+        'asserts=(Assert("notnull"), Assert("length", "127"), '
+        'Assert("le", reference="tune.channel-max"), Assert("enum", "a, b"),)'
     )
-    assert expected in method_text(field("n", asserts=checks))
+    assert expected in facts_text(method(field("n", asserts=checks)))
 
 
 def test_labels_with_quotes_and_backslashes_stay_what_they_are() -> None:
@@ -282,7 +292,7 @@ def test_properties_without_any_still_have_a_word_of_flags() -> None:
         "reader.further_flags(flags, flags & 0xfffe)",
     ]
     assert function(text, "_write") == ["flags = 0", "writer.flag_word(flags)"]
-    assert 'spec = _PropertiesSpec("demo", 9, "a demo")\n' in text
+    assert "    spec = _facts.DemoProperties\n" in text
 
 
 @pytest.mark.parametrize(("type_", "collected"), [("long", False), ("table", True), ("content", True)])
@@ -341,7 +351,7 @@ Renamed = Callable[[], Dialect]
 )
 def test_two_things_of_one_name_in_a_module_are_refused(make: Renamed, name: str) -> None:
     with pytest.raises(SpecError, match=f"{name} would name two things"):
-        render_module(make(), "demo")
+        render_module(make(), "demo", "demo.facts")
 
 
 @pytest.mark.parametrize("package", ["no-hyphens", "a.b", "", "9lives"])

@@ -167,7 +167,6 @@ def test_a_specification_that_is_wrong_is_refused_with_file_and_line(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.xfail(reason="a keyword passes isidentifier")
 def test_a_package_cannot_be_called_as_a_keyword(tmp_path: Path) -> None:
     spec = tmp_path / "own.xml"
     spec.write_text(SPEC)
