@@ -12,7 +12,7 @@ from peers import FOUND, MISSING
 from peers.interface import Peer
 
 # Deliveries in a stream, so that one call takes a library about as long whatever the size.
-COUNTS = {64: 256, 256: 256, 4096: 128, 131072: 8}
+COUNTS = {64: 128, 256: 128, 4096: 128, 131072: 8}
 KINDS: dict[str, Callable[[int, int], list[corpus.Content]]] = {
     "fixed": corpus.fixed,
     "varied": corpus.varied,
@@ -34,7 +34,7 @@ def test_decode(peer: Peer, timed: Any, size: int, kind: str) -> None:
 @pytest.mark.parametrize("size", [1, 1460, 65536])
 def test_feed(peer: Peer, timed: Any, size: int) -> None:
     """The same deliveries arriving in pieces."""
-    contents = corpus.varied(256, 16 if size == 1 else 256)
+    contents = corpus.varied(256, 8 if size == 1 else 128)
     stream = corpus.delivery_stream(contents)
     pieces = corpus.chunks(stream, size)
     same_frames(peer, peer.feed(pieces), corpus.delivery_frames(contents))

@@ -11,6 +11,8 @@ import pytest
 from peers import FOUND, MISSING
 from peers.interface import NotOfferedError, Peer
 
+STATISTICS = ("median", "min", "iqr", "mean", "stddev", "rounds", "iterations")  # what is stored
+
 Timed = Callable[..., None]
 
 
@@ -78,9 +80,17 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     """Keep the statistics, not every single timing, and nothing that names the machine's owner."""
     output_json["versions"] = {name: library.version for name, library in FOUND.items()}
     output_json["missing"] = MISSING
-    output_json["machine_info"].pop("node", None)
-    output_json["machine_info"]["cores"] = os.cpu_count()
+    machine = output_json["machine_info"]
+    machine["cores"] = os.cpu_count()
+    machine["cpu"] = {"brand_raw": (machine.get("cpu") or {}).get("brand_raw")}
+    machine.pop("node", None)
     commit = output_json["commit_info"]
     output_json["commit_info"] = {"id": commit.get("id"), "dirty": commit.get("dirty")}
-    for benchmark in output_json["benchmarks"]:
-        benchmark["stats"].pop("data", None)
+    output_json["benchmarks"] = [
+        {
+            "name": entry["name"],
+            "extra_info": entry["extra_info"],
+            "stats": {name: entry["stats"][name] for name in STATISTICS},
+        }
+        for entry in output_json["benchmarks"]
+    ]

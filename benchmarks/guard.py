@@ -23,7 +23,7 @@ from peers.ours import Ours
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "guard-baseline.json"
-SHORT, LONG = 500, 2500  # operations
+SHORT, LONG = 500, 3500  # operations
 
 
 def instructions(item: str, count: int) -> int:

@@ -12,7 +12,7 @@ import corpus
 from checks import drain
 from peers.ours import Ours
 
-BLOCK = 50  # operations in one stream; counts are multiples of it
+BLOCK = 500  # operations in one stream, and calls in one go; counts are multiples of it
 
 
 def items(ours: Ours) -> dict[str, Callable[[], None]]:
@@ -33,6 +33,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         for tag in range(1, BLOCK + 1):
             ours.ack(tag, False)
 
+    def decoders() -> None:
+        for _ in range(BLOCK):
+            ours.amqp.FrameDecoder()
+
     def decode_table() -> None:
         for _ in range(BLOCK):
             ours.decode_table(octets)
@@ -49,6 +53,7 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "decode basic.ack": lambda: drain(ours.decode(acks)),
         "decode header 14 properties": lambda: drain(ours.decode(headers)),
         "decode table 10 mixed": decode_table,
+        "make a FrameDecoder": decoders,
         "encode publish 256 B varied": publish,
         "encode basic.ack": ack,
         "encode table 10 mixed": encode_table,

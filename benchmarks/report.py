@@ -20,9 +20,9 @@ INTRODUCTION = """\
 
 Made by `make bench-report` from a stored run of `make bench`, `make bench-c` and `make bench-wheel`; not
 edited by hand. All libraries did the same work in one process and one run, on the same octets, and what
-they made of them was compared before it was timed. Ratios within this run mean something, times on another
-machine will differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in
-`benchmarks/peers/`.
+they made of them was compared before it was timed. Times are CPU time. Ratios within this run mean
+something; times on another machine will differ. The work items are in `benchmarks/bench_*.py`, what is
+done with each library in `benchmarks/peers/`.
 
 - *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
   tags, ids, header values and times from one delivery to the next.

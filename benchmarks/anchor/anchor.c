@@ -1,7 +1,7 @@
 /* Decodes a file of AMQP frames with rabbitmq-c, over and over, and prints what each round took.
  *
  * Usage: anchor FILE ROUNDS
- * Prints one JSON object: the library's version, frames in the file, nanoseconds of each round.
+ * Prints one JSON object: the library's version, nanoseconds of CPU time of each round, frames in the file.
  * Only functions of the library's public header are called. A delivery's memory is given back after its
  * body, as the library's own clients do.
  */
@@ -19,7 +19,7 @@
 static long long nanoseconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 

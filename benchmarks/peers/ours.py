@@ -70,26 +70,29 @@ class Ours:
         """See `Peer`."""
         amqp = self.amqp
         method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
-        octets: bytes = amqp.encode_message(CHANNEL, method, self._properties(content), content.body)
-        return octets
-
-    def publish_parts(self, content: Content) -> list[bytes | memoryview]:
-        """As `publish`, in buffers that leave the body where it is."""
-        amqp = self.amqp
-        method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
-        parts: list[bytes | memoryview] = amqp.encode_message_parts(
-            CHANNEL, method, self._properties(content), content.body
-        )
-        return parts
-
-    def _properties(self, content: Content) -> Any:
-        return self.amqp.BasicProperties(
+        properties = amqp.BasicProperties(
             content_type=content.content_type,
             delivery_mode=content.delivery_mode,
             headers=content.headers,
             timestamp=content.moment,
             message_id=content.message_id,
         )
+        octets: bytes = amqp.encode_message(CHANNEL, method, properties, content.body)
+        return octets
+
+    def publish_parts(self, content: Content) -> list[bytes | memoryview]:
+        """As `publish`, in buffers that leave the body where it is."""
+        amqp = self.amqp
+        method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
+        properties = amqp.BasicProperties(
+            content_type=content.content_type,
+            delivery_mode=content.delivery_mode,
+            headers=content.headers,
+            timestamp=content.moment,
+            message_id=content.message_id,
+        )
+        parts: list[bytes | memoryview] = amqp.encode_message_parts(CHANNEL, method, properties, content.body)
+        return parts
 
     def ack(self, tag: int, multiple: bool) -> bytes:
         """See `Peer`."""
