@@ -38,7 +38,7 @@ def test_attribute_names(name: str, attribute: str) -> None:
 
 @pytest.mark.parametrize("name", ["1st", "_private", "--init--", "__init__", "naïve", "a.b", "a+b", ""])
 def test_names_that_cannot_be_attributes_are_refused(name: str) -> None:
-    with pytest.raises(naming.NameRefused, match="does not begin with a letter"):
+    with pytest.raises(naming.RefusedNameError, match="does not begin with a letter"):
         naming.attribute_name(name)
 
 

@@ -125,7 +125,7 @@ class EncodeError(AmqpError, ValueError):
         self.path = path
 
     def __str__(self) -> str:
-        keys = "".join(f"[{key!r}]" for key in self.path)
+        keys = "".join(f"[{_shown_key(key)}]" for key in self.path)
         where = _dotted(self.method, self.field) + keys
         return f"{where}: {self.message}" if where else self.message
 
@@ -149,6 +149,13 @@ class ReplyError(AmqpError):
     code: int = 0
     name: str = ""
     closes: str = "connection"
+
+
+def _shown_key(key: object) -> str:
+    """A key as errors show it; one that is no str, nor an index, may have any repr or none."""
+    if type(key) is str or (type(key) is int and key.bit_length() <= 64):
+        return repr(key)
+    return f"<{type(key).__name__}>"
 
 
 def _dotted(method: str | None, field: str | None) -> str:

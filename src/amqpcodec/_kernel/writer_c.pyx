@@ -278,6 +278,8 @@ cdef class Writer:
             raise EncodeError(f"expected a mapping, not {named(value)}", field)
         try:
             return self._table(value, 1, field)
+        except RecursionError:
+            raise  # the stack was full before the limit on depth was reached: no fault of the table
         except RuntimeError:
             raise EncodeError("the table was changed while being encoded", field) from None
 
