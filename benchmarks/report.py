@@ -87,7 +87,7 @@ def _times(results: Results) -> Iterator[str]:
     names = [name for name in FACTORIES if name not in results.run["missing"]]
     yield "| work | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names)
     for item, figures in results.items.items():
-        if sum(name in figures for name in OTHERS) > 1:
+        if item != "import" and sum(name in figures for name in OTHERS) > 1:
             cells = " | ".join(_cell(figures, name) for name in names)
             yield f"| {item} | {cells} |"
     yield "\n### amqpcodec alone, and beside a copy of the octets\n"
