@@ -15,6 +15,16 @@ from peers.ours import Ours
 BLOCK = 500  # operations in one stream, and calls in one go; counts are multiples of it
 
 
+def repeated(call: Callable[[], object]) -> Callable[[], None]:
+    """A call that makes BLOCK calls."""
+
+    def block() -> None:
+        for _ in range(BLOCK):
+            call()
+
+    return block
+
+
 def items(ours: Ours) -> dict[str, Callable[[], None]]:
     """Each item's name, and a call that does BLOCK operations of it."""
     fixed = corpus.delivery_stream(corpus.fixed(256, BLOCK))
@@ -29,22 +39,6 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         for content in varied_contents:
             ours.publish(content)
 
-    def ack() -> None:
-        for tag in range(1, BLOCK + 1):
-            ours.ack(tag, False)
-
-    def decoders() -> None:
-        for _ in range(BLOCK):
-            ours.amqp.FrameDecoder()
-
-    def decode_table() -> None:
-        for _ in range(BLOCK):
-            ours.decode_table(octets)
-
-    def encode_table() -> None:
-        for _ in range(BLOCK):
-            ours.encode_table(table)
-
     return {
         "decode delivery 256 B fixed": lambda: drain(ours.decode(fixed)),
         "decode delivery 256 B varied": lambda: drain(ours.decode(varied)),
@@ -52,11 +46,11 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "message 256 B varied": lambda: drain(ours.messages(varied)),
         "decode basic.ack": lambda: drain(ours.decode(acks)),
         "decode header 14 properties": lambda: drain(ours.decode(headers)),
-        "decode table 10 mixed": decode_table,
-        "make a FrameDecoder": decoders,
+        "decode table 10 mixed": repeated(lambda: ours.decode_table(octets)),
+        "make a FrameDecoder": repeated(ours.amqp.FrameDecoder),
         "encode publish 256 B varied": publish,
-        "encode basic.ack": ack,
-        "encode table 10 mixed": encode_table,
+        "encode basic.ack": repeated(lambda: ours.ack(7, False)),
+        "encode table 10 mixed": repeated(lambda: ours.encode_table(table)),
     }
 
 
