@@ -8,25 +8,29 @@ cdef enum:
     CACHED_OCTETS = 48
 
 
+cdef class ReaderRules:
+    cdef bint strict
+    cdef bint raw_tables
+    cdef object profile_name
+    cdef Py_ssize_t depth_limit
+    cdef unsigned long long octets_limit
+    cdef unsigned long long entries_limit
+    cdef unsigned char kinds[256]  # tag to wire kind, 0 for a tag nobody knows
+
+
 cdef class Reader:
     cdef readonly bint strict
     cdef public int frame_type
     cdef public int channel
-    cdef bint _raw_tables
-    cdef object _profile
-    cdef object _profile_name
+    cdef ReaderRules _rules
     cdef object _owner
-    cdef Py_ssize_t _depth_limit
-    cdef unsigned long long _octets_limit
-    cdef unsigned long long _entries_limit
-    cdef unsigned long long _entries
-    cdef unsigned char _kinds[256]
     cdef const unsigned char *_data
     cdef const unsigned char *_start
     cdef const unsigned char *_pos
     cdef const unsigned char *_end
     cdef long long _base
-    cdef PyObject *_cache[CACHE_SLOTS]
+    cdef unsigned long long _entries
+    cdef PyObject **_cache
 
     cdef int attach(self, object data) except -1
     cdef long long envelope(self, Py_ssize_t at) noexcept

@@ -8,6 +8,7 @@ every length with what is left before it moves: lengths are never added to point
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.datetime cimport datetime_new, get_utc, import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
@@ -125,30 +126,44 @@ cdef object _timestamp(uint64_t seconds):
 
 
 cdef object _decimal(const unsigned char *p):
-    mantissa = <int32_t>_u32(p + 1)
-    return Decimal((mantissa < 0, tuple(map(int, str(abs(mantissa)))), -<int>p[0]))
+    return Decimal(f"{<int32_t>_u32(p + 1)}E-{<int>p[0]}")
+
+
+cdef class ReaderRules:
+    """What is the same for everything a decoder reads, worked out once and shared freely."""
+
+    def __cinit__(self, profile, bint strict, limits, bint raw_tables):
+        memset(self.kinds, 0, sizeof(self.kinds))
+        self.profile_name = profile.name
+        self.strict = strict
+        self.depth_limit = limits.table_depth
+        self.octets_limit = limits.table_octets
+        self.entries_limit = limits.table_entries
+        self.raw_tables = raw_tables
+        for tag, kind in profile.readable(strict).items():
+            self.kinds[<int>ord(tag)] = kind
 
 
 cdef class Reader:
-    """A bounded cursor over one payload, with the rules for making values of what it reads."""
+    """A bounded cursor over one payload, with the rules for making values of what it reads.
 
-    def __cinit__(self, profile, bint strict, limits, bint raw_tables):
-        memset(self._cache, 0, sizeof(self._cache))
-        memset(self._kinds, 0, sizeof(self._kinds))
-        self.strict = strict
-        self._raw_tables = raw_tables
-        self._profile = profile
-        self._profile_name = profile.name
-        self._depth_limit = limits.table_depth
-        self._octets_limit = limits.table_octets
-        self._entries_limit = limits.table_entries
+    `keeps_texts` tells that it will read many payloads, in which short strings will repeat.
+    """
+
+    def __cinit__(self, ReaderRules rules, bint keeps_texts):
+        self._rules = rules
+        self.strict = rules.strict
         self.attach(b"")
-        for tag, kind in profile.readable(strict).items():
-            self._kinds[<int>ord(tag)] = kind
+        if keeps_texts:
+            self._cache = <PyObject **>PyMem_Calloc(CACHE_SLOTS, sizeof(PyObject *))
+            if self._cache is NULL:
+                raise MemoryError
 
     def __dealloc__(self):
-        for slot in range(CACHE_SLOTS):
-            Py_XDECREF(self._cache[slot])
+        if self._cache is not NULL:
+            for slot in range(CACHE_SLOTS):
+                Py_XDECREF(self._cache[slot])
+            PyMem_Free(self._cache)
 
     # -- where the reader stands
 
@@ -294,11 +309,11 @@ cdef class Reader:
         if _u32(p) > <uint64_t>left:
             raise self._error(FRAME_ERROR, f"table of {_u32(p)} octets, {left} left", p, field)
         size = <Py_ssize_t>_u32(p)
-        if <uint64_t>size > self._octets_limit:
-            message = f"table of {size} octets, limit {self._octets_limit}"
+        if <uint64_t>size > self._rules.octets_limit:
+            message = f"table of {size} octets, limit {self._rules.octets_limit}"
             raise self._error(RESOURCE_ERROR, message, p, field)
         self._pos = p + 4
-        if self._raw_tables:
+        if self._rules.raw_tables:
             self._pos += size
             return self._raw(p + 4, size)
         self._entries = 0
@@ -307,7 +322,7 @@ cdef class Reader:
     cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
         cdef RawTable table = RawTable.__new__(RawTable)
         table.octets = _octets(start, size)
-        table.profile = self._profile_name
+        table.profile = self._rules.profile_name
         return table
 
     cdef object pairs(self, object field):
@@ -347,7 +362,7 @@ cdef class Reader:
         the last one seen, so that a hostile stream can only cause misses."""
         cdef size_t slot
         cdef PyObject *kept
-        if size > CACHED_OCTETS:
+        if size > CACHED_OCTETS or self._cache is NULL:
             return self._new_text(start, size, field)
         slot = _slot(start, size)
         kept = self._cache[slot]
@@ -395,7 +410,7 @@ cdef class Reader:
                 raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
             self._count(at, field)
             self._pos = stop + 1
-            PyDict_SetItem(table, key, self._value(self._kinds[stop[0]], end, depth, field))
+            PyDict_SetItem(table, key, self._value(self._rules.kinds[stop[0]], end, depth, field))
         return table
 
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field):
@@ -407,19 +422,19 @@ cdef class Reader:
             at = self._pos
             self._count(at, field)
             self._pos = at + 1
-            items.append(self._value(self._kinds[at[0]], end, depth, field))
+            items.append(self._value(self._rules.kinds[at[0]], end, depth, field))
         return items
 
     cdef int _enter(self, Py_ssize_t depth, object field) except -1:
-        if depth > self._depth_limit:
-            message = f"tables nested deeper than {self._depth_limit}"
+        if depth > self._rules.depth_limit:
+            message = f"tables nested deeper than {self._rules.depth_limit}"
             raise self._error(RESOURCE_ERROR, message, self._pos, field)
         return 0
 
     cdef int _count(self, const unsigned char *at, object field) except -1:
         self._entries += 1
-        if self._entries > self._entries_limit:
-            message = f"table of more than {self._entries_limit} entries"
+        if self._entries > self._rules.entries_limit:
+            message = f"table of more than {self._rules.entries_limit} entries"
             raise self._error(RESOURCE_ERROR, message, at, field)
         return 0
 
@@ -498,7 +513,7 @@ cdef class Reader:
         if kind == CHARACTER:
             return chr(self._take(1, end, field)[0])
         tag = chr((self._pos - 1)[0])
-        message = f"tag {tag!r} is unknown to table profile {self._profile.name}"
+        message = f"tag {tag!r} is unknown to table profile {self._rules.profile_name}"
         raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from struct import Struct
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
 from ..limits import Limits
@@ -40,6 +40,8 @@ from ..profiles import (
 from ..types import InlineContent, ReferenceContent
 from .rawtable_py import RawTable
 
+_ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
+
 _ENVELOPE = Struct(">BHI")
 _SHORT = Struct(">H")
 _LONG = Struct(">I")
@@ -49,43 +51,46 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
 
 
+class ReaderRules:
+    """What is the same for everything a decoder reads, worked out once and shared freely."""
+
+    __slots__ = ("depth_limit", "entries_limit", "octets_limit", "profile", "raw_tables", "strict", "values")
+
+    def __init__(self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool) -> None:
+        self.profile = profile
+        self.strict = strict
+        self.depth_limit = limits.table_depth
+        self.octets_limit = limits.table_octets
+        self.entries_limit = limits.table_entries
+        self.raw_tables = raw_tables
+        self.values: list[_ValueReader] = [Reader._unknown] * 256
+        for tag, kind in profile.readable(strict).items():
+            self.values[ord(tag)] = _VALUES[kind]
+
+
 class Reader:
-    """A bounded cursor over one payload, with the rules for making values of what it reads."""
+    """A bounded cursor over one payload, with the rules for making values of what it reads.
+
+    `keeps_texts` tells that it will read many payloads, in which short strings will repeat; only the
+    compiled build makes use of that.
+    """
 
     __slots__ = (
         "_base",
         "_data",
-        "_depth_limit",
         "_end",
         "_entries",
-        "_entries_limit",
-        "_octets_limit",
         "_pos",
-        "_profile",
-        "_raw_tables",
+        "_rules",
         "_start",
-        "_values",
         "channel",
         "frame_type",
         "strict",
     )
 
-    def __init__(
-        self,
-        profile: TableProfile,
-        strict: bool,
-        limits: Limits,
-        raw_tables: bool,
-    ) -> None:
-        self.strict = strict
-        self._raw_tables = raw_tables
-        self._profile = profile
-        self._depth_limit = limits.table_depth
-        self._octets_limit = limits.table_octets
-        self._entries_limit = limits.table_entries
-        self._values: list[Callable[[Reader, int, int, str], Any]] = [Reader._unknown] * 256
-        for tag, kind in profile.readable(strict).items():
-            self._values[ord(tag)] = _VALUES[kind]
+    def __init__(self, rules: ReaderRules, keeps_texts: bool) -> None:
+        self._rules = rules
+        self.strict = rules.strict
         self._data: bytes | bytearray = b""
         self._start = self._pos = self._end = self._base = 0
         self._entries = 0
@@ -228,12 +233,12 @@ class Reader:
         if size > self._end - start:
             message = f"table of {size} octets, {self._end - start} left"
             raise self._error(FRAME_ERROR, message, start - 4, field)
-        if size > self._octets_limit:
-            message = f"table of {size} octets, limit {self._octets_limit}"
+        if size > self._rules.octets_limit:
+            message = f"table of {size} octets, limit {self._rules.octets_limit}"
             raise self._error(RESOURCE_ERROR, message, start - 4, field)
-        if self._raw_tables:
+        if self._rules.raw_tables:
             self._pos = start + size
-            return RawTable(bytes(self._data[start : start + size]), self._profile.name)
+            return RawTable(bytes(self._data[start : start + size]), self._rules.profile.name)
         self._pos = start
         self._entries = 0
         return self._pairs(start + size, 1, field)
@@ -286,7 +291,7 @@ class Reader:
         """Key, tag and value up to `end`; of two equal keys the later wins."""
         self._enter(depth, field)
         data = self._data
-        values = self._values
+        values = self._rules.values
         table: dict[str, Any] = {}
         while self._pos < end:
             at = self._pos
@@ -311,18 +316,18 @@ class Reader:
             at = self._pos
             self._count(at, field)
             self._pos = at + 1
-            items.append(self._values[self._data[at]](self, end, depth, field))
+            items.append(self._rules.values[self._data[at]](self, end, depth, field))
         return items
 
     def _enter(self, depth: int, field: str) -> None:
-        if depth > self._depth_limit:
-            message = f"tables nested deeper than {self._depth_limit}"
+        if depth > self._rules.depth_limit:
+            message = f"tables nested deeper than {self._rules.depth_limit}"
             raise self._error(RESOURCE_ERROR, message, self._pos, field)
 
     def _count(self, at: int, field: str) -> None:
         self._entries += 1
-        if self._entries > self._entries_limit:
-            message = f"table of more than {self._entries_limit} entries"
+        if self._entries > self._rules.entries_limit:
+            message = f"table of more than {self._rules.entries_limit} entries"
             raise self._error(RESOURCE_ERROR, message, at, field)
 
     def _take(self, size: int, end: int, field: str) -> int:
@@ -346,7 +351,7 @@ class Reader:
 
     def _unknown(self, end: int, depth: int, field: str) -> Any:
         tag = self._data[self._pos - 1]
-        message = f"tag {chr(tag)!r} is unknown to table profile {self._profile.name}"
+        message = f"tag {chr(tag)!r} is unknown to table profile {self._rules.profile.name}"
         raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
 
     def _bool(self, end: int, depth: int, field: str) -> bool:
@@ -354,7 +359,7 @@ class Reader:
 
     def _decimal(self, end: int, depth: int, field: str) -> Decimal:
         scale, mantissa = _DECIMAL.unpack_from(self._data, self._take(5, end, field))
-        return Decimal((mantissa < 0, tuple(map(int, str(abs(mantissa)))), -scale))
+        return Decimal(f"{mantissa}E-{scale}")
 
     def _short_text(self, end: int, depth: int, field: str) -> str:
         at = self._take(1, end, field)
@@ -395,7 +400,7 @@ def _timestamp(seconds: int) -> datetime | int:
     return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 
 
-def _fixed(layout: Struct) -> Callable[[Reader, int, int, str], Any]:
+def _fixed(layout: Struct) -> _ValueReader:
     """A reader of one fixed-size number."""
     size, unpack_from = layout.size, layout.unpack_from
 
@@ -409,7 +414,7 @@ def _fixed(layout: Struct) -> Callable[[Reader, int, int, str], Any]:
     return read
 
 
-_VALUES: dict[int, Callable[[Reader, int, int, str], Any]] = {
+_VALUES: dict[int, _ValueReader] = {
     INT8: _fixed(Struct(">b")),
     UINT8: _fixed(Struct(">B")),
     INT16: _fixed(Struct(">h")),

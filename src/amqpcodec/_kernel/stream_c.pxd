@@ -1,7 +1,7 @@
 cimport cython
 
 from .dispatch_c cimport Dispatch
-from .reader_c cimport Reader
+from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
 from .wire cimport CONNECTION_CLASS, ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 

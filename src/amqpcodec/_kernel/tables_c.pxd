@@ -1,6 +1,6 @@
 cimport cython
 
-from .reader_c cimport Reader
+from .reader_c cimport Reader, ReaderRules
 from .writer_c cimport Writer, WriterRules
 
 

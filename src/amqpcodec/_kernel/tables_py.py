@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..limits import Limits
 from ..profiles import table_profile
-from .reader_py import Reader
+from .reader_py import Reader, ReaderRules
 from .writer_py import Writer, WriterRules
 
 _FIELD = "table"
+
+
+# Rules are never changed, so that one of each kind serves all threads.
+@lru_cache(maxsize=16)
+def _reader_rules(profile: str, strict: bool) -> ReaderRules:
+    return ReaderRules(table_profile(profile), strict, Limits(), False)
+
+
+@lru_cache(maxsize=16)
+def _writer_rules(profile: str, strict: bool) -> WriterRules:
+    return WriterRules(table_profile(profile), strict, Limits().table_depth)
 
 
 def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False) -> dict[str, Any]:
@@ -30,20 +42,20 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
         ValueError: no such profile.
     """
     data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-    reader = Reader(table_profile(profile), strict, Limits(), False)
+    reader = Reader(_reader_rules(profile, strict), False)
     reader.attach(data)
     reader.aim(0, len(data), 0)
     table = reader.table(_FIELD)
     reader.finish()
-    return dict(table)
+    return table  # type: ignore[no-any-return]  # the reader makes dicts unless told to keep octets
 
 
 def decode_pairs(octets: bytes, profile: str) -> dict[str, Any]:
     """Read the entries of a table whose length is known; for `RawTable`."""
-    reader = Reader(table_profile(profile), False, Limits(), False)
+    reader = Reader(_reader_rules(profile, False), False)
     reader.attach(octets)
     reader.aim(0, len(octets), 0)
-    return dict(reader.pairs(_FIELD))
+    return reader.pairs(_FIELD)
 
 
 def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict: bool = False) -> bytes:
@@ -61,7 +73,7 @@ def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict:
         EncodeError: a value no tag of the profile carries, with the path of keys to it.
         ValueError: no such profile.
     """
-    writer = Writer(WriterRules(table_profile(profile), strict, Limits().table_depth), 256)
+    writer = Writer(_writer_rules(profile, strict), 256)
     writer.table(table, _FIELD)
     return writer.finish()
 

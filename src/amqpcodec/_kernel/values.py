@@ -10,6 +10,7 @@ from ..errors import EncodeError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
+_MOST_SCALE = 255
 _NOT_A_DECIMAL = "decimal needs a scale of 0 to 255 and a mantissa of 32 bits"
 
 
@@ -62,12 +63,14 @@ def scaled(value: Any, field: str) -> tuple[int, int]:
     """Scale and mantissa of a Decimal, a positive exponent multiplied out."""
     if not isinstance(value, Decimal):
         raise EncodeError(f"decimal must be a Decimal, not {named(value)}", field)
-    sign, digits, exponent = Decimal.as_tuple(value)
-    if not isinstance(exponent, int):
+    if not Decimal.is_finite(value):
         raise EncodeError("decimal must be finite", field)
-    if exponent > 10 or -exponent > 255 or len(digits) > 10:
+    if not -_MOST_SCALE <= Decimal.adjusted(value) <= 10:
         raise EncodeError(_NOT_A_DECIMAL, field)
-    mantissa = int("".join(map(str, digits))) * 10 ** max(exponent, 0) * (-1 if sign else 1)
+    whole, _, fraction = Decimal.__format__(value, "f").partition(".")
+    if len(whole) + len(fraction) > _MOST_SCALE + 12 or len(fraction) > _MOST_SCALE:
+        raise EncodeError(_NOT_A_DECIMAL, field)
+    mantissa = int(whole + fraction)
     if not -(2**31) <= mantissa < 2**31:
         raise EncodeError(_NOT_A_DECIMAL, field)
-    return max(-exponent, 0), mantissa
+    return len(fraction), mantissa

@@ -2,6 +2,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 
+cdef enum:
+    SMALL = 256
+
+
 cdef class WriterRules:
     cdef object profile
     cdef bint strict
@@ -13,10 +17,11 @@ cdef class WriterRules:
 
 cdef class Writer:
     cdef WriterRules _rules
-    cdef PyObject *_bytes
+    cdef PyObject *_bytes  # NULL as long as the octets fit the object itself
     cdef unsigned char *_out
     cdef Py_ssize_t _size
     cdef Py_ssize_t _room
+    cdef unsigned char _small[SMALL]
 
     cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1
     cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1
@@ -39,6 +44,7 @@ cdef class Writer:
     cdef int table(self, object value, object field) except -1
 
     cdef unsigned char *_grow(self, Py_ssize_t size) except NULL
+    cdef int _enlarge(self, Py_ssize_t room) except -1
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
     cdef int _sized(self, object octets, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1

@@ -6,6 +6,8 @@ else has seen yet and gives it out whole: a value that cannot be carried raises 
 anything has left. `_grow` is the only way to room in it.
 """
 
+cimport cython
+
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -93,15 +95,17 @@ cdef class WriterRules:
             self.kinds[<int>ord(tag)] = kind
 
 
+@cython.freelist(8)
 cdef class Writer:
     """Collects octets, checking every value against its wire type; `room` is how many to expect."""
 
     def __cinit__(self, WriterRules rules, Py_ssize_t room):
         self._rules = rules
-        self._bytes = PyBytes_FromStringAndSize(NULL, room)
-        self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
-        self._room = room
+        self._out = self._small
+        self._room = SMALL
         self._size = 0
+        if room > SMALL:
+            self._enlarge(room)
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -109,17 +113,21 @@ cdef class Writer:
     cdef unsigned char *_grow(self, Py_ssize_t size) except NULL:
         """Room for `size` more octets, counted as written; where they begin."""
         cdef unsigned char *at
-        cdef Py_ssize_t room
         if size > self._room - self._size:
-            room = self._room
-            while size > room - self._size:
-                room = room + room // 2 + 256
-            _PyBytes_Resize(&self._bytes, room)
-            self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
-            self._room = room
+            self._enlarge(self._size + size + (self._size + size) // 2)
         at = self._out + self._size
         self._size += size
         return at
+
+    cdef int _enlarge(self, Py_ssize_t room) except -1:
+        if self._bytes is NULL:
+            self._bytes = PyBytes_FromStringAndSize(NULL, room)
+            memcpy(PyBytes_AS_STRING(<object>self._bytes), self._small, <size_t>self._size)
+        else:
+            _PyBytes_Resize(&self._bytes, room)
+        self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
+        self._room = room
+        return 0
 
     # -- frames
 
@@ -170,12 +178,17 @@ cdef class Writer:
 
     cdef object finish(self):
         """Everything written; the writer is of no use afterwards."""
-        _PyBytes_Resize(&self._bytes, self._size)
-        octets = <object>self._bytes
-        Py_XDECREF(self._bytes)
-        self._bytes = NULL
+        cdef PyObject *octets
+        if self._bytes is NULL:
+            octets = PyBytes_FromStringAndSize(<const char *>self._small, self._size)
+        else:
+            _PyBytes_Resize(&self._bytes, self._size)
+            octets = self._bytes
+            self._bytes = NULL
         self._room = self._size = 0
-        return octets
+        result = <object>octets
+        Py_XDECREF(octets)
+        return result
 
     # -- method arguments and properties
 
@@ -400,6 +413,11 @@ cdef class Writer:
             p = self._grow(5)
             p[0] = c"I"
             _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
+            return 0
+        if overflow == 0 and self._rules.kinds[c"l"] == INT64:
+            p = self._grow(9)
+            p[0] = c"l"
+            _put64(p + 1, <uint64_t>number)
             return 0
         exact = exact_int(value, "int", field)
         for tag, kind in self._rules.integer_tags:
