@@ -26,8 +26,14 @@ build: .venv/installed
 	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint]'
 	touch $@
 
+# The libraries that the benchmarks compare with.
+.venv/bench: .venv/installed
+	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
+	touch $@
+
 clean:
 	rm -rf .venv build src/*.egg-info
 	find src -name '*.so' -delete
 
--include benchmarks/bench.mk
+include benchmarks/bench.mk
+bench bench-c bench-guard bench-guard-accept bench-peers bench-wheel bench-report: build .venv/bench
