@@ -1,16 +1,16 @@
 // Runs a Python script under pyodide: node run_python.mjs PYODIDE.mjs FOLDER SCRIPT [ARGUMENT...]
-// The folder becomes /work, where the script and its imports are; the script's standard output is ours.
+// The folder becomes /project, where the script and its imports are; the script's standard output is ours.
 import { pathToFileURL } from "node:url";
 
 const [pyodide, folder, script, ...rest] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(pyodide));
 const python = await loadPyodide({ args: rest });
-python.mountNodeFS("/work", folder);
-python.globals.set("script", `/work/${script}`);
+python.mountNodeFS("/project", folder);
+python.globals.set("script", `/project/${script}`);
 try {
   python.runPython(`
 import runpy, sys
-sys.path[:0] = ["/work", "/work/tests"]
+sys.path[:0] = ["/project", "/project/tests"]
 runpy.run_path(script, run_name="__main__")
 `);
 } catch (error) {
