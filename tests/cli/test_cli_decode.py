@@ -344,3 +344,91 @@ def test_the_codec_does_not_import_the_capture_reader() -> None:
         "import sys, amqpcodec.rabbitmq; sys.exit(any('.capture' in m or '.cli' in m for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device that is always full is needed")
+@pytest.mark.parametrize("files", [[BUNNY], [BUNNY] * 9, [BUNNY, "absent"], ["absent", BUNNY]])
+def test_an_output_that_is_full_is_blamed_and_not_the_input(files: list[object]) -> None:
+    command = [sys.executable, "-m", "amqpcodec", "decode", *map(str, files)]
+    with FULL.open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
+    told = done.stderr.decode().splitlines()
+    if files[0] == "absent":
+        assert "absent" in told.pop(0)
+    assert told == ["amqpcodec: standard output: No space left on device"]
+    assert done.returncode == 2
+
+
+def test_an_error_while_reading_is_still_blamed_on_the_input(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(ByteSource, "read", fail)
+    run(BUNNY, code=2)
+    assert run.err == f"amqpcodec: {str(BUNNY)!r}: Input/output error\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device that is always full is needed")
+def test_a_message_that_cannot_be_shown_does_not_change_the_code() -> None:
+    command = [sys.executable, "-m", "amqpcodec", "decode", str(BUNNY), "--port", "5673"]
+    with FULL.open("wb") as full:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, check=False, timeout=20)
+    assert (done.stdout, done.returncode) == (b"", 0)
+
+
+def _moved(tmp_path: Path, port: int) -> Path:
+    path = tmp_path / "moved.pcap"
+    path.write_bytes(BUNNY.read_bytes().replace((5672).to_bytes(2), port.to_bytes(2)))
+    return path
+
+
+def test_a_capture_without_amqp_on_the_port_says_so_and_what_to_try(run: Run, tmp_path: Path) -> None:
+    path = _moved(tmp_path, 9999)
+    for form in ("text", "jsonl"):
+        assert run(path, "--format", form) == []
+        assert run.err == f"amqpcodec: {str(path)!r}: no AMQP found on port 5672; try --port any\n"
+    assert run(path, "--port", "7", "--port", "5", "--port", "7") == []
+    assert run.err.endswith(": no AMQP found on ports 5, 7; try --port any\n")
+    assert len(run(path, "--port", "any")) == 155
+    assert run.err == ""
+
+
+def test_a_capture_without_any_amqp_is_not_told_to_try_any_port_again(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(BUNNY.read_bytes()[:24])
+    assert run(path, "--port", "any") == []
+    assert run.err == f"amqpcodec: {str(path)!r}: no AMQP found on any port\n"
+
+
+def test_amqp_that_filters_leave_out_counts_as_found(run: Run) -> None:
+    assert run(BUNNY, "--channel", "77", "--method", "file.*") == []
+    assert run.err == ""
+
+
+def test_each_file_without_amqp_is_named_beside_those_with_it(run: Run, tmp_path: Path) -> None:
+    assert len(run(_moved(tmp_path, 9999), BUNNY)) == 155
+    assert run.err.count("no AMQP found") == 1
+    assert "moved.pcap" in run.err
+
+
+def test_an_empty_raw_stream_has_no_port_to_speak_of(run: Run, tmp_path: Path) -> None:
+    assert run("--raw", _raw(tmp_path)) == []
+    assert run.err == ""
+
+
+@pytest.mark.parametrize("glob", ["basic.publish", "Basic.Publish", "BASIC.PUB*", "Basic.[P]ublish"])
+def test_methods_are_chosen_in_any_case(run: Run, glob: str) -> None:
+    rows = run.rows(BUNNY, "--method", glob)
+    assert {row["method"] for row in rows if row["kind"] == "method"} == {"basic.publish"}
+
+
+@pytest.mark.parametrize("glob", ["queue.declare-ok", "Queue.DeclareOk", "Queue.Declare-Ok", "Queue.*Ok"])
+def test_methods_are_chosen_by_the_names_of_their_classes(run: Run, glob: str) -> None:
+    methods = {row["method"] for row in run.rows(BUNNY, "--method", glob)}
+    assert "queue.declare-ok" in methods
+    assert all(method.startswith("queue.") and method.endswith("-ok") for method in methods)

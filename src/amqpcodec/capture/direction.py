@@ -208,7 +208,7 @@ class DirectionDecoder:
         if not buffer:
             return None
         if start == self._expected == 0:
-            header = self._protocol_header()
+            header = self._protocol_header(final)
             if header is not Verdict.NO:
                 return 0 if header is Verdict.YES else None
         if self._expected is not None:
@@ -227,10 +227,13 @@ class DirectionDecoder:
         self._start += index
         return None
 
-    def _protocol_header(self) -> Verdict:
+    def _protocol_header(self, final: bool) -> Verdict:
         """Whether the stream is that of an AMQP connection seen from its very beginning."""
         octets = bytes(self._buffer[: dialects.HEADER_SIZE])
         if not octets.startswith(dialects.HEADER_PREFIX):
+            # A header may come in pieces. No frame begins with its first letter, so no frame is held up.
+            if dialects.HEADER_PREFIX.startswith(octets) and not final:
+                return Verdict.MORE
             return Verdict.YES if self._owner.header_seen else Verdict.NO
         return Verdict.YES if len(octets) == dialects.HEADER_SIZE else Verdict.MORE
 

@@ -4,12 +4,12 @@ with two functions, ``add_parser(subparsers)`` and ``run(arguments) -> exit code
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 import amqpcodec
+
+from . import output
 
 SUBCOMMANDS = ("decode",)
 EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -22,18 +22,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: its arguments; those of the process if None.
 
     Returns:
-        the exit code: 0 everything was read, 1 something was missing or damaged, 2 unusable input or
-        arguments, 130 interrupted.
+        the exit code: 0 everything was read, 1 something was missing or damaged, 2 unusable input,
+        output or arguments, 130 interrupted.
     """
     parser = _parser()
     arguments = parser.parse_args(argv)
     try:
         code = int(arguments.run(arguments))
-        sys.stdout.flush()
+        output.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough. What is still buffered must not fail again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the output has seen enough.
+        output.discard()
         return EXIT_OK
+    except output.OutputError as error:
+        output.discard()
+        output.tell(f"standard output: {error}")
+        return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return code

@@ -11,7 +11,7 @@ from typing import Any
 import amqpcodec
 
 from .. import capture
-from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE
+from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, output
 from .jsonline import JsonLines
 from .progress import progress
 from .selection import Selection
@@ -27,7 +27,7 @@ def add_parser(subparsers: Any) -> None:
         "decode",
         help="print the frames in captures and raw streams",
         description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame.",
-        epilog="Exit code: 0 all was read; 1 octets were missing, lost or in error; 2 unusable input.",
+        epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a capture; - reads standard input")
     parser.add_argument("--raw", action="store_true", help="files hold the octets of one direction")
@@ -65,8 +65,8 @@ def _decode_file(name: str, arguments: argparse.Namespace) -> int:
         raise
     except (capture.CaptureError, OSError) as error:
         reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-        sys.stdout.flush()
-        print(f"amqpcodec: {name!r}: {reason}", file=sys.stderr)
+        output.flush()
+        output.tell(f"{name!r}: {reason}")
         return EXIT_UNUSABLE
 
 
@@ -77,29 +77,47 @@ def _open(name: str) -> capture.ByteSource:
 def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Namespace) -> int:
     selection = Selection(arguments.channel, arguments.method)
     line = _line_maker(name, arguments)
-    faults = False
+    faults = found = False
     at_once = sys.stdout.isatty()
     pending: list[str] = []
-    with progress(name, source) as output:
+    with progress(name, source) as lines:
         for item in _items(source, arguments):
-            output.advance()
+            lines.advance()
+            found = found or item.connection is not None
             if isinstance(item, capture.Fault):
                 faults = True
             elif not selection.wants(item):
                 continue
             pending.append(line(item))
             if at_once or len(pending) >= _FLUSH_EVERY:
-                output.write("".join(pending))
+                lines.write("".join(pending))
                 pending.clear()
-        output.write("".join(pending))
+        lines.write("".join(pending))
+    if not found and not arguments.raw:
+        output.flush()
+        output.tell(f"{name!r}: no AMQP found on {_searched(arguments)}")
     return EXIT_FAULTS if faults else EXIT_OK
 
 
 def _items(source: capture.ByteSource, arguments: argparse.Namespace) -> Iterator[capture.Item]:
     if arguments.raw:
         return capture.read_raw_frames(source, dialect=arguments.dialect)
+    return capture.read_frames(source, port=_ports(arguments), dialect=arguments.dialect)
+
+
+def _ports(arguments: argparse.Namespace) -> list[int] | None:
+    """The server ports to look at; None for every one."""
     ports = arguments.port or [capture.AMQP_PORT]
-    return capture.read_frames(source, port=None if None in ports else ports, dialect=arguments.dialect)
+    return None if None in ports else sorted(set(ports))
+
+
+def _searched(arguments: argparse.Namespace) -> str:
+    """Where AMQP was looked for, as the end of a sentence, with what else could be tried."""
+    ports = _ports(arguments)
+    if ports is None:
+        return "any port"
+    noun = "port" if len(ports) == 1 else "ports"
+    return f"{noun} {', '.join(map(str, ports))}; try --port any"
 
 
 def _line_maker(name: str, arguments: argparse.Namespace) -> Callable[[capture.Item], str]:

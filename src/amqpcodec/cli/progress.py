@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..capture import ByteSource
+from .output import blaming_output
 
 LARGE = 8 * 1024 * 1024
 _EVERY = 2048  # items between two looks at how far the file was read
@@ -21,7 +22,11 @@ class Output:
         """One more item was read."""
 
     def write(self, text: str) -> None:
-        """Write lines."""
+        """Write lines; raises `OutputError` or `BrokenPipeError` if that cannot be done."""
+        with blaming_output():
+            self._put(text)
+
+    def _put(self, text: str) -> None:
         sys.stdout.write(text)
 
 
@@ -40,11 +45,11 @@ class _BarOutput(Output):
         if self._count % _EVERY == 0:
             self._bar.update(self._task, completed=self._source.consumed)
 
-    def write(self, text: str) -> None:
+    def _put(self, text: str) -> None:
         if self._shared:
             self._bar.console.out(text, end="", highlight=False)
         else:
-            super().write(text)
+            super()._put(text)
 
 
 @contextmanager

@@ -18,12 +18,13 @@ class Selection:
 
     Args:
         channels: channel numbers, or None for all.
-        globs: patterns of method names such as ``"basic.*"``, or None for all frames.
+        globs: patterns of method names such as ``"basic.*"``, or None for all frames. Case and missing
+            hyphens do not matter: ``"Basic.GetOk"``, as the class is called, is ``"basic.get-ok"``.
     """
 
     def __init__(self, channels: Sequence[int] | None, globs: Sequence[str] | None) -> None:
         self._channels = frozenset(channels) if channels else None
-        self._globs = tuple(globs or ())
+        self._globs = tuple(glob.lower() for glob in globs or ())
         self._content: dict[tuple[int, int, int], bool] = {}
         self._matches = lru_cache(maxsize=1024)(self._matches_any)
 
@@ -42,4 +43,5 @@ class Selection:
         return frame.type in (_HEADER, _BODY) and self._content.get(place, False)
 
     def _matches_any(self, name: str) -> bool:
-        return any(fnmatchcase(name, glob) for glob in self._globs)
+        forms = (name, name.replace("-", ""))
+        return any(fnmatchcase(form, glob) for form in forms for glob in self._globs)

@@ -1,0 +1,47 @@
+"""Writing to standard output and standard error, such that a failure is blamed on the right one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+class OutputError(Exception):
+    """Standard output takes no more; the text is the reason. No `OSError`, since those are about input."""
+
+
+@contextmanager
+def blaming_output() -> Iterator[None]:
+    """Makes an error in the block one of the output; a reader that went away stays a `BrokenPipeError`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.strerror or str(error)) from error
+
+
+def flush() -> None:
+    """Write what is buffered.
+
+    Raises:
+        OutputError: it cannot be written.
+        BrokenPipeError: nobody reads it any more.
+    """
+    with blaming_output():
+        sys.stdout.flush()
+
+
+def discard() -> None:
+    """Send what is still buffered, and what may come, to nowhere: it must not fail again at exit."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def tell(text: str) -> None:
+    """One line for the user on standard error; whether it gets there changes nothing."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"amqpcodec: {text}", file=sys.stderr)
