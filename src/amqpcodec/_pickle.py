@@ -14,9 +14,22 @@ def restore_record(module: str, name: str, values: list[Any]) -> Any:
         name: class name, such as ``"BasicPublish"``.
         values: one value per field.
     """
-    record = getattr(import_module(module), name)()
+    return restore_subclass(getattr(import_module(module), name), values, {})
+
+
+def restore_subclass(cls: Any, values: list[Any], state: dict[str, Any]) -> Any:
+    """A method or properties of a class that is given, such as one that a caller derived.
+
+    Args:
+        cls: the class; its constructor is not called.
+        values: one value per field.
+        state: further attributes.
+    """
+    record = cls.__new__(cls)
     for field, value in zip(record.spec.fields, values, strict=True):
         setattr(record, field.attribute, value)
+    if state:
+        record.__dict__.update(state)
     return record
 
 

@@ -76,7 +76,7 @@ class DecodeError(AmqpError, ValueError):
     @property
     def reply_name(self) -> str:
         """Name of the reply code, such as ``"frame-error"``."""
-        return _REPLY_NAMES[self.reply_code]
+        return _REPLY_NAMES.get(self.reply_code, "reply-code")
 
     @property
     def closes(self) -> str:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NoReturn
 
 # Each level of nesting costs the reader a few hundred octets of stack; this many fit the smallest
 # thread stacks in use (128 KiB on musl) with room to spare.
 MAX_TABLE_DEPTH = 256
 
-MAX_BODY_SIZE = 2**63 - 1
+MAX_LIMIT = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True)
 class Limits:
     """What a decoder refuses, whatever was negotiated.
 
     Attributes:
-        frame_size: octets of one frame with its 8 octets of envelope, where frame_max is 0 (no limit
-            agreed). The default is the most that the wire can express.
+        frame_size: octets of one frame with its 8 octets of envelope, also where frame_max is larger or
+            0 (no limit agreed). The default is the most that the wire can express: a decoder holds no
+            more than has come.
         table_depth: how deep tables and arrays may nest; also when encoding. At most 256.
         table_octets: octets of one field table, its length not counted.
         table_entries: entries and array items of one field table, nested ones included.
@@ -28,21 +28,62 @@ class Limits:
     311 for bodies; `EncodeError` for the depth of a value to be encoded.
 
     Raises:
-        ValueError: a limit that is not positive, a table_depth beyond 256, a body_size beyond 2**63 - 1.
+        ValueError: a limit that is not a positive int, or beyond 2**63 - 1; a table_depth beyond 256.
     """
 
-    frame_size: int = 2**32 + 7
-    table_depth: int = 128
-    table_octets: int = 2**32 - 1
-    table_entries: int = 2**32 - 1
-    body_size: int = 512 * 1024 * 1024
-    open_messages: int = 65535
+    __slots__ = (
+        "body_size",
+        "frame_size",
+        "open_messages",
+        "table_depth",
+        "table_entries",
+        "table_octets",
+    )
 
-    def __post_init__(self) -> None:
+    frame_size: int
+    table_depth: int
+    table_octets: int
+    table_entries: int
+    body_size: int
+    open_messages: int
+
+    def __init__(
+        self,
+        frame_size: int = 2**32 + 7,
+        table_depth: int = 128,
+        table_octets: int = 2**32 - 1,
+        table_entries: int = 1_000_000,
+        body_size: int = 512 * 1024 * 1024,
+        open_messages: int = 65535,
+    ) -> None:
+        given = locals()
         for name in self.__slots__:
-            if getattr(self, name) < 1:
-                raise ValueError(f"Limits.{name} must be positive, not {getattr(self, name)}")
-        if self.body_size > MAX_BODY_SIZE:
-            raise ValueError(f"Limits.body_size must be at most {MAX_BODY_SIZE}, not {self.body_size}")
-        if self.table_depth > MAX_TABLE_DEPTH:
-            raise ValueError(f"Limits.table_depth must be at most {MAX_TABLE_DEPTH}, not {self.table_depth}")
+            if not isinstance(given[name], int) or given[name] < 1:
+                raise ValueError(f"Limits.{name} must be positive, not {given[name]!r}")
+            if given[name] > MAX_LIMIT:
+                raise ValueError(f"Limits.{name} must be at most {MAX_LIMIT}, not {given[name]}")
+            object.__setattr__(self, name, given[name])
+        if table_depth > MAX_TABLE_DEPTH:
+            raise ValueError(f"Limits.table_depth must be at most {MAX_TABLE_DEPTH}, not {table_depth}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("Limits cannot be changed; make another")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("Limits cannot be changed; make another")
+
+    def _values(self) -> tuple[int, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if isinstance(other, Limits) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"Limits({', '.join(f'{name}={getattr(self, name)}' for name in self.__slots__)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        values = (self.frame_size, self.table_depth, self.table_octets, self.table_entries)
+        return Limits, (*values, self.body_size, self.open_messages)

@@ -7,7 +7,9 @@ names its default profile; every encoder and decoder takes another by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 # Wire kinds: how the octets after a tag are laid out. The kernel switches on these numbers.
 BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 = range(1, 10)
@@ -21,8 +23,7 @@ KIND_NAMES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TableProfile:
+class TableProfile(NamedTuple):
     """The tags of one reading of the specification.
 
     Attributes:
@@ -33,10 +34,10 @@ class TableProfile:
     """
 
     name: str
-    tags: dict[str, int]
-    tolerated: dict[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int]
+    tolerated: Mapping[str, int] = MappingProxyType({})
 
-    def readable(self, strict: bool) -> dict[str, int]:
+    def readable(self, strict: bool) -> Mapping[str, int]:
         """Every tag a decoder takes, as tag character to wire kind."""
         return self.tags if strict else {**self.tolerated, **self.tags}
 

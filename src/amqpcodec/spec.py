@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Assert:
+class Assert(NamedTuple):
     """One check of the specification on a field.
 
     Attributes:
@@ -22,19 +20,23 @@ class Assert:
     reference: str = ""
 
     def holds(self, value: Any) -> bool:
-        """Whether a field's value passes. Checks that need more than the value itself (``le`` looks at
-        an earlier method, ``syntax`` and ``enum`` have no wire meaning of their own) always pass."""
+        """Whether a field's value passes.
+
+        Checks that need more than the value itself (``le`` looks at an earlier method, ``syntax`` and
+        ``enum`` have no wire meaning of their own) always pass, and so does a value of a type the check
+        does not know: that it is no value for the field is for the encoder to say.
+        """
         match self.check:
             case "notnull":
                 return value is not None and value not in ("", b"")  # zero is a number like any other
             case "null":
                 return value is None or value in ("", b"", 0)
-            case "length":
-                return _octets(value) <= int(self.value)
-            case "regexp":
-                return re.fullmatch(self.value, value) is not None
-            case "ne":
-                return bool(value != int(self.value))
+            case "length" if isinstance(value, (str, bytes)):
+                return len(_text(value).encode("utf-8", "surrogateescape")) <= int(self.value)
+            case "regexp" if isinstance(value, (str, bytes)):
+                return re.fullmatch(self.value, _text(value)) is not None
+            case "ne" if isinstance(value, int):
+                return value != int(self.value)
             case _:
                 return True
 
@@ -42,8 +44,7 @@ class Assert:
         return f"{self.check} {self.value or self.reference}".rstrip()
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSpec:
+class FieldSpec(NamedTuple):
     """One argument of a method, or one property of a content header.
 
     Attributes:
@@ -65,8 +66,7 @@ class FieldSpec:
     asserts: tuple[Assert, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MethodSpec:
+class MethodSpec(NamedTuple):
     """All facts of one method in one dialect.
 
     Attributes:
@@ -96,13 +96,12 @@ class MethodSpec:
     fields: tuple[FieldSpec, ...] = ()
 
     @property
-    def index(self) -> int:
+    def index(self) -> int:  # type: ignore[override]  # the field's name for it; nobody looks facts up in facts
         """The first four octets of the method on the wire, as one number."""
         return self.class_id << 16 | self.method_id
 
 
-@dataclass(frozen=True, slots=True)
-class PropertiesSpec:
+class PropertiesSpec(NamedTuple):
     """The properties of one content class in one dialect.
 
     Attributes:
@@ -132,5 +131,5 @@ def violation(spec: MethodSpec, record: Any) -> tuple[FieldSpec, Assert] | None:
     return None
 
 
-def _octets(value: Any) -> int:
-    return len(value.encode("utf-8", "surrogateescape")) if isinstance(value, str) else len(value)
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """What a timestamp of zero is; the default of timestamp arguments."""
 
 
-@dataclass(frozen=True, slots=True)
 class FieldValue:
     """A field-table value with its tag chosen by hand, such as ``FieldValue("u", 40000)``.
 
@@ -22,27 +20,71 @@ class FieldValue:
         value: the Python value: int, bool, float, Decimal, str, bytes, datetime, dict, list or None.
     """
 
-    tag: str
-    value: Any
+    __slots__ = ("tag", "value")
+    __match_args__ = ("tag", "value")
+
+    def __init__(self, tag: str, value: Any) -> None:
+        self.tag = tag
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FieldValue):
+            return NotImplemented
+        return bool((self.tag, self.value) == (other.tag, other.value))
+
+    __hash__ = None  # type: ignore[assignment]  # the value may be a dict
+
+    def __repr__(self) -> str:
+        return f"FieldValue({self.tag!r}, {self.value!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FieldValue, (self.tag, self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class InlineContent:
+class _Content:
+    """What the two kinds of content have in common."""
+
+    __slots__ = ("octets",)
+    __match_args__ = ("octets",)
+
+    octets: bytes
+
+    def __init__(self, octets: bytes) -> None:
+        object.__setattr__(self, "octets", octets)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a content cannot be changed; make another")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self.octets == other.octets)
+
+    def __hash__(self) -> int:
+        return hash(self.octets)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.octets!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.octets,)
+
+
+class InlineContent(_Content):
     """Body of a 0-9 message.transfer carried in the method itself (0-9 section 4.2.5.6).
 
     Attributes:
         octets: the body.
     """
 
-    octets: bytes
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceContent:
+class ReferenceContent(_Content):
     """Body of a 0-9 message.transfer named by a reference opened before (0-9 section 4.2.5.6).
 
     Attributes:
         octets: the name of the reference.
     """
 
-    octets: bytes
+    __slots__ = ()

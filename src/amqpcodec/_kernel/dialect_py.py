@@ -29,6 +29,7 @@ class Dialect:
         protocol_header: the eight octets a client opens a connection with.
         accepted_headers: every protocol header that peers of this dialect were seen to send.
         profile: its default table profile.
+        connection_class: id of the class whose methods belong on channel 0, None without one.
         frame_types: the frame types it knows.
         constants: the constants of the specification by name.
         methods: method class by (class id, method id).
@@ -58,6 +59,8 @@ class Dialect:
         self.constants = MappingProxyType(dict(constants))
         self.methods = MappingProxyType({(cls.spec.class_id, cls.spec.method_id): cls for cls in methods})
         self.properties = MappingProxyType({cls.spec.class_id: cls for cls in properties})
+        connection = [cls.spec.class_id for cls in methods if cls.spec.name.startswith("connection.")]
+        self.connection_class = connection[0] if connection else None
         self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods})
         self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
         opaque = {constants[constant] for constant in _OPAQUE_FRAMES if constant in constants}

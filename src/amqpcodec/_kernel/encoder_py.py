@@ -17,7 +17,7 @@ from .records_py import (
     Properties,
     ProtocolHeader,
 )
-from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
+from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_py import Writer, WriterRules
 
 if TYPE_CHECKING:
@@ -53,6 +53,9 @@ class Encoder:
         self._dialect = dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
         self._rules = WriterRules(table_rules, strict, (limits or Limits()).table_depth)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an encoder cannot be copied or pickled: make another")
 
     def encode_method(
         self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False
@@ -201,7 +204,11 @@ class Encoder:
         Raises:
             EncodeError: the payload is none of the kinds listed at `Frame`, or cannot be written.
         """
+        if not isinstance(frame, Frame):
+            raise EncodeError(f"expected a frame, not {type(frame).__name__}")
         payload = frame.payload
+        if frame.type != self._type_of(payload, frame.type):
+            raise EncodeError(f"a frame of type {frame.type!r} does not carry {type(payload).__name__}")
         if isinstance(payload, Method):
             return self.encode_method(frame.channel, payload, frame_max=frame_max)
         if isinstance(payload, ContentHeader):
@@ -209,12 +216,10 @@ class Encoder:
             return self.encode_header(
                 frame.channel, header.properties, header.body_size, weight=header.weight, frame_max=frame_max
             )
-        if isinstance(payload, Heartbeat):
-            return _HEARTBEAT_FRAME
-        if isinstance(payload, ProtocolHeader):
-            return payload.octets
         if isinstance(payload, OpaquePayload):
             return self._encode_opaque(frame, payload, frame_max)
+        if isinstance(payload, (Heartbeat, ProtocolHeader)):
+            return self._encode_connection_frame(frame, payload)
         return self.encode_body(frame.channel, payload, frame_max=frame_max)
 
     def encode(self, value: Message | Frame, *, frame_max: int = 131072) -> bytes:
@@ -228,6 +233,8 @@ class Encoder:
             EncodeError: as `encode_message` and `encode_frame`.
         """
         if isinstance(value, Message):
+            if not value.complete:
+                raise EncodeError("the message is not complete")
             body = b"".join(value.body) if isinstance(value.body, list) else value.body
             return self.encode_message(
                 value.channel, value.method, value.properties, body, frame_max=frame_max
@@ -304,6 +311,27 @@ class Encoder:
         at = writer.begin_frame(frame_type, channel)
         writer.raw(octets)
         writer.end_frame(at, limit)
+
+    def _type_of(self, payload: Any, given: Any) -> Any:
+        """The frame type that carries a payload."""
+        if isinstance(payload, Method):
+            return METHOD
+        if isinstance(payload, ContentHeader):
+            return HEADER
+        if isinstance(payload, Heartbeat):
+            return HEARTBEAT
+        if isinstance(payload, ProtocolHeader):
+            return PROTOCOL_HEADER
+        return given if isinstance(payload, OpaquePayload) else BODY
+
+    def _encode_connection_frame(self, frame: Frame, payload: Heartbeat | ProtocolHeader) -> bytes:
+        if frame.channel != 0:
+            raise EncodeError(f"{type(payload).__name__} belongs on channel 0", "channel")
+        if isinstance(payload, Heartbeat):
+            return _HEARTBEAT_FRAME
+        if type(payload.octets) is not bytes or len(payload.octets) != 8:
+            raise EncodeError("a protocol header must be 8 octets in bytes")
+        return payload.octets
 
     def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int) -> bytes:
         if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):

@@ -15,6 +15,7 @@ cdef class Content:
     cdef public long long body_size
     cdef public long long left
     cdef public list pieces
+    cdef public bint discarded
 
 
 cdef class MessageDecoder(StreamDecoder):

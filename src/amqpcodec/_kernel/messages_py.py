@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
-from ..limits import Limits
+from ..limits import MAX_LIMIT, Limits
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 
 class Content:
-    """A message on its way in: `left` octets of its body are still to come."""
+    """A message on its way in: `left` octets of its body are still to come.
 
-    __slots__ = ("body_size", "channel", "left", "method", "pieces", "properties")
+    One that was refused for its size is `discarded`: its body frames are in order, but lead to nothing.
+    """
+
+    __slots__ = ("body_size", "channel", "discarded", "left", "method", "pieces", "properties")
 
     channel: int
     method: Any
@@ -31,6 +34,7 @@ class Content:
     body_size: int
     left: int
     pieces: list[bytes] | None
+    discarded: bool
 
 
 class MessageDecoder(StreamDecoder):
@@ -137,6 +141,7 @@ class MessageDecoder(StreamDecoder):
         content.body_size = 0
         content.left = 0
         content.pieces = None
+        content.discarded = False
         if self._current is None:
             self._current = content
         else:
@@ -149,7 +154,9 @@ class MessageDecoder(StreamDecoder):
         cut_off = self._find(channel)
         if cut_off is not None:
             self._drop(cut_off)
-            if not self._keep:
+            if cut_off.discarded:
+                cut_off = None
+            elif not self._keep:
                 names = f"method {method.spec.name} before the end of a {cut_off.method.spec.name}"
                 raise self._unexpected(names)
         frame = None
@@ -175,12 +182,12 @@ class MessageDecoder(StreamDecoder):
             self._drop(content)
             names = f"{properties.spec.name} after {content.method.spec.name}"
             raise self._unexpected(f"content header of class {names}")
+        content.properties = properties
+        content.body_size = content.left = min(self._body_size, MAX_LIMIT)
         if self._body_size > self._body_limit:
-            self._drop(content)
+            content.discarded = True
             message = f"body of {self._body_size} octets, limit {self._body_limit}"
             raise self._reader.refuse_frame(CONTENT_TOO_LARGE, message)
-        content.properties = properties
-        content.body_size = content.left = self._body_size
         if content.left:
             return None
         self._drop(content)
@@ -204,8 +211,10 @@ class MessageDecoder(StreamDecoder):
         content.left -= size
         if content.left == 0:
             self._drop(content)
-            if content.pieces is None and self._join:
-                return self._message(content, octets, True)
+        if content.discarded:
+            return None
+        if content.left == 0 and content.pieces is None and self._join:
+            return self._message(content, octets, True)
         if content.pieces is None:
             content.pieces = []
         content.pieces.append(octets)

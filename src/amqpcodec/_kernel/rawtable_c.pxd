@@ -1,6 +1,11 @@
+cimport cython
+
+
+# `case {"key": value}` asks the type whether it is a mapping; registering with the ABC does not tell it.
+@cython.collection_type("mapping")
 cdef class RawTable:
-    cdef public object octets
-    cdef public object profile
+    cdef bytes _octets
+    cdef str _profile
     cdef object _table
 
     cdef object _decoded(self)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._pickle import restore_public
+from ..errors import DecodeError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class RawTable:
     """A field table kept as the octets it came in: what ``tables="raw"`` gives in place of a dict.
 
-    A read-only mapping, decoded on first access; encoders write the octets back unchanged, so that
-    duplicate keys, chosen tags and even tags nobody knows survive.
+    A read-only mapping, decoded on first access by the default limits; encoders write the octets back
+    unchanged, so that duplicate keys, chosen tags and even tags nobody knows survive.
 
     Args:
-        octets: the key-tag-value entries, without the length before them.
+        octets: bytes-like: the key-tag-value entries, without the length before them.
         profile: name of the table profile that reads them.
 
     Raises:
@@ -24,17 +28,27 @@ class RawTable:
             from the start of `octets`.
     """
 
-    __slots__ = ("_table", "octets", "profile")
+    __slots__ = ("_octets", "_profile", "_table")
 
-    def __init__(self, octets: bytes, profile: str = "rabbitmq") -> None:
-        self.octets = octets
-        self.profile = profile
+    def __init__(self, octets: ReadableBuffer, profile: str = "rabbitmq") -> None:
+        self._octets = octets if type(octets) is bytes else memoryview(octets).tobytes()
+        self._profile = profile
         self._table: dict[str, Any] | None = None
+
+    @property
+    def octets(self) -> bytes:
+        """The entries as they came."""
+        return self._octets
+
+    @property
+    def profile(self) -> str:
+        """Name of the table profile that reads them."""
+        return self._profile
 
     def _decoded(self) -> dict[str, Any]:
         if self._table is None:
             # Looked up late, since reading a table takes the reader, which makes these.
-            self._table = import_module("amqpcodec").decode_pairs(self.octets, self.profile)
+            self._table = import_module("amqpcodec").decode_pairs(self._octets, self._profile)
         return self._table
 
     def __getitem__(self, key: str) -> Any:
@@ -66,19 +80,22 @@ class RawTable:
         return self._decoded().items()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, RawTable):
-            if self.octets == other.octets and self.profile == other.profile:
-                return True
-            return self._decoded() == other._decoded()
-        return self._decoded() == other if isinstance(other, Mapping) else NotImplemented
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        if isinstance(other, RawTable) and (self.octets, self.profile) == (other.octets, other.profile):
+            return True
+        try:
+            return self._decoded() == dict(other)
+        except DecodeError:
+            return False  # octets that nobody can read equal only themselves
 
     __hash__ = None  # type: ignore[assignment]  # equal to dicts, which have no hash either
 
     def __repr__(self) -> str:
-        return f"RawTable({self.octets!r}, {self.profile!r})"
+        return f"RawTable({self._octets!r}, {self._profile!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restore_public, ("RawTable", (self.octets, self.profile))
+        return restore_public, ("RawTable", (self._octets, self._profile))
 
 
 Mapping.register(RawTable)

@@ -150,7 +150,7 @@ cdef class Reader:
     `keeps_texts` tells that it will read many payloads, in which short strings will repeat.
     """
 
-    def __cinit__(self, ReaderRules rules, bint keeps_texts):
+    def __cinit__(self, ReaderRules rules not None, bint keeps_texts):
         self._rules = rules
         self.strict = rules.strict
         self.attach(b"")
@@ -171,8 +171,10 @@ cdef class Reader:
         """Take the octets that the next calls speak of; of a bytearray, its size must not change."""
         if isinstance(data, bytes):
             self._data = <const unsigned char *>PyBytes_AS_STRING(data)
-        else:
+        elif isinstance(data, bytearray):
             self._data = <const unsigned char *>PyByteArray_AS_STRING(data)
+        else:
+            raise TypeError(f"expected bytes or a bytearray, not {type(data).__name__}")
         self._owner = data
         return 0
 
@@ -314,15 +316,18 @@ cdef class Reader:
             raise self._error(RESOURCE_ERROR, message, p, field)
         self._pos = p + 4
         if self._rules.raw_tables:
-            self._pos += size
+            if self.strict:
+                self._entries = 0
+                self._pairs(p + 4 + size, 1, field)  # what strict mode refuses must not hide in octets
+            self._pos = p + 4 + size
             return self._raw(p + 4, size)
         self._entries = 0
         return self._pairs(p + 4 + size, 1, field)
 
     cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
         cdef RawTable table = RawTable.__new__(RawTable)
-        table.octets = _octets(start, size)
-        table.profile = self._rules.profile_name
+        table._octets = _octets(start, size)
+        table._profile = self._rules.profile_name
         return table
 
     cdef object pairs(self, object field):

@@ -237,6 +237,10 @@ class Reader:
             message = f"table of {size} octets, limit {self._rules.octets_limit}"
             raise self._error(RESOURCE_ERROR, message, start - 4, field)
         if self._rules.raw_tables:
+            if self.strict:
+                self._pos = start
+                self._entries = 0
+                self._pairs(start + size, 1, field)  # what strict mode refuses must not hide in octets
             self._pos = start + size
             return RawTable(bytes(self._data[start : start + size]), self._rules.profile.name)
         self._pos = start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._pickle import restore_public, restore_record
+from .._pickle import restore_public, restore_record, restore_subclass
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
 
@@ -60,13 +60,12 @@ class Record:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if hasattr(self, "__dict__"):  # of a subclass that a caller wrote
+            return restore_subclass, (type(self), self._values(), self.__dict__)
         return restore_record, (self._dialect().module, type(self).__name__, self._values())
 
     def __copy__(self) -> Any:
-        copy = type(self)()
-        for field in self.spec.fields:
-            setattr(copy, field.attribute, getattr(self, field.attribute))
-        return copy
+        return restore_subclass(type(self), self._values(), getattr(self, "__dict__", {}))
 
 
 class Method(Record):

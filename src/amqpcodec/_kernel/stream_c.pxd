@@ -3,7 +3,7 @@ cimport cython
 from .dispatch_c cimport Dispatch
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
-from .wire cimport CONNECTION_CLASS, ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire cimport ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 
 cdef class StreamDecoder:
@@ -15,7 +15,6 @@ cdef class StreamDecoder:
     cdef long long _size_limit
     cdef bint _strict
     cdef bint _busy
-    cdef object _limits
     cdef object _receive
     cdef object _pin
     cdef object _chunk
@@ -37,7 +36,7 @@ cdef class StreamDecoder:
     cdef bint _advance(self) except -1
     cdef int _set_aside(self, long long need) except -1
     cdef bint _fill(self) except -1
-    @cython.locals(stop=cython.Py_ssize_t, have=cython.Py_ssize_t)
+    @cython.locals(stop=cython.Py_ssize_t)
     cdef bint _top_up(self, long long size) except -1
     @cython.locals(reader=Reader, size=cython.longlong, frame_type=cython.int)
     cdef long long _frame_size(self, Py_ssize_t at) except -1

@@ -12,12 +12,12 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
-from ..limits import Limits
+from ..limits import MAX_LIMIT, Limits
 from ..profiles import table_profile
 from ..spec import violation
 from .reader_py import Reader, ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
-from .wire import CONNECTION_CLASS, ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire import ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -31,7 +31,7 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
 
     __slots__ = (
-        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_limits", "_methods", "_need",
+        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
         "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
         "_size_limit", "_strict", "_types", "_weight",
     )  # fmt: skip
@@ -48,10 +48,10 @@ class StreamDecoder:
         strict: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if frame_max != 0 and frame_max <= OVERHEAD:
-            raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
-        if frame_max_slack < 0:
-            raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack}")
+        if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
+            raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
+        if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
+            raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
         if tables not in ("dict", "raw"):
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         dialect = self.dialect
@@ -61,9 +61,9 @@ class StreamDecoder:
         self._methods = dialect.method_dispatch
         self._properties = dialect.properties_dispatch
         self._types = sum(1 << frame_type for frame_type in dialect.frame_types)
-        self._size_limit = (frame_max or limits.frame_size) - OVERHEAD + frame_max_slack
+        frame_size = min(frame_max or limits.frame_size, limits.frame_size)
+        self._size_limit = min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
         self._strict = strict
-        self._limits = limits
         self._receive: bytearray | None = None
         self._pin: memoryview | None = None
         self._busy = False
@@ -204,7 +204,12 @@ class StreamDecoder:
         """The next value, or None when more octets are needed."""
         raise NotImplementedError
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")
+
     def _refuse_entry(self) -> None:
+        if self._reader is None:
+            raise AttributeError("this decoder was not initialised")
         if self._busy:
             raise DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
 
@@ -331,9 +336,9 @@ class StreamDecoder:
     def _check_method(self, method: Any, class_id: int) -> None:
         """What only strict mode demands of a method: its channel, and the asserts of the specification."""
         reader = self._reader
-        if class_id == CONNECTION_CLASS and reader.channel != 0:
+        if class_id == self._dialect.connection_class and reader.channel != 0:
             raise reader.refuse_frame(COMMAND_INVALID, "a connection method belongs on channel 0")
-        if class_id != CONNECTION_CLASS and reader.channel == 0:
+        if class_id != self._dialect.connection_class and reader.channel == 0:
             raise reader.refuse_frame(CHANNEL_ERROR, "channel 0 takes connection methods only")
         broken = violation(method.spec, method)
         if broken is not None:

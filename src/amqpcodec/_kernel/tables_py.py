@@ -50,11 +50,24 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
     return table  # type: ignore[no-any-return]  # the reader makes dicts unless told to keep octets
 
 
-def decode_pairs(octets: bytes, profile: str) -> dict[str, Any]:
-    """Read the entries of a table whose length is known; for `RawTable`."""
+def decode_pairs(octets: Any, profile: str = "rabbitmq") -> dict[str, Any]:
+    """Read the entries of a field table without the length before them, as `RawTable` holds them.
+
+    Args:
+        octets: bytes-like: the entries.
+        profile: name of the table profile to read tags by, see `amqpcodec.profiles`.
+
+    Returns:
+        The values by key; of two equal keys the later wins.
+
+    Raises:
+        DecodeError: with the offset counted from the first octet.
+        ValueError: no such profile.
+    """
+    data = octets if type(octets) is bytes else memoryview(octets).tobytes()
     reader = Reader(_reader_rules(profile, False), False)
-    reader.attach(octets)
-    reader.aim(0, len(octets), 0)
+    reader.attach(data)
+    reader.aim(0, len(data), 0)
     return reader.pairs(_FIELD)
 
 

@@ -8,7 +8,6 @@ cdef enum:
     ENVELOPE_SIZE = 7
     OVERHEAD = 8
     FRAME_END = 0xCE
-    CONNECTION_CLASS = 10
 
 cdef extern from *:
     const long long MAX_PAYLOAD "4294967295LL"

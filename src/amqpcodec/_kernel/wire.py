@@ -10,5 +10,3 @@ ENVELOPE_SIZE = 7  # octets before a payload: type, channel, size
 OVERHEAD = 8  # octets of a frame that are not its payload
 FRAME_END = 0xCE
 MAX_PAYLOAD = 2**32 - 1
-
-CONNECTION_CLASS = 10

@@ -46,7 +46,7 @@ cdef class Writer:
     cdef unsigned char *_grow(self, Py_ssize_t size) except NULL
     cdef int _enlarge(self, Py_ssize_t room) except -1
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
-    cdef int _sized(self, object octets, object field) except -1
+    cdef int _sized(self, bytes octets, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1

@@ -99,7 +99,7 @@ cdef class WriterRules:
 cdef class Writer:
     """Collects octets, checking every value against its wire type; `room` is how many to expect."""
 
-    def __cinit__(self, WriterRules rules, Py_ssize_t room):
+    def __cinit__(self, WriterRules rules not None, Py_ssize_t room):
         self._rules = rules
         self._out = self._small
         self._room = SMALL
@@ -293,8 +293,8 @@ cdef class Writer:
             return self._table(value, 1, field)
         except RecursionError:
             raise  # the stack was full before the limit on depth was reached: no fault of the table
-        except RuntimeError:
-            raise EncodeError("the table was changed while being encoded", field) from None
+        except RuntimeError as error:
+            raise EncodeError("the table was changed while being encoded", field) from error
 
     # -- checks shared by the above
 
@@ -310,7 +310,7 @@ cdef class Writer:
             raise EncodeError(f"{what} must be 0 to {most}, not {shown(exact)}", field)
         return PyLong_AsUnsignedLongLong(exact)
 
-    cdef int _sized(self, object octets, object field) except -1:
+    cdef int _sized(self, bytes octets, object field) except -1:
         cdef Py_ssize_t size = PyBytes_GET_SIZE(octets)
         cdef unsigned char *p
         if <uint64_t>size > _MAX_SIZE:
@@ -325,7 +325,8 @@ cdef class Writer:
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1:
         cdef Py_ssize_t at
         if type(table) is not dict and isinstance(table, RawTable):
-            return self._sized(table.octets, field)
+            # A table made around its constructor holds no octets at all.
+            return self._sized((<RawTable>table)._octets or b"", field)
         at = self._begin(depth, field)
         self._pairs(table, depth, field)
         return self._end(at, field)

@@ -179,8 +179,8 @@ class Writer:
             self._table(value, 1, field)
         except RecursionError:
             raise  # the stack was full before the limit on depth was reached: no fault of the table
-        except RuntimeError:
-            raise EncodeError("the table was changed while being encoded", field) from None
+        except RuntimeError as error:
+            raise EncodeError("the table was changed while being encoded", field) from error
 
     # -- checks shared by the above
 
