@@ -28,7 +28,6 @@ _DIRECTIVES = {
     "binding": False,  # saves a Python object per method; nothing here is called by introspection
     "cdivision": True,
     "embedsignature": True,
-    "freethreading_compatible": True,
 }
 _COMPILE = ["-O2", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
