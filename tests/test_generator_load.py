@@ -133,6 +133,156 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+PRIMITIVES = (
+    "bit",
+    "octet",
+    "short",
+    "long",
+    "longlong",
+    "shortstr",
+    "longstr",
+    "timestamp",
+    "table",
+    "content",
+)
+INTEGERS = {"octet", "short", "long", "longlong"}
+STRINGS = {"shortstr", "longstr"}
+CHECKS = [
+    ('<assert check="length" value="1"/>', STRINGS),
+    ('<assert check="regexp" value="a"/>', STRINGS),
+    ('<assert check="ne" value="0"/>', INTEGERS),
+    ('<assert check="le" method="call" field="x"/>', INTEGERS),
+    ('<assert check="notnull"/>', set(PRIMITIVES)),
+    ('<assert check="null"/>', set(PRIMITIVES)),
+    ('<assert check="syntax" rule="path"/>', set(PRIMITIVES)),
+    ('<assert check="enum" value="a b"/>', set(PRIMITIVES)),
+]
+
+
+@pytest.mark.parametrize("type_", PRIMITIVES)
+@pytest.mark.parametrize(("check", "types"), CHECKS)
+def test_an_assert_is_taken_only_on_a_type_it_can_be_made_on(
+    tmp_path: Path, check: str, types: set[str], type_: str
+) -> None:
+    body = in_method(f'<field name="x" type="{type_}">\n{check}</field>')
+    path = write_spec(tmp_path / "x.xml", body)
+    if type_ in types:
+        assert len(load_dialect(path).methods[0].fields[0].asserts) == 1
+        return
+    with pytest.raises(SpecError) as caught:
+        load_dialect(path)
+    assert str(caught.value).startswith(f"{path.as_posix()}:3: <assert>: check ")
+    assert f"cannot be made on a {type_}, only on " in str(caught.value)
+
+
+def test_an_assert_of_a_domain_is_held_against_the_type_it_comes_down_to(tmp_path: Path) -> None:
+    inner = '<domain name="inner" type="long"/>'
+    outer = '<domain name="outer" type="inner">{}</domain>'
+    path = write_spec(tmp_path / "x.xml", inner + outer.format('<assert check="ne" value="0"/>'))
+    assert len(load_dialect(path).domains[1].asserts) == 1
+    write_spec(path, inner + outer.format('\n<assert check="length" value="9"/>'))
+    with pytest.raises(SpecError, match=r"x\.xml:3: <assert>: check 'length' cannot be made on a long"):
+        load_dialect(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("frame-method", 1),
+        ("frame-header", 2),
+        ("frame-body", 3),
+        ("frame-heartbeat", 8),
+        ("frame-end", 206),
+    ],
+)
+def test_a_constant_that_is_built_in_has_only_its_one_value(tmp_path: Path, name: str, value: int) -> None:
+    text = f'<constant name="{name}" value="{{}}"/>'
+    path = write_spec(tmp_path / "x.xml", text.format(value))
+    assert load_dialect(path).constants[0].value == value
+    write_spec(path, "\n" + text.format(value + 1))
+    said = rf'x\.xml:3: <constant name="{name}">: value {value + 1} is not the {value} that'
+    with pytest.raises(SpecError, match=said):
+        load_dialect(path)
+
+
+@pytest.mark.parametrize("name", ["frame-oob-method", "frame-oob-header", "frame-oob-body", "frame-trace"])
+def test_an_opaque_frame_type_is_at_most_31(tmp_path: Path, name: str) -> None:
+    text = f'<constant name="{name}" value="{{}}"/>'
+    path = write_spec(tmp_path / "x.xml", text.format(31))
+    assert load_dialect(path).constants[0].value == 31
+    write_spec(path, "\n" + text.format(32))
+    with pytest.raises(SpecError, match=rf'x\.xml:3: <constant name="{name}">: value 32 is not a frame type'):
+        load_dialect(path)
+
+
+def test_names_that_the_module_has_taken_get_an_underscore(tmp_path: Path) -> None:
+    body = """<constant name="dialect" value="1"/><constant name="methods" value="2"/>
+      <constant name="properties" value="3"/>
+      <class name="encoder" index="1"><method name="encoder" index="1" content="1"/></class>
+      <class name="frame" index="2"><method name="decoder" index="1"/></class>
+      <class name="message-decoder" index="3"/>
+      <class name="method" index="4"><method name="spec" index="1"/></class>"""
+    dialect = load_dialect(write_spec(tmp_path / "x.xml", body))
+    assert [each.python_name for each in dialect.constants] == ["DIALECT_", "METHODS_", "PROPERTIES_"]
+    assert [each.python_name for each in dialect.classes] == [
+        "Encoder_",
+        "Frame",
+        "MessageDecoder_",
+        "Method",
+    ]
+    assert [each.python_name for each in dialect.methods] == [
+        "EncoderEncoder",
+        "FrameDecoder_",
+        "MethodSpec_",
+    ]
+    assert [each.short_name for each in dialect.methods] == ["Encoder", "Decoder", "Spec"]
+    assert dialect.classes[0].properties_name == "EncoderProperties"
+
+
+def test_a_class_called_as_a_keyword_has_the_underscore_only_where_it_is_one(tmp_path: Path) -> None:
+    body = '<class name="none" index="1"><method name="true" index="1" content="1"/></class>'
+    dialect = load_dialect(write_spec(tmp_path / "x.xml", body))
+    (cls,) = dialect.classes
+    assert (cls.python_name, cls.properties_name) == ("None_", "NoneProperties")
+    assert (cls.methods[0].python_name, cls.methods[0].short_name) == ("NoneTrue", "True_")
+
+
+CLASHES = [
+    (
+        '<class name="basic" index="1"><field name="x" type="bit"/>\n'
+        '<method name="properties" index="1"/></class>',
+        "<method name=\"properties\">: gives the Python name BasicProperties, as 'basic' at ",
+    ),
+    (
+        '<class name="basic-get" index="1"/>\n<class name="basic" index="2">\n'
+        '<method name="get" index="1"/></class>',
+        "<method name=\"get\">: gives the Python name BasicGet, as 'basic-get' at ",
+    ),
+    ('<constant name="x" value="1"/>\n<class name="x" index="1"/>', "gives the Python name X, as 'x' at "),
+    (
+        '<constant name="x-1" value="1" class="soft-error"/>\n'
+        '<constant name="x1" value="2" class="soft-error"/>',
+        "gives the Python name AmqpX1, as 'x-1' at ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "message"), CLASHES)
+def test_two_things_of_one_name_in_a_module_are_refused_with_both_lines(
+    tmp_path: Path, body: str, message: str
+) -> None:
+    path = write_spec(tmp_path / "x.xml", body)
+    with pytest.raises(SpecError) as caught:
+        load_dialect(path)
+    assert str(caught.value).startswith(f"{path.as_posix()}:{2 + body.count(chr(10))}: <")
+    assert f"{message}{path.as_posix()}:2 does" in str(caught.value)
+
+
+def test_a_method_called_properties_is_taken_where_the_class_has_no_content(tmp_path: Path) -> None:
+    body = in_class('<method name="properties" index="1"/>')
+    assert load_dialect(write_spec(tmp_path / "x.xml", body)).methods[0].python_name == "DemoProperties"
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         load_dialect(tmp_path / "none.xml")
@@ -415,3 +565,32 @@ def test_wrong_requests_are_told_on_standard_error(
 ) -> None:
     assert run(repo, *argv) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_told_in_one_line_and_is_not_a_stale_one(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "src").write_text("a file where a folder has to be")
+    assert run(repo) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"{repo / 'src'}")
+    assert shown.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_read_is_told_in_one_line_and_is_not_a_stale_one(
+    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bytes:
+        if path.suffix == ".py":
+            raise PermissionError(13, "Permission denied", str(path))
+        return read(path)
+
+    run(repo)
+    capsys.readouterr()
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert run(repo, "--check") == 2
+    shown = capsys.readouterr()
+    path = repo / "src/amqpcodec/_generated/amqp08.py"
+    assert (shown.out, shown.err) == ("", f"{path}: Permission denied\n")

@@ -54,13 +54,37 @@ def test_names_that_cannot_be_attributes_are_refused(name: str) -> None:
         (("basic", "none"), "BasicNone"),
         (("update-secret-ok",), "UpdateSecretOk"),
         (("v2-open",), "V2Open"),
+        (("none", "true"), "NoneTrue"),
+        (("none", "properties"), "NoneProperties"),
+        (("encoder",), "Encoder_"),
+        (("frame", "decoder"), "FrameDecoder_"),
+        (("message-decoder",), "MessageDecoder_"),
+        (("method", "spec"), "MethodSpec_"),
+        (("encoder", "properties"), "EncoderProperties"),
     ],
 )
 def test_class_names(names: tuple[str, ...], python_name: str) -> None:
     assert naming.class_name(*names) == python_name
 
 
+@pytest.mark.parametrize(
+    ("name", "python_name"),
+    [("get-ok", "GetOk"), ("none", "None_"), ("encoder", "Encoder"), ("frame-decoder", "FrameDecoder")],
+)
+def test_inside_its_class_a_method_avoids_only_keywords(name: str, python_name: str) -> None:
+    assert naming.short_name(name) == python_name
+
+
+def test_exceptions_for_reply_codes_have_the_prefix_before_anything_is_avoided() -> None:
+    assert naming.reply_code_name("not-found") == "AmqpNotFound"
+    assert naming.reply_code_name("none") == "AmqpNone"
+    assert naming.reply_code_name("encoder") == "AmqpEncoder"
+
+
 def test_constant_and_module_names() -> None:
+    assert naming.constant_name("dialect") == "DIALECT_"
+    assert naming.constant_name("methods") == "METHODS_"
+    assert naming.constant_name("properties") == "PROPERTIES_"
     assert naming.constant_name("frame-error") == "FRAME_ERROR"
     assert naming.constant_name("frame error") == "FRAME_ERROR"
     assert naming.module_name("my-broker-1.2") == "my_broker_1_2"

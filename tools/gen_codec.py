@@ -29,7 +29,10 @@ class Emitter(Protocol):
 
 
 def main(argv: Sequence[str] | None = None, *, root: Path = ROOT, emitter: Emitter | None = None) -> int:
-    """Do what the command line says; 0 is success, 1 stale files, 2 a wrong specification or request."""
+    """Do what the command line says; 0 is success, 1 stale files, 2 anything that prevents an answer.
+
+    That is a wrong specification or request, or a file that cannot be read or written.
+    """
     options = _parser().parse_args(argv)
     try:
         if options.explain:
@@ -39,7 +42,9 @@ def main(argv: Sequence[str] | None = None, *, root: Path = ROOT, emitter: Emitt
         return _generate(options, root, emitter or _default_emitter())
     except (SpecError, LookupError) as error:
         print(error.args[0] if error.args else error, file=sys.stderr)
-        return 2
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}" if error.filename else error, file=sys.stderr)
+    return 2
 
 
 def _parser() -> argparse.ArgumentParser:

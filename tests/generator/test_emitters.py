@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from itertools import islice, pairwise
 
 import pytest
+from codecgen import naming
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
@@ -338,20 +339,32 @@ def test_one_reply_code_with_two_meanings_is_refused() -> None:
             render_reply_codes([first, dialect(constants=(other,))])
 
 
-Renamed = Callable[[], Dialect]
+def test_every_class_and_table_that_a_module_always_has_is_kept_from_names_of_a_dialect() -> None:
+    text = render_module(dialect(), "demo", "demo.facts")
+    names = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
+    assert names is not None
+    public = re.findall(r'"(\w+)"', names[1])
+    assert {name for name in public if name[0].isupper()} == naming.MODULE_NAMES
+    facts = re.search(r"^from amqpcodec\.spec import (.*)", render_facts(dialect()), re.MULTILINE)
+    assert facts is not None
+    # An Assert cannot be meant: what has facts is named by two words at least.
+    assert set(facts[1].split(", ")) - {"Assert"} == naming.FACTS_NAMES
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda: dialect(class_of((), method()), class_of((), method())), "DemoCall"),
-        (lambda: dialect(constants=(constant("dialect", 1),)), "DIALECT"),
-        (lambda: dialect(Class("encoder", 1, "Encoder", None, None, None, "", (), ())), "Encoder"),
-    ],
-)
-def test_two_things_of_one_name_in_a_module_are_refused(make: Renamed, name: str) -> None:
-    with pytest.raises(SpecError, match=f"{name} would name two things"):
-        render_module(make(), "demo", "demo.facts")
+def test_a_table_beside_an_argument_called_str_is_not_told_its_type_by_that_name() -> None:
+    body = function(method_text(field("str", "shortstr"), field("n", "table")), "__init__")
+    assert body == ["self.str = str", "self.n = {} if n is None else n"]
+
+
+def test_the_setup_of_a_package_installs_its_types_and_their_marker() -> None:
+    text = render_package(dialect(), "own")["setup.py"]
+    assert 'DATA = {NAME: ["py.typed", "*.pxd"]}\n' in text
+    assert "package_data=DATA" in text
+
+
+def test_a_package_cannot_be_called_as_the_one_it_builds_on() -> None:
+    with pytest.raises(SpecError, match="--package amqpcodec: the name of the package"):
+        render_package(dialect(), "amqpcodec")
 
 
 @pytest.mark.parametrize("package", ["no-hyphens", "a.b", "", "9lives"])

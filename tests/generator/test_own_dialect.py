@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import keyword
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ from typing import Any
 import pytest
 from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, SOFT_KEYWORDS
 
+SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
 METHODS = (
     "match.import", "match.none", "match.case", "match.c", "method.bits", "method.word", "method.rich",
@@ -147,6 +152,21 @@ def test_reply_codes_say_what_they_close(package: Path, monkeypatch: pytest.Monk
 def test_messages_are_those_of_amqpcodec(build: str, request: pytest.FixtureRequest) -> None:
     outcomes = request.getfixturevalue(build)
     assert [each["is ours"] for each in outcomes["messages"].values()] == [True, True]
+
+
+def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
+    package: Path, tmp_path: Path
+) -> None:
+    # Without the extension modules: what is beside them is what is looked at.
+    script = (package / "setup.py").read_text().replace("ext_modules=extensions(NAME)", "ext_modules=[]")
+    shutil.copytree(package / "own", tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "setup.py").write_text(script)
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", "lib"]
+    ours = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(command, cwd=tmp_path, env=ours, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    installed = {path.name for path in (tmp_path / "lib" / "own").iterdir()}
+    assert {"__init__.py", "methods_py.py", "methods_c.pxd", "py.typed"} <= installed
 
 
 def test_a_package_that_is_not_compiled_tells_that_it_brings_the_pure_build(

@@ -19,13 +19,21 @@ OPERANDS = {
 }
 """The checks in use, and the attributes each of them needs."""
 
+INTEGERS = ("octet", "short", "long", "longlong")
+STRINGS = ("shortstr", "longstr")
+TYPES = {"length": STRINGS, "regexp": STRINGS, "ne": INTEGERS, "le": INTEGERS}
+"""The primitive types that a check can be made on, where not on all."""
 
-def load_asserts(holder: Element, owner: Element | None) -> tuple[Assert, ...]:
-    """The asserts of a field or domain; `owner` is the class whose methods they may refer to, if any."""
-    return tuple(_assert(element, owner) for element in holder.of("assert"))
+
+def load_asserts(holder: Element, type_: str, owner: Element | None) -> tuple[Assert, ...]:
+    """The asserts of a field or domain that comes down to the primitive type `type_`.
+
+    `owner` is the class whose methods they may refer to, if any.
+    """
+    return tuple(_assert(element, type_, owner) for element in holder.of("assert"))
 
 
-def _assert(element: Element, owner: Element | None) -> Assert:
+def _assert(element: Element, type_: str, owner: Element | None) -> Assert:
     check = element.need("check")
     if check not in OPERANDS:
         element.fail(f"check {check!r} is not one of {', '.join(OPERANDS)}")
@@ -37,6 +45,8 @@ def _assert(element: Element, owner: Element | None) -> Assert:
     if check != "enum" and element.children:
         element.fail(f"check {check!r} has no <value> elements")
     _operands(element, check, owner)
+    if type_ not in TYPES.get(check, (type_,)):
+        element.fail(f"check {check!r} cannot be made on a {type_}, only on {', '.join(TYPES[check])}")
     get = element.get
     return Assert(check, None if values else get("value"), get("rule"), get("method"), get("field"), values)
 

@@ -45,6 +45,8 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
     """A package for one dialect: text by path relative to the directory it is put in."""
     if not package_name.isidentifier() or keyword.iskeyword(package_name):
         raise SpecError(f"--package {package_name}: not a name that Python can import")
+    if package_name == "amqpcodec":
+        raise SpecError("--package amqpcodec: the name of the package that the generated one builds on")
     marked = header(dialect.sources)
     target = f"{package_name}.methods"
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from codecgen.code import Code, string
-from codecgen.elements import SpecError
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE, emit_method, emit_properties
 from codecgen.model import Class, Dialect
 
@@ -101,12 +100,7 @@ _BOUND_NAMES = (
 
 
 def render_module(dialect: Dialect, module: str, facts: str) -> str:
-    """The text of a dialect's module; `module` is the import path its users know it by, `facts` that of
-    its facts.
-
-    Raises:
-        SpecError: two things of the dialect would have the same name in the module.
-    """
+    """The text of a dialect's module, known to its users as `module`; its facts are in the module `facts`."""
     code = Code()
     code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "", *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
@@ -170,7 +164,4 @@ def _public_names(dialect: Dialect) -> list[str]:
     names += [method.python_name for method in dialect.methods]
     names += [cls.properties_name for cls in dialect.content_classes]
     names += [cls.python_name for cls in dialect.classes]
-    for name in names:
-        if names.count(name) > 1:
-            raise SpecError(f"{dialect.name}: {name} would name two things in the generated module")
     return sorted(names)

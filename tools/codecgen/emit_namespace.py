@@ -47,6 +47,7 @@ def render_package_setup(package_name: str) -> str:
         "from setuptools import setup",
         "",
         f"NAME = {string(package_name)}",
-        "setup(name=NAME, packages=[NAME], ext_modules=extensions(NAME))",
+        'DATA = {NAME: ["py.typed", "*.pxd"]}',
+        "setup(name=NAME, packages=[NAME], package_data=DATA, ext_modules=extensions(NAME))",
     )
     return code.text()

@@ -106,10 +106,12 @@ def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
     reserved = [_parameter(field) for field in fields if field.reserved]
     parameters = ["self", *positional, *(["*", *reserved] if reserved else [])]
     code.call("def __init__(", parameters, ") -> None:")
+    # To type checkers a parameter called str is what `str` means here; they find the same type without.
+    told = "" if any(field.attribute == "str" for field in fields) else f": {_TYPES['table']}"
     for field in fields:
         name = field.attribute
         value = f"{{}} if {name} is None else {name}" if field.type == "table" else name
-        kind = f": {_TYPES['table']}" if field.type == "table" else ""
+        kind = told if field.type == "table" else ""
         code.line(f"    self.{name}{kind} = {value}")
 
 

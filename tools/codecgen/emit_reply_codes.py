@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.model import Constant, Dialect
-from codecgen.naming import class_name
+from codecgen.naming import reply_code_name
 
 _CLOSES = {"soft": "channel", "hard": "connection"}
 
@@ -27,7 +27,7 @@ def render_reply_codes(dialects: list[Dialect]) -> str:
     )
     for constant in codes:
         code.lines("", "")
-        with code.block(f"class {_class_name(constant)}(ReplyError):"):
+        with code.block(f"class {reply_code_name(constant.name)}(ReplyError):"):
             closes = _CLOSES[str(constant.kind)]
             code.lines(
                 f'"""{constant.value} {constant.name}, closes the {closes}: {constant.label}."""',
@@ -39,10 +39,10 @@ def render_reply_codes(dialects: list[Dialect]) -> str:
     code.lines("", "")
     with code.block("REPLY_ERRORS: dict[int, type[ReplyError]] = {"):
         for constant in codes:
-            code.line(f"{constant.value}: {_class_name(constant)},")
+            code.line(f"{constant.value}: {reply_code_name(constant.name)},")
     code.line("}")
     code.line()
-    names = sorted([_class_name(constant) for constant in codes] + ["REPLY_ERRORS"])
+    names = sorted([reply_code_name(constant.name) for constant in codes] + ["REPLY_ERRORS"])
     code.call("__all__ = [", [string(name) for name in names], "]")
     return code.text()
 
@@ -58,7 +58,3 @@ def _reply_codes(dialects: list[Dialect]) -> list[Constant]:
                 clash = f"reply code {constant.value} is {known.name} in another dialect"
                 raise SpecError(f"{dialect.name}: {clash}")
     return [codes[value] for value in sorted(codes)]
-
-
-def _class_name(constant: Constant) -> str:
-    return f"Amqp{class_name(constant.name)}"

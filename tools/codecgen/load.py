@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from keyword import iskeyword
 from pathlib import Path
 
@@ -30,6 +30,12 @@ PROJECT_DIALECTS = ("amqp-0-8", "qpid-0-8", "amqp-0-9", "amqp-0-9-1", "rabbitmq-
 TABLE_PROFILES = ("0-8", "qpid", "0-9", "wg-0-9-1", "rabbitmq")
 STRENGTHS = ("MUST", "SHOULD", "MAY")
 KINDS = {"soft-error": "soft", "hard-error": "hard"}
+FIXED = {"frame-method": 1, "frame-header": 2, "frame-body": 3, "frame-heartbeat": 8, "frame-end": 206}
+"""The constants that the codec has built in, and so cannot take another value for."""
+
+OPAQUE_TYPES = ("frame-oob-method", "frame-oob-header", "frame-oob-body", "frame-trace")
+OPAQUE_TYPE_LIMIT = 31
+"""The frame types whose payload is passed on as it is: the codec keeps them as the bits of one number."""
 
 
 def load_project(root: Path, *, corrections: bool = True) -> list[Dialect]:
@@ -97,7 +103,7 @@ class _Loader:
             tree.fail(f"table-profile {profile!r} is not one of {', '.join(TABLE_PROFILES)}")
         _distinct(tree.of("class"), "index")
         _python_names(tree.of("class"), naming.class_name)
-        return Dialect(
+        dialect = Dialect(
             name=name,
             module=_module(tree, name),
             major=version[0],
@@ -113,6 +119,19 @@ class _Loader:
             sources=sources,
             corrections=corrections,
         )
+        _no_clash(self._module_names(dialect))
+        return dialect
+
+    def _module_names(self, dialect: Dialect) -> Iterator[tuple[Element, str]]:
+        """What the generated module has a name for, and that name."""
+        for element, constant in zip(self._tree.of("constant"), dialect.constants, strict=True):
+            yield element, constant.python_name
+        for element, cls in zip(self._tree.of("class"), dialect.classes, strict=True):
+            yield element, cls.python_name
+            if cls in dialect.content_classes:
+                yield element, cls.properties_name
+            for below, method in zip(element.of("method"), cls.methods, strict=True):
+                yield below, method.python_name
 
     def _domain(self, name: str, chain: tuple[str, ...]) -> Domain:
         """The domain of a declared name, its asserts after those of the domain it is made of."""
@@ -122,12 +141,12 @@ class _Loader:
             element.fail(f"domain {type_!r} is defined by itself")
         if name in PRIMITIVES and type_ != name:
             element.fail(f"{name!r} is a type of the wire format and cannot be another name for {type_!r}")
-        own = load_asserts(element, None)
         if type_ in PRIMITIVES:
-            return Domain(name, type_, element.label, own)
+            return Domain(name, type_, element.label, load_asserts(element, type_, None))
         if type_ not in self._domain_elements:
             element.fail(f"unknown type {type_!r}")
         under = self._domain(type_, (*chain, name))
+        own = load_asserts(element, under.type, None)
         return Domain(name, under.type, element.label, under.asserts + own)
 
     def _constants(self) -> tuple[Constant, ...]:
@@ -139,12 +158,14 @@ class _Loader:
         for constant, element in zip(constants, elements, strict=True):
             if constant.kind and codes.setdefault(constant.value, constant.name) != constant.name:
                 element.fail(f"value {constant.value} is already that of the error {codes[constant.value]!r}")
+        errors = (element for constant, element in zip(constants, elements, strict=True) if constant.kind)
+        _python_names(errors, naming.reply_code_name)
         return constants
 
     def _class(self, element: Element) -> Class:
         methods = element.of("method")
         _distinct(methods, "index")
-        _python_names(methods, naming.class_name)
+        _python_names(methods, naming.short_name)
         server, client = _sides(element)
         return Class(
             name=element.need("name"),
@@ -172,7 +193,7 @@ class _Loader:
             name=name,
             method_id=_number(element, "index"),
             python_name=naming.class_name(owner.need("name"), name),
-            short_name=naming.class_name(name),
+            short_name=naming.short_name(name),
             synchronous=_flag(element, "synchronous"),
             content=_flag(element, "content"),
             deprecated=_flag(element, "deprecated"),
@@ -201,7 +222,7 @@ class _Loader:
             domain=domain.name,
             reserved=_flag(element, "reserved"),
             label=element.label,
-            asserts=domain.asserts + load_asserts(element, owner),
+            asserts=domain.asserts + load_asserts(element, domain.type, owner),
         )
 
     def _domain_of(self, element: Element) -> Domain:
@@ -223,9 +244,14 @@ def _constant(element: Element) -> Constant:
     if kind is not None and naming.fold(kind) not in KINDS:
         element.fail(f"class {kind!r} is not one of {', '.join(KINDS)}")
     name = element.need("name")
+    value = _number(element, "value", 0xFFFF if kind else 0xFFFFFFFF)
+    if value != FIXED.get(name, value):
+        element.fail(f"value {value} is not the {FIXED[name]} that the codec has built in")
+    if name in OPAQUE_TYPES and value > OPAQUE_TYPE_LIMIT:
+        element.fail(f"value {value} is not a frame type of 0 to {OPAQUE_TYPE_LIMIT}")
     return Constant(
         name=name,
-        value=_number(element, "value", 0xFFFF if kind else 0xFFFFFFFF),
+        value=value,
         kind=None if kind is None else KINDS[naming.fold(kind)],
         label=element.label,
         python_name=naming.constant_name(name),
@@ -300,12 +326,19 @@ def _distinct(elements: Iterable[Element], *further: str) -> None:
 
 def _python_names(elements: Iterable[Element], make: naming.Rule) -> None:
     """Refuse names Python cannot have, and two elements that would come out with one Python name."""
-    seen: dict[str, Element] = {}
+    named: list[tuple[Element, str]] = []
     for element in elements:
         try:
-            name = make(element.need("name"))
+            named.append((element, make(element.need("name"))))
         except naming.RefusedNameError as error:
             element.fail(str(error))
+    _no_clash(named)
+
+
+def _no_clash(named: Iterable[tuple[Element, str]]) -> None:
+    """Refuse two elements with one Python name."""
+    seen: dict[str, Element] = {}
+    for element, name in named:
         first = seen.setdefault(name, element)
         if first is not element:
             where = f"{first.file}:{first.line}"

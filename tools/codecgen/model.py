@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codecgen.naming import class_name
+
 PRIMITIVES = (
     "bit", "octet", "short", "long", "longlong", "shortstr", "longstr", "timestamp", "table", "content",
 )  # fmt: skip
@@ -85,7 +87,7 @@ class Class:
     @property
     def properties_name(self) -> str:
         """The Python name of the class of content properties, such as `BasicProperties`."""
-        return f"{self.python_name}Properties"
+        return class_name(self.name, "properties")
 
 
 @dataclass(frozen=True, slots=True)

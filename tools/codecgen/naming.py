@@ -22,6 +22,12 @@ CYTHON_WORDS = frozenset({"cdef", "cpdef", "ctypedef", "cimport", "include"})
 C_MACROS = frozenset({"errno", "linux", "unix"})
 """Lower-case words that C compilers or Python's own headers replace, even as members of a struct."""
 
+MODULE_NAMES = frozenset({"FrameDecoder", "MessageDecoder", "Encoder", "DIALECT", "METHODS", "PROPERTIES"})
+"""Taken in every generated module: the decoders and the encoder bound to the dialect, and its tables."""
+
+FACTS_NAMES = frozenset({"FieldSpec", "MethodSpec", "PropertiesSpec"})
+"""Taken in every generated table of facts, which has a name for each method and each class of properties."""
+
 _WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
 _TAKEN = frozenset(keyword.kwlist) | OWN_NAMES | CYTHON_WORDS | C_MACROS
 
@@ -43,19 +49,36 @@ def attribute_name(name: str) -> str:
 
 def class_name(*names: str) -> str:
     """The Python class for names of the XML in order: `basic`, `get-ok` give `BasicGetOk`."""
-    words = "_".join(_identifier(name) for name in names).split("_")
-    joined = "".join(word[:1].upper() + word[1:] for word in words)
+    joined = _camel_case(*names)
+    taken = keyword.iskeyword(joined) or joined in MODULE_NAMES or joined in FACTS_NAMES
+    return f"{joined}_" if taken else joined
+
+
+def short_name(method: str) -> str:
+    """What a method is called inside its class, where the module's own names are free: `Get`, `None_`."""
+    joined = _camel_case(method)
     return f"{joined}_" if keyword.iskeyword(joined) else joined
+
+
+def reply_code_name(error: str) -> str:
+    """The exception for a constant that is a reply code: `not-found` gives `AmqpNotFound`."""
+    return class_name("amqp", error)
 
 
 def constant_name(name: str) -> str:
     """The Python constant for `name`: `frame-error` gives `FRAME_ERROR`."""
-    return _identifier(name).upper()
+    constant = _identifier(name).upper()
+    return f"{constant}_" if constant in MODULE_NAMES else constant
 
 
 def module_name(dialect: str) -> str:
     """The module for a dialect that does not name its own: its name with underscores for hyphens and dots."""
     return attribute_name(dialect.replace(".", "-"))
+
+
+def _camel_case(*names: str) -> str:
+    words = "_".join(_identifier(name) for name in names).split("_")
+    return "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def _identifier(name: str) -> str:
