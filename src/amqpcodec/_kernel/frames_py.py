@@ -62,6 +62,6 @@ class FrameDecoder(StreamDecoder):
     def _header(self) -> ContentHeader:
         header = ContentHeader.__new__(ContentHeader)
         header.properties = self._read_properties()
-        header.body_size = self._body_size
-        header.weight = self._weight
+        header.body_size = self._reader.body_size
+        header.weight = self._reader.weight
         return header

@@ -21,7 +21,7 @@ cdef class Content:
 cdef class MessageDecoder(StreamDecoder):
     cdef bint _keep
     cdef bint _join
-    cdef long long _body_limit
+    cdef unsigned long long _body_limit
     cdef Py_ssize_t _open_limit
     cdef Content _current
     cdef dict _open
@@ -36,7 +36,7 @@ cdef class MessageDecoder(StreamDecoder):
     cdef int _begin(self, int channel, Method method) except -1
     @cython.locals(method=Method, channel=cython.int, cut_off=Content)
     cdef object _method(self)
-    @cython.locals(content=Content, properties=Properties)
+    @cython.locals(content=Content, properties=Properties, body_size=cython.ulonglong)
     cdef object _header(self)
     @cython.locals(content=Content, octets=bytes, size=cython.Py_ssize_t)
     cdef object _body(self)

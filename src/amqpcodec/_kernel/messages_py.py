@@ -183,10 +183,11 @@ class MessageDecoder(StreamDecoder):
             names = f"{properties.spec.name} after {content.method.spec.name}"
             raise self._unexpected(f"content header of class {names}")
         content.properties = properties
-        content.body_size = content.left = min(self._body_size, MAX_LIMIT)
-        if self._body_size > self._body_limit:
+        body_size = self._reader.body_size
+        content.body_size = content.left = min(body_size, MAX_LIMIT)
+        if body_size > self._body_limit:
             content.discarded = True
-            message = f"body of {self._body_size} octets, limit {self._body_limit}"
+            message = f"body of {body_size} octets, limit {self._body_limit}"
             raise self._reader.refuse_frame(CONTENT_TOO_LARGE, message)
         if content.left:
             return None

@@ -22,6 +22,8 @@ cdef class Reader:
     cdef readonly bint strict
     cdef public int frame_type
     cdef public int channel
+    cdef public int weight
+    cdef public unsigned long long body_size
     cdef ReaderRules _rules
     cdef object _owner
     cdef const unsigned char *_data
@@ -37,6 +39,7 @@ cdef class Reader:
     cdef int octet_at(self, Py_ssize_t at) noexcept
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
     cdef long long method_index(self) except -1
+    cdef int content_head(self) except -1
     cdef Py_ssize_t left(self) noexcept
     cdef int finish(self) except -1
     cdef object refuse(self, int code, object message, Py_ssize_t back)

@@ -202,6 +202,19 @@ cdef class Reader:
         self._pos = p + 4
         return <long long>_u32(p)
 
+    cdef int content_head(self) except -1:
+        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
+        are kept."""
+        cdef const unsigned char *p = self._pos
+        if self._end - p < 12:
+            self.short("class-id")  # one of the three raises
+            self.short("weight")
+            self.longlong("body-size")
+        self.weight = _u16(p + 2)
+        self.body_size = _u64(p + 4)
+        self._pos = p + 12
+        return _u16(p)
+
     cdef Py_ssize_t left(self) noexcept:
         """Octets not read yet."""
         return self._end - self._pos

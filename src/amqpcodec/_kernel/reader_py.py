@@ -83,9 +83,11 @@ class Reader:
         "_pos",
         "_rules",
         "_start",
+        "body_size",
         "channel",
         "frame_type",
         "strict",
+        "weight",
     )
 
     def __init__(self, rules: ReaderRules, keeps_texts: bool) -> None:
@@ -96,6 +98,8 @@ class Reader:
         self._entries = 0
         self.frame_type = 0
         self.channel = 0
+        self.weight = 0
+        self.body_size = 0
 
     # -- where the reader stands
 
@@ -124,6 +128,14 @@ class Reader:
         pos = self._pos
         self._pos = pos + 4
         return int(_LONG.unpack_from(self._data, pos)[0])
+
+    def content_head(self) -> int:
+        """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
+        are kept."""
+        class_id = self.short("class-id")
+        self.weight = self.short("weight")
+        self.body_size = self.longlong("body-size")
+        return class_id
 
     def left(self) -> int:
         """Octets not read yet."""

@@ -26,8 +26,6 @@ cdef class StreamDecoder:
     cdef long long _offset
     cdef object _error
     cdef object _record
-    cdef object _body_size
-    cdef object _weight
 
     cdef object _next(self)
     cdef int _refuse_entry(self) except -1
@@ -49,7 +47,7 @@ cdef class StreamDecoder:
     cdef object _read_method(self)
     @cython.locals(reader=Reader)
     cdef int _check_method(self, object method, int class_id) except -1
-    @cython.locals(reader=Reader, properties=Properties)
+    @cython.locals(reader=Reader, properties=Properties, class_id=cython.int)
     cdef object _read_properties(self)
     @cython.locals(reader=Reader)
     cdef object _read_body(self)

@@ -31,9 +31,9 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
 
     __slots__ = (
-        "_body_size", "_busy", "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
+        "_busy", "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
         "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
-        "_size_limit", "_strict", "_types", "_weight",
+        "_size_limit", "_strict", "_types",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
@@ -85,8 +85,6 @@ class StreamDecoder:
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
         self._record: Any = None  # the method or properties being read, to name it in errors
-        self._body_size = 0  # of the content header read last
-        self._weight = 0
 
     # -- octets in
 
@@ -348,18 +346,16 @@ class StreamDecoder:
             raise error
 
     def _read_properties(self) -> Any:
-        """A content header's class and weight, then its properties; the size is kept in _body_size."""
+        """A content header's properties; the reader keeps its weight and body size."""
         reader = self._reader
         if reader.channel == 0:
             raise reader.refuse_frame(CHANNEL_ERROR, "content does not belong on channel 0")
-        class_id = reader.short("class-id")
-        self._weight = reader.short("weight")
-        self._body_size = reader.longlong("body-size")
+        class_id = reader.content_head()
         properties = self._properties.create(class_id)
         if properties is None:
             raise reader.refuse(FRAME_ERROR, f"class {class_id} carries no content", 12)
-        if self._strict and self._weight != 0:
-            message = f"content weight {self._weight}, not 0"
+        if self._strict and reader.weight != 0:
+            message = f"content weight {reader.weight}, not 0"
             raise reader.refuse(self._dialect.weight_not_zero, message, 10)
         self._record = properties
         properties._read(reader)
