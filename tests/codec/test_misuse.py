@@ -163,3 +163,19 @@ class TestSubclasses:
         for twin in (copy.copy(made), copy.deepcopy(made)):
             assert type(twin) is Sub
             assert (twin, twin.note) == (made, "kept")
+
+
+class TestLentBuffers:
+    def test_one_being_read_cannot_be_resized(self, amqp: ModuleType) -> None:
+        decoder = amqp.FrameDecoder()
+        octets = amqp.encode_heartbeat() * 2
+        lent = decoder.get_buffer(-1)
+        owner = lent.obj
+        lent[: len(octets)] = octets
+        lent.release()
+        frames = decoder.buffer_updated(len(octets))
+        next(frames)
+        decoder.get_buffer(-1).release()  # another, since the first is still being read
+        with pytest.raises(BufferError):
+            owner.clear()
+        assert len(list(frames)) == 1

@@ -127,8 +127,6 @@ class StreamDecoder:
         if self._receive is None or self._pos != self._end or self._queue:
             # Frames not asked for yet may still lie in the last buffer: lend out another.
             self._receive = bytearray(RECEIVE_SIZE)
-            # As long as a view of it is held, nobody can change its size while it is being read.
-            self._pin = memoryview(self._receive)
         return memoryview(self._receive)
 
     def buffer_updated(self, nbytes: int) -> Any:
@@ -149,6 +147,8 @@ class StreamDecoder:
         if receive is None or not 0 <= nbytes <= len(receive):
             raise ValueError(f"no buffer of {nbytes} octets was lent")
         if self._pos == self._end and not self._queue:
+            # As long as a view of it is held, nobody can change its size while it is being read.
+            self._pin = memoryview(receive)
             self._chunk = receive
             self._pos = 0
             self._end = nbytes
