@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import pytest
@@ -371,3 +372,10 @@ def test_a_package_cannot_be_called_as_the_one_it_builds_on() -> None:
 def test_a_package_name_python_cannot_import_is_refused(package: str) -> None:
     with pytest.raises(SpecError, match="not a name that Python can import"):
         render_package(dialect(), package)
+
+
+def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> None:
+    names = {"name": "demo-call", "python_name": "DemoDemoCall", "short_name": "DemoCall"}
+    longer = replace(method(), method_id=8, **names)
+    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts")
+    assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text

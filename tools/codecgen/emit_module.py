@@ -129,7 +129,9 @@ def _emit_container(code: Code, cls: Class) -> None:
         code.line(f'"""The methods of class {cls.name} ({cls.class_id}): {cls.label}."""')
         if cls.methods:
             code.line()
-        for method in cls.methods:
+        # A short name that is also the long name of another would hide it from the lines below: those last.
+        long_names = {method.python_name for method in cls.methods}
+        for method in sorted(cls.methods, key=lambda m: len(m.short_name) * (m.short_name in long_names)):
             code.line(f"{method.short_name} = {method.python_name}")
 
 
