@@ -25,7 +25,7 @@ _DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types
     "auto_pickle": False,  # records say themselves how they are pickled
-    "binding": False,  # saves a Python object per method; nothing here is called by introspection
+    "binding": False,  # calls are cheaper; docs/architecture.md says what it takes from inspect.signature
     "cdivision": True,
     "embedsignature": True,
 }

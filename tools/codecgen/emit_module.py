@@ -84,12 +84,12 @@ protocol_header = _encoder.protocol_header
 
 def decode_table(octets: _Any, *, strict: bool = False) -> dict[str, _Any]:
     \"\"\"Read a field table by the table profile of this dialect; see `amqpcodec.decode_table`.\"\"\"
-    return dict(_decode_table(octets, DIALECT.profile.name, strict=strict))
+    return _decode_table(octets, DIALECT.profile.name, strict=strict)
 
 
 def encode_table(table: _Mapping[str, _Any], *, strict: bool = False) -> bytes:
     \"\"\"Write a field table by the table profile of this dialect; see `amqpcodec.encode_table`.\"\"\"
-    return bytes(_encode_table(table, DIALECT.profile.name, strict=strict))
+    return _encode_table(table, DIALECT.profile.name, strict=strict)
 """
 
 _BOUND_NAMES = (

@@ -16,6 +16,7 @@ from .records_py import (
     OpaquePayload,
     Properties,
     ProtocolHeader,
+    Record,
 )
 from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_py import Writer, WriterRules
@@ -207,7 +208,7 @@ class Encoder:
         if not isinstance(frame, Frame):
             raise EncodeError(f"expected a frame, not {type(frame).__name__}")
         payload = frame.payload
-        if frame.type != self._type_of(payload, frame.type):
+        if frame.type != _type_of(payload, frame.type):
             raise EncodeError(f"a frame of type {frame.type!r} does not carry {type(payload).__name__}")
         if isinstance(payload, Method):
             return self.encode_method(frame.channel, payload, frame_max=frame_max)
@@ -246,10 +247,9 @@ class Encoder:
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> None:
         if not isinstance(method, Method):
             raise EncodeError(f"expected a method, not {type(method).__name__}")
+        # Known to be a method from here on: the .pxd gives `record` the C type that makes its calls cheap.
         record = method
-        if record._dialect() is not self._dialect:
-            names = f"{record._dialect().name}, not of {self._dialect.name}"
-            raise EncodeError(f"a method of {names}", method=record.spec.name)
+        self._refuse_foreign(record, "a method")
         if validate:
             record.validate()
         try:
@@ -260,15 +260,20 @@ class Encoder:
             error.method = record.spec.name
             raise
 
+    def _refuse_foreign(self, record: Record, what: str) -> None:
+        """Refuse what is of another dialect, whose layout may be another."""
+        dialect = record._dialect()
+        if dialect is not self._dialect:
+            names = f"{dialect.name}, not of {self._dialect.name}"
+            raise EncodeError(f"{what} of {names}", method=record.spec.name)
+
     def _put_header(
         self, writer: Writer, channel: Any, properties: Any, body_size: Any, weight: Any, limit: int
     ) -> None:
         if not isinstance(properties, Properties):
             raise EncodeError(f"expected properties, not {type(properties).__name__}")
         record = properties
-        if record._dialect() is not self._dialect:
-            names = f"{record._dialect().name}, not of {self._dialect.name}"
-            raise EncodeError(f"properties of {names}", method=record.spec.name)
+        self._refuse_foreign(record, "properties")
         try:
             at = writer.begin_frame(HEADER, channel)
             writer.short(record._class_id(), "class-id")
@@ -312,18 +317,6 @@ class Encoder:
         writer.raw(octets)
         writer.end_frame(at, limit)
 
-    def _type_of(self, payload: Any, given: Any) -> Any:
-        """The frame type that carries a payload."""
-        if isinstance(payload, Method):
-            return METHOD
-        if isinstance(payload, ContentHeader):
-            return HEADER
-        if isinstance(payload, Heartbeat):
-            return HEARTBEAT
-        if isinstance(payload, ProtocolHeader):
-            return PROTOCOL_HEADER
-        return given if isinstance(payload, OpaquePayload) else BODY
-
     def _encode_connection_frame(self, frame: Frame, payload: Heartbeat | ProtocolHeader) -> bytes:
         if frame.channel != 0:
             raise EncodeError(f"{type(payload).__name__} belongs on channel 0", "channel")
@@ -340,6 +333,19 @@ class Encoder:
         writer = Writer(self._rules, len(octets) + OVERHEAD)
         self._put_raw(writer, frame.type, frame.channel, octets, _payload_limit(frame_max))
         return writer.finish()
+
+
+def _type_of(payload: Any, given: Any) -> Any:
+    """The frame type that carries a payload; an opaque one is carried by the type given."""
+    if isinstance(payload, Method):
+        return METHOD
+    if isinstance(payload, ContentHeader):
+        return HEADER
+    if isinstance(payload, Heartbeat):
+        return HEARTBEAT
+    if isinstance(payload, ProtocolHeader):
+        return PROTOCOL_HEADER
+    return given if isinstance(payload, OpaquePayload) else BODY
 
 
 def _payload_limit(frame_max: int) -> int:

@@ -36,7 +36,7 @@ from ..profiles import (
     UINT64,
     VOID,
     TableProfile,
-)  # fmt: skip
+)
 from ..types import InlineContent, ReferenceContent
 from .rawtable_py import RawTable
 

@@ -37,7 +37,7 @@ from ..profiles import (
     VOID,
     TableProfile,
     profiles_with,
-)  # fmt: skip
+)
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .rawtable_py import RawTable
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
