@@ -54,7 +54,7 @@ class MessageDecoder(StreamDecoder):
     message that was open on its channel.
     """
 
-    __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit")
+    __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit", "_spare")
 
     if TYPE_CHECKING:
 
@@ -94,6 +94,7 @@ class MessageDecoder(StreamDecoder):
         # Most streams have one message open at a time; `_open` has those beyond it, by channel.
         self._current: Content | None = None
         self._open: dict[int, Content] = {}
+        self._spare: Content | None = None  # done with, to be used again
         self._held: Frame | None = None  # the method that cut a content off, for the next call
 
     def _next(self) -> Any:
@@ -134,7 +135,10 @@ class MessageDecoder(StreamDecoder):
         if len(self._open) + (self._current is not None) >= self._open_limit:
             message = f"more than {self._open_limit} messages open"
             raise self._reader.refuse_frame(RESOURCE_ERROR, message)
-        content = Content.__new__(Content)
+        content = self._spare
+        if content is None:
+            content = Content.__new__(Content)
+        self._spare = None
         content.channel = channel
         content.method = method
         content.properties = None
@@ -235,6 +239,9 @@ class MessageDecoder(StreamDecoder):
         message.properties = content.properties
         message.body = body
         message.complete = complete
+        # Serves the next message; what it refers to belongs to this one alone.
+        content.method = content.properties = content.pieces = None
+        self._spare = content
         return message
 
     def _unexpected(self, message: str) -> DecodeError:
