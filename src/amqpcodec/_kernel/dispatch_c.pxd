@@ -1,14 +1,13 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
 
 cdef struct Entry:
     uint32_t index
-    PyObject *cls  # borrowed from Dispatch._classes; NULL in an empty entry
+    void *maker  # borrowed from Dispatch._makers; NULL in an empty entry
 
 
 cdef class Dispatch:
-    cdef dict _classes
+    cdef list _makers
     cdef Entry *_entries
     cdef uint32_t _mask
 

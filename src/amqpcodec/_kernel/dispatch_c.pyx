@@ -4,9 +4,7 @@ A hash table with open addressing, at most half full, so that a look-up makes no
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cpython.object cimport PyObject, PyTypeObject
-
-cdef tuple _NO_ARGUMENTS = ()
+from .instances_c cimport Maker, quicken
 
 
 cdef inline uint32_t _place(uint32_t index) noexcept nogil:
@@ -19,19 +17,22 @@ cdef class Dispatch:
     def __cinit__(self, classes):
         cdef uint32_t size = 8
         cdef uint32_t at
-        self._classes = dict(classes)
-        while size < 2 * <uint32_t>len(self._classes):
+        self._makers = []
+        while size < 2 * <uint32_t>len(classes):
             size *= 2
         self._mask = size - 1
         self._entries = <Entry *>PyMem_Calloc(size, sizeof(Entry))
         if self._entries is NULL:
             raise MemoryError
-        for index, cls in self._classes.items():
+        for index, cls in classes.items():
+            quicken(cls)
+            maker = Maker(cls)
+            self._makers.append(maker)
             at = _place(index) & self._mask
-            while self._entries[at].cls is not NULL:
+            while self._entries[at].maker is not NULL:
                 at = (at + 1) & self._mask
             self._entries[at].index = index
-            self._entries[at].cls = <PyObject *>cls
+            self._entries[at].maker = <void *>maker
 
     def __dealloc__(self):
         PyMem_Free(self._entries)
@@ -39,11 +40,8 @@ cdef class Dispatch:
     cdef object create(self, uint32_t index):
         """A new, unfilled instance, or None where nothing is registered."""
         cdef uint32_t at = _place(index) & self._mask
-        cdef PyObject *cls
-        while True:
-            cls = self._entries[at].cls
-            if cls is NULL:
-                return None
+        while self._entries[at].maker is not NULL:
             if self._entries[at].index == index:
-                return (<PyTypeObject *>cls).tp_new(<type>cls, <PyObject *>_NO_ARGUMENTS, NULL)
+                return (<Maker>self._entries[at].maker).make()
             at = (at + 1) & self._mask
+        return None

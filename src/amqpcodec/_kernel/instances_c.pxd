@@ -1,0 +1,10 @@
+cdef class Maker:
+    cdef type _cls
+    cdef object _model
+    cdef Py_ssize_t _fields
+    cdef Py_ssize_t _size
+
+    cdef object make(self)
+
+
+cdef int quicken(type cls) except -1
