@@ -212,9 +212,9 @@ def _emit_properties_writing(code: Code, cls: Class) -> None:
             code.lines(f"if {test}:", f"    {word_name(flag.word)} |= {flag.mask:#06x}")
         for index in range(count - 1, 0, -1):
             code.lines(f"if {word_name(index)}:", f"    {word_name(index - 1)} |= 1")
-        code.line("writer.flag_word(flags)")
+        code.line("writer.word(flags)")
         for index in range(1, count):
-            code.lines(f"if {word_name(index - 1)} & 1:", f"    writer.flag_word({word_name(index)})")
+            code.lines(f"if {word_name(index - 1)} & 1:", f"    writer.word({word_name(index)})")
         for flag in places:
             if flag.field.type != "bit":
                 write = f"writer.{flag.field.type}(self.{flag.field.attribute}, {string(flag.field.name)})"

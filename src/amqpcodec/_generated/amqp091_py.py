@@ -16,8 +16,7 @@ from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
-from amqpcodec._kernel.tables_py import decode_table as _decode_table
-from amqpcodec._kernel.tables_py import encode_table as _encode_table
+from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
@@ -1877,7 +1876,7 @@ class BasicProperties(_DialectProperties):
             flags |= 0x0008
         if self.reserved is not None:
             flags |= 0x0004
-        writer.flag_word(flags)
+        writer.word(flags)
         if flags & 0x8000:
             writer.shortstr(self.content_type, "content-type")
         if flags & 0x4000:
@@ -2186,15 +2185,9 @@ encode_message_parts = _encoder.encode_message_parts
 encode_method = _encoder.encode_method
 protocol_header = _encoder.protocol_header
 
-
-def decode_table(octets: _Any, *, strict: bool = False) -> dict[str, _Any]:
-    """Read a field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
-    return _decode_table(octets, DIALECT.profile.name, strict=strict)
-
-
-def encode_table(table: _Mapping[str, _Any], *, strict: bool = False) -> bytes:
-    """Write a field table by the table profile of this dialect; see `amqpcodec.encode_table`."""
-    return _encode_table(table, DIALECT.profile.name, strict=strict)
+_tables = _table_codec(DIALECT.profile.name)
+decode_table = _tables.decode_table
+encode_table = _tables.encode_table
 
 __all__ = [
     "ACCESS_REFUSED",

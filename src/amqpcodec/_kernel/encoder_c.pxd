@@ -1,7 +1,7 @@
 cimport cython
 
 from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
-from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER
+from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_c cimport Writer, WriterRules
 
 
@@ -22,13 +22,12 @@ cdef class Encoder:
         self, Writer writer, object channel, object method, object properties, Py_ssize_t size, long long limit,
         bint validate,
     ) except -1
-    @cython.locals(at=cython.Py_ssize_t)
-    cdef int _put_raw(self, Writer writer, int frame_type, object channel, object octets, long long limit) except -1
+    @cython.locals(writer=Writer, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
+    cdef object _raw_frame(self, int frame_type, object channel, object octets, object frame_max)
     cdef int _refuse_foreign(self, Record record, object what) except -1
     cdef object _encode_connection_frame(self, Frame frame, object payload)
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 
 
 cdef object _type_of(object payload, object given)
-cdef long long _payload_limit(object frame_max) except -1
 cdef object _view(object body)

@@ -18,7 +18,7 @@ from .records_py import (
     ProtocolHeader,
     Record,
 )
-from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER
+from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_py import Writer, WriterRules
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = Writer(self._rules, 128)
-        self._put_method(writer, channel, method, _payload_limit(frame_max), validate)
+        writer = self._rules.writer()
+        self._put_method(writer, channel, method, writer.payload_limit(frame_max), validate)
         return writer.finish()
 
     def encode_header(
@@ -91,8 +91,8 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = Writer(self._rules, 256)
-        self._put_header(writer, channel, properties, body_size, weight, _payload_limit(frame_max))
+        writer = self._rules.writer()
+        self._put_header(writer, channel, properties, body_size, weight, writer.payload_limit(frame_max))
         return writer.finish()
 
     def encode_body(self, channel: int, octets: ReadableBuffer, *, frame_max: int = 0) -> bytes:
@@ -106,10 +106,7 @@ class Encoder:
         Raises:
             EncodeError: not octets, or a frame over frame_max.
         """
-        body = _view(octets)
-        writer = Writer(self._rules, len(body) + OVERHEAD)
-        self._put_raw(writer, BODY, channel, body, _payload_limit(frame_max))
-        return writer.finish()
+        return self._raw_frame(BODY, channel, _view(octets), frame_max)
 
     def encode_message(
         self,
@@ -138,16 +135,10 @@ class Encoder:
             EncodeError: a value its field cannot carry, or a method or header over frame_max.
         """
         octets = _view(body)
-        size = len(octets)
-        limit = _payload_limit(frame_max)
-        writer = Writer(self._rules, 384 + size + OVERHEAD * (size // limit))
-        self._put_content_start(writer, channel, method, properties, size, limit, validate)
-        if 0 < size <= limit:
-            self._put_raw(writer, BODY, channel, octets, limit)
-        elif size:
-            for at in range(0, size, limit):
-                self._put_raw(writer, BODY, channel, octets[at : at + limit], limit)
-        return writer.finish()
+        writer = self._rules.writer()
+        limit = writer.payload_limit(frame_max)
+        self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
+        return writer.finish_with(BODY, channel, octets, limit)
 
     def encode_message_parts(
         self,
@@ -172,8 +163,8 @@ class Encoder:
         """
         octets = memoryview(_view(body))
         size = len(octets)
-        limit = _payload_limit(frame_max)
-        writer = Writer(self._rules, 384)
+        writer = self._rules.writer()
+        limit = writer.payload_limit(frame_max)
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         parts: list[bytes | memoryview] = []
         for at in range(0, size, limit):
@@ -181,7 +172,7 @@ class Encoder:
             writer.put_envelope(BODY, channel, len(piece))
             parts.append(writer.finish())
             parts.append(piece)
-            writer = Writer(self._rules, 16)
+            writer = self._rules.writer()
             writer.bits(FRAME_END)
         parts.append(writer.finish())
         return parts
@@ -276,7 +267,7 @@ class Encoder:
         self._refuse_foreign(record, "properties")
         try:
             at = writer.begin_frame(HEADER, channel)
-            writer.short(record._class_id(), "class-id")
+            writer.word(record._class_id())
             writer.short(weight, "weight")
             writer.longlong(body_size, "body-size")
             record._write(writer)
@@ -310,12 +301,18 @@ class Encoder:
             names = f"{properties.spec.name} do not belong to it"
             raise EncodeError(f"properties of class {names}", method=record.spec.name)
 
-    def _put_raw(self, writer: Writer, frame_type: int, channel: Any, octets: Any, limit: int) -> None:
-        if len(octets) > limit:
-            raise EncodeError(f"frame of {len(octets) + OVERHEAD} octets, frame_max {limit + OVERHEAD}")
+    def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int) -> bytes:
+        """One frame around octets."""
+        writer = self._rules.writer()
+        limit = writer.payload_limit(frame_max)
+        size = len(octets)
+        if size > limit:
+            raise EncodeError(f"frame of {size + OVERHEAD} octets, frame_max {limit + OVERHEAD}")
+        if size:
+            return writer.finish_with(frame_type, channel, octets, limit)
         at = writer.begin_frame(frame_type, channel)
-        writer.raw(octets)
         writer.end_frame(at, limit)
+        return writer.finish()
 
     def _encode_connection_frame(self, frame: Frame, payload: Heartbeat | ProtocolHeader) -> bytes:
         if frame.channel != 0:
@@ -329,10 +326,7 @@ class Encoder:
     def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int) -> bytes:
         if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):
             raise EncodeError(f"{self._dialect.name} has no opaque frame of type {frame.type!r}")
-        octets = _view(payload.octets)
-        writer = Writer(self._rules, len(octets) + OVERHEAD)
-        self._put_raw(writer, frame.type, frame.channel, octets, _payload_limit(frame_max))
-        return writer.finish()
+        return self._raw_frame(frame.type, frame.channel, _view(payload.octets), frame_max)
 
 
 def _type_of(payload: Any, given: Any) -> Any:
@@ -346,15 +340,6 @@ def _type_of(payload: Any, given: Any) -> Any:
     if isinstance(payload, ProtocolHeader):
         return PROTOCOL_HEADER
     return given if isinstance(payload, OpaquePayload) else BODY
-
-
-def _payload_limit(frame_max: int) -> int:
-    """Octets a frame may carry."""
-    if frame_max == 0:
-        return MAX_PAYLOAD
-    if frame_max <= OVERHEAD:
-        raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
-    return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
 
 def _view(body: Any) -> Any:

@@ -12,8 +12,8 @@ from sys import intern
 
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdint cimport uintptr_t
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
 from .records_c cimport Record
@@ -55,8 +55,10 @@ cdef struct Layout:
     Py_ssize_t fields
     Py_ssize_t positional
     unsigned char place[MOST_FIELDS]  # slot of a positional argument
-    bint table[MOST_FIELDS]  # None stands for a new dict
     PyObject *names[MOST_FIELDS]
+    bint all_none  # in the model
+    bint has_table
+    bint table[MOST_FIELDS]  # None stands for a new dict
 
 
 # By address of the class. An entry is put in front once it is whole, and never removed: should two threads
@@ -97,7 +99,6 @@ cdef class Maker:
 cdef int quicken(type cls) except -1:
     """Let calls of a generated class be served by `_construct`."""
     cdef Layout *layout
-    cdef Py_ssize_t place = 0
     attributes = [intern(field.attribute) for field in cls.spec.fields]
     if len(attributes) > MOST_FIELDS:
         return 0
@@ -106,18 +107,19 @@ cdef int quicken(type cls) except -1:
         raise MemoryError
     model = cls()
     layout.cls = <PyObject *>cls
+    layout.model = <PyObject *>model
     layout.size = (<PyTypeObject *>cls).tp_basicsize
     layout.fields = len(attributes)
-    layout.model = <PyObject *>model
+    layout.all_none = all([getattr(model, attribute) is None for attribute in attributes])
     for slot, attribute in enumerate(attributes):
         layout.names[slot] = <PyObject *>attribute
         layout.table[slot] = type(getattr(model, attribute)) is dict
+        layout.has_table |= layout.table[slot]
         if attribute in cls.__match_args__:
             layout.place[layout.positional] = <unsigned char>slot
             layout.positional += 1
-    Py_INCREF(cls)
-    Py_INCREF(model)
-    Py_INCREF(attributes)
+    for kept in (cls, model, attributes):
+        Py_INCREF(kept)
     layout.next = _layouts[_bucket(layout.cls)]
     _layouts[_bucket(layout.cls)] = layout
     (<CallableType *>cls).tp_vectorcall = _construct
@@ -126,31 +128,52 @@ cdef int quicken(type cls) except -1:
 
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
     """An instance from arguments as the interpreter has them."""
-    cdef PyObject *values[MOST_FIELDS]
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Layout *layout = _layouts[_bucket(cls)]
     while layout is not NULL and layout.cls is not cls:
         layout = layout.next
-    if layout is NULL or not _arrange(layout, values, arguments, count, keywords):
-        return _call_init(cls, arguments, count, keywords)
-    made = PyType_GenericAlloc(<type>cls, 0)
-    memcpy(<char *><PyObject *>made + _HEAD, <char *>layout.model + _HEAD, <size_t>(_BEFORE_SLOTS - _HEAD))
-    _fill(layout, _slots(<PyObject *>made), values)
+    if layout is not NULL and count <= layout.positional:
+        made = _copy(layout)
+        if _put(layout, _slots(<PyObject *>made), arguments, count, keywords):
+            if layout.has_table:
+                _make_tables(layout, _slots(<PyObject *>made))
+            return made
+    return _call_init(cls, arguments, count, keywords)
+
+
+cdef inline object _copy(Layout *layout):
+    """An instance that holds what the model holds."""
+    cdef PyObject **slots
+    cdef Py_ssize_t at
+    made = PyType_GenericAlloc(<type>layout.cls, 0)
+    memcpy(<char *><PyObject *>made + _HEAD, <char *>layout.model + _HEAD, <size_t>(layout.size - _HEAD))
+    if layout.all_none:
+        refer_to_none(layout.fields)
+        return made
+    slots = _slots(<PyObject *>made)
+    for at in range(layout.fields):
+        Py_INCREF(<object>slots[at])
     return made
 
 
-cdef bint _arrange(
-    Layout *layout, PyObject **values, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
+cdef inline void _set(PyObject **slot, PyObject *value) noexcept:
+    cdef PyObject *old = slot[0]
+    Py_INCREF(<object>value)
+    slot[0] = value
+    Py_DECREF(<object>old)
+
+
+cdef bint _put(
+    Layout *layout, PyObject **slots, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
 ) noexcept:
-    """Sort arguments by slot, NULL for those not given; False for a call that `__init__` should judge."""
-    cdef Py_ssize_t at, slot = 0, tried
+    """Put each argument into its slot; False for a call that `__init__` should judge."""
+    cdef Py_ssize_t at, tried, slot = 0
+    cdef uint32_t given = 0
     cdef PyObject *name
-    if count > layout.positional:
-        return False
-    for at in range(layout.fields):
-        values[at] = NULL
     for at in range(count):
-        values[layout.place[at]] = arguments[at]
+        slot = layout.place[at]
+        given |= <uint32_t>1 << slot
+        _set(slots + slot, arguments[at])
     if keywords is NULL:
         return True
     for at in range(PyTuple_GET_SIZE(keywords)):
@@ -161,23 +184,21 @@ cdef bint _arrange(
             tried += 1
             if tried > layout.fields:
                 return False
-        if values[slot] is not NULL:
+        if given >> slot & 1:
             return False
-        values[slot] = arguments[count + at]
+        given |= <uint32_t>1 << slot
+        _set(slots + slot, arguments[count + at])
     return True
 
 
-cdef int _fill(Layout *layout, PyObject **slots, PyObject **values) except -1:
+cdef int _make_tables(Layout *layout, PyObject **slots) except -1:
+    """A new dict where none was given: that of the model would be shared."""
     cdef PyObject **defaults = _slots(layout.model)
-    cdef PyObject *value
     cdef Py_ssize_t at
     for at in range(layout.fields):
-        value = values[at] if values[at] is not NULL else defaults[at]
-        if layout.table[at] and (values[at] is NULL or value is <PyObject *>None):
+        if layout.table[at] and (slots[at] is defaults[at] or slots[at] is <PyObject *>None):
             table = {}
-            value = <PyObject *>table
-        Py_INCREF(<object>value)
-        slots[at] = value
+            _set(slots + at, <PyObject *>table)
     return 0
 
 

@@ -8,6 +8,9 @@ cdef enum:
     CACHED_OCTETS = 48
 
 
+cdef class Reader
+
+
 cdef class ReaderRules:
     cdef bint strict
     cdef bint raw_tables
@@ -16,6 +19,8 @@ cdef class ReaderRules:
     cdef unsigned long long octets_limit
     cdef unsigned long long entries_limit
     cdef unsigned char kinds[256]  # tag to wire kind, 0 for a tag nobody knows
+
+    cdef Reader reader(self, bint keeps_texts)
 
 
 cdef class Reader:

@@ -5,6 +5,8 @@ All pointer work on input is in this file. A `Reader` stands on the payload of o
 every length with what is left before it moves: lengths are never added to pointers unchecked.
 """
 
+cimport cython
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.datetime cimport datetime_new, get_utc, import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
@@ -143,21 +145,24 @@ cdef class ReaderRules:
         for tag, kind in profile.readable(strict).items():
             self.kinds[<int>ord(tag)] = kind
 
-
-cdef class Reader:
-    """A bounded cursor over one payload, with the rules for making values of what it reads.
-
-    `keeps_texts` tells that it will read many payloads, in which short strings will repeat.
-    """
-
-    def __cinit__(self, ReaderRules rules not None, bint keeps_texts):
-        self._rules = rules
-        self.strict = rules.strict
-        self.attach(b"")
+    cdef Reader reader(self, bint keeps_texts):
+        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which short
+        strings will repeat."""
+        cdef Reader reader = Reader.__new__(Reader)
+        reader._rules = self
+        reader.strict = self.strict
+        reader.attach(b"")
         if keeps_texts:
-            self._cache = <PyObject **>PyMem_Calloc(CACHE_SLOTS, sizeof(PyObject *))
-            if self._cache is NULL:
+            reader._cache = <PyObject **>PyMem_Calloc(CACHE_SLOTS, sizeof(PyObject *))
+            if reader._cache is NULL:
                 raise MemoryError
+        return reader
+
+
+@cython.final
+@cython.freelist(4)
+cdef class Reader:
+    """A bounded cursor over one payload, with the rules for making values of what it reads."""
 
     def __dealloc__(self):
         if self._cache is not NULL:

@@ -67,13 +67,14 @@ class ReaderRules:
         for tag, kind in profile.readable(strict).items():
             self.values[ord(tag)] = _VALUES[kind]
 
+    def reader(self, keeps_texts: bool) -> Reader:
+        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which short
+        strings will repeat. Only the compiled build makes use of that."""
+        return Reader(self)
+
 
 class Reader:
-    """A bounded cursor over one payload, with the rules for making values of what it reads.
-
-    `keeps_texts` tells that it will read many payloads, in which short strings will repeat; only the
-    compiled build makes use of that.
-    """
+    """A bounded cursor over one payload, with the rules for making values of what it reads."""
 
     __slots__ = (
         "_base",
@@ -90,7 +91,7 @@ class Reader:
         "weight",
     )
 
-    def __init__(self, rules: ReaderRules, keeps_texts: bool) -> None:
+    def __init__(self, rules: ReaderRules) -> None:
         self._rules = rules
         self.strict = rules.strict
         self._data: bytes | bytearray = b""

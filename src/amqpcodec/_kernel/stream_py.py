@@ -15,7 +15,7 @@ from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, 
 from ..limits import MAX_LIMIT, Limits
 from ..profiles import table_profile
 from ..spec import violation
-from .reader_py import Reader, ReaderRules
+from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
 from .wire import ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
@@ -57,7 +57,7 @@ class StreamDecoder:
         dialect = self.dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
         self._dialect = dialect
-        self._reader = Reader(ReaderRules(table_rules, strict, limits, tables == "raw"), True)
+        self._reader = ReaderRules(table_rules, strict, limits, tables == "raw").reader(True)
         self._methods = dialect.method_dispatch
         self._properties = dialect.properties_dispatch
         self._types = sum(1 << frame_type for frame_type in dialect.frame_types)

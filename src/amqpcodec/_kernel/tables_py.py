@@ -4,28 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
 from ..profiles import table_profile
-from .reader_py import Reader, ReaderRules
-from .writer_py import Writer, WriterRules
+from .reader_py import ReaderRules
+from .writer_py import WriterRules
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _FIELD = "table"
 
 
-# Rules are never changed, so that one of each kind serves all threads.
-@lru_cache(maxsize=16)
-def _reader_rules(profile: str, strict: bool) -> ReaderRules:
-    return ReaderRules(table_profile(profile), strict, Limits(), False)
+class TableCodec:
+    """Field tables on their own, by one table profile. Keeps no state: it may be shared by threads."""
+
+    __slots__ = ("_reading", "_reading_strictly", "_writing", "_writing_strictly")
+
+    def __init__(self, profile: str) -> None:
+        rules = table_profile(profile)
+        limits = Limits()
+        self._reading = ReaderRules(rules, False, limits, False)
+        self._reading_strictly = ReaderRules(rules, True, limits, False)
+        self._writing = WriterRules(rules, False, limits.table_depth)
+        self._writing_strictly = WriterRules(rules, True, limits.table_depth)
+
+    def decode_table(self, octets: ReadableBuffer, *, strict: bool = False) -> dict[str, Any]:
+        """Read one field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
+        rules = self._reading_strictly if strict else self._reading
+        data = _octets(octets)
+        reader = rules.reader(False)
+        reader.attach(data)
+        reader.aim(0, len(data), 0)
+        table = reader.table(_FIELD)
+        reader.finish()
+        return table  # type: ignore[no-any-return]  # the reader makes dicts unless told to keep octets
+
+    def decode_pairs(self, octets: ReadableBuffer) -> dict[str, Any]:
+        """Read the entries of a field table without its length; see `amqpcodec.decode_pairs`."""
+        data = _octets(octets)
+        reader = self._reading.reader(False)
+        reader.attach(data)
+        reader.aim(0, len(data), 0)
+        return reader.pairs(_FIELD)
+
+    def encode_table(self, table: Mapping[str, Any], *, strict: bool = False) -> bytes:
+        """Write one field table by the table profile of this dialect; see `amqpcodec.encode_table`."""
+        rules = self._writing_strictly if strict else self._writing
+        writer = rules.writer()
+        writer.table(table, _FIELD)
+        return writer.finish()
 
 
 @lru_cache(maxsize=16)
-def _writer_rules(profile: str, strict: bool) -> WriterRules:
-    return WriterRules(table_profile(profile), strict, Limits().table_depth)
+def table_codec(profile: str) -> TableCodec:
+    """The codec of a table profile.
+
+    Raises:
+        ValueError: no such profile.
+    """
+    return TableCodec(profile)
 
 
-def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False) -> dict[str, Any]:
+def decode_table(octets: ReadableBuffer, profile: str = "rabbitmq", *, strict: bool = False) -> dict[str, Any]:
     """Read one field table (0-9-1 section 4.2.5.5).
 
     Args:
@@ -41,16 +83,10 @@ def decode_table(octets: Any, profile: str = "rabbitmq", *, strict: bool = False
         DecodeError: with the offset counted from the first octet.
         ValueError: no such profile.
     """
-    data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-    reader = Reader(_reader_rules(profile, strict), False)
-    reader.attach(data)
-    reader.aim(0, len(data), 0)
-    table = reader.table(_FIELD)
-    reader.finish()
-    return table  # type: ignore[no-any-return]  # the reader makes dicts unless told to keep octets
+    return table_codec(profile).decode_table(octets, strict=strict)
 
 
-def decode_pairs(octets: Any, profile: str = "rabbitmq") -> dict[str, Any]:
+def decode_pairs(octets: ReadableBuffer, profile: str = "rabbitmq") -> dict[str, Any]:
     """Read the entries of a field table without the length before them, as `RawTable` holds them.
 
     Args:
@@ -64,11 +100,7 @@ def decode_pairs(octets: Any, profile: str = "rabbitmq") -> dict[str, Any]:
         DecodeError: with the offset counted from the first octet.
         ValueError: no such profile.
     """
-    data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-    reader = Reader(_reader_rules(profile, False), False)
-    reader.attach(data)
-    reader.aim(0, len(data), 0)
-    return reader.pairs(_FIELD)
+    return table_codec(profile).decode_pairs(octets)
 
 
 def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict: bool = False) -> bytes:
@@ -86,9 +118,11 @@ def encode_table(table: Mapping[str, Any], profile: str = "rabbitmq", *, strict:
         EncodeError: a value no tag of the profile carries, with the path of keys to it.
         ValueError: no such profile.
     """
-    writer = Writer(_writer_rules(profile, strict), 256)
-    writer.table(table, _FIELD)
-    return writer.finish()
+    return table_codec(profile).encode_table(table, strict=strict)
+
+
+def _octets(octets: Any) -> bytes:
+    return octets if type(octets) is bytes else memoryview(octets).tobytes()
 
 
 __all__ = ["decode_pairs", "decode_table", "encode_table"]

@@ -1,9 +1,11 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 
 cdef enum:
     SMALL = 256
+
+
+cdef class Writer
 
 
 cdef class WriterRules:
@@ -14,21 +16,23 @@ cdef class WriterRules:
     cdef list integer_tags
     cdef unsigned char octets_tag
 
+    cdef Writer writer(self)
+
 
 cdef class Writer:
     cdef WriterRules _rules
-    cdef PyObject *_bytes  # NULL as long as the octets fit the object itself
-    cdef unsigned char *_out
+    cdef unsigned char *_out  # on the heap once the octets do not fit the object itself
     cdef Py_ssize_t _size
     cdef Py_ssize_t _room
     cdef unsigned char _small[SMALL]
 
+    cdef long long payload_limit(self, object frame_max) except -1
     cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1
     cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1
     cdef int ids(self, int class_id, int method_id) except -1
-    cdef int raw(self, object octets) except -1
     cdef object finish(self)
+    cdef object finish_with(self, int frame_type, object channel, object octets, long long size_limit)
 
     cdef int octet(self, object value, object field) except -1
     cdef int short(self, object value, object field) except -1
@@ -36,7 +40,7 @@ cdef class Writer:
     cdef int longlong(self, object value, object field) except -1
     cdef int bit(self, object value, object field) except -1
     cdef int bits(self, int octet) except -1
-    cdef int flag_word(self, int word) except -1
+    cdef int word(self, int word) except -1
     cdef int timestamp(self, object value, object field) except -1
     cdef int shortstr(self, object value, object field) except -1
     cdef int longstr(self, object value, object field) except -1
@@ -44,7 +48,10 @@ cdef class Writer:
     cdef int table(self, object value, object field) except -1
 
     cdef unsigned char *_grow(self, Py_ssize_t size) except NULL
-    cdef int _enlarge(self, Py_ssize_t room) except -1
+    cdef int _enlarge(self, Py_ssize_t size) except -1
+    cdef object _joined(
+        self, int frame_type, object channel, const char *octets, Py_ssize_t size, long long size_limit
+    )
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
     cdef int _sized(self, bytes octets, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1

@@ -13,14 +13,13 @@ from datetime import datetime
 from decimal import Decimal
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport (
     datetime_day, datetime_hour, datetime_minute, datetime_month, datetime_second, datetime_tzinfo, datetime_year,
     get_utc, import_datetime,
 )
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_XDECREF
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
@@ -33,11 +32,10 @@ from .kinds cimport (
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
 from .rawtable_c cimport RawTable
+from .wire cimport MAX_PAYLOAD, OVERHEAD
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 
 cdef extern from "Python.h":
-    PyObject *PyBytes_FromStringAndSize(const char *octets, Py_ssize_t size) except NULL
-    int _PyBytes_Resize(PyObject **octets, Py_ssize_t size) except -1
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
 
 import_datetime()
@@ -94,42 +92,66 @@ cdef class WriterRules:
         for tag, kind in profile.tags.items():
             self.kinds[<int>ord(tag)] = kind
 
+    cdef Writer writer(self):
+        """A writer by these rules, with nothing written yet."""
+        cdef Writer writer = Writer.__new__(Writer)
+        writer._rules = self
+        return writer
 
+
+@cython.final
 @cython.freelist(8)
 cdef class Writer:
-    """Collects octets, checking every value against its wire type; `room` is how many to expect."""
+    """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
 
-    def __cinit__(self, WriterRules rules not None, Py_ssize_t room):
-        self._rules = rules
+    def __cinit__(self):
         self._out = self._small
         self._room = SMALL
         self._size = 0
-        if room > SMALL:
-            self._enlarge(room)
 
     def __dealloc__(self):
-        Py_XDECREF(self._bytes)
+        if self._out is not self._small:
+            PyMem_Free(self._out)
 
-    cdef unsigned char *_grow(self, Py_ssize_t size) except NULL:
+    cdef inline unsigned char *_grow(self, Py_ssize_t size) except NULL:
         """Room for `size` more octets, counted as written; where they begin."""
         cdef unsigned char *at
         if size > self._room - self._size:
-            self._enlarge(self._size + size + (self._size + size) // 2)
+            self._enlarge(size)
         at = self._out + self._size
         self._size += size
         return at
 
-    cdef int _enlarge(self, Py_ssize_t room) except -1:
-        if self._bytes is NULL:
-            self._bytes = PyBytes_FromStringAndSize(NULL, room)
-            memcpy(PyBytes_AS_STRING(<object>self._bytes), self._small, <size_t>self._size)
+    cdef int _enlarge(self, Py_ssize_t size) except -1:
+        cdef Py_ssize_t room = self._size + size + (self._size + size) // 2
+        cdef unsigned char *out
+        if self._out is self._small:
+            out = <unsigned char *>PyMem_Malloc(<size_t>room)
+            if out is not NULL:
+                memcpy(out, self._small, <size_t>self._size)
         else:
-            _PyBytes_Resize(&self._bytes, room)
-        self._out = <unsigned char *>PyBytes_AS_STRING(<object>self._bytes)
+            out = <unsigned char *>PyMem_Realloc(self._out, <size_t>room)
+        if out is NULL:
+            raise MemoryError
+        self._out = out
         self._room = room
         return 0
 
     # -- frames
+
+    cdef long long payload_limit(self, object frame_max) except -1:
+        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
+        cdef int overflow = 0
+        cdef int64_t number
+        if type(frame_max) is int:
+            number = PyLong_AsLongLongAndOverflow(frame_max, &overflow)
+            if overflow == 0 and number > OVERHEAD:
+                return number - OVERHEAD if number - OVERHEAD < MAX_PAYLOAD else MAX_PAYLOAD
+        if frame_max == 0:
+            return MAX_PAYLOAD
+        if frame_max <= OVERHEAD:
+            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
+        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
     cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1:
         """Write an envelope whose size is not known yet; where it begins."""
@@ -162,33 +184,45 @@ cdef class Writer:
         _put16(p + 2, <uint32_t>method_id)
         return 0
 
-    cdef int raw(self, object octets) except -1:
-        """Write octets as they are."""
+    cdef object finish(self):
+        """Everything written."""
+        return PyBytes_FromStringAndSize(<const char *>self._out, self._size)
+
+    cdef object finish_with(self, int frame_type, object channel, object octets, long long size_limit):
+        """Everything written, then `octets` in frames of at most `size_limit` each: all in one copy."""
         cdef Py_buffer view
         if type(octets) is bytes:
-            size = PyBytes_GET_SIZE(octets)
-            memcpy(self._grow(size), PyBytes_AS_STRING(octets), <size_t>size)
-            return 0
+            return self._joined(
+                frame_type, channel, PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets), size_limit
+            )
         PyObject_GetBuffer(octets, &view, PyBUF_SIMPLE)
         try:
-            memcpy(self._grow(view.len), view.buf, <size_t>view.len)
+            return self._joined(frame_type, channel, <const char *>view.buf, view.len, size_limit)
         finally:
             PyBuffer_Release(&view)
-        return 0
 
-    cdef object finish(self):
-        """Everything written; the writer is of no use afterwards."""
-        cdef PyObject *octets
-        if self._bytes is NULL:
-            octets = PyBytes_FromStringAndSize(<const char *>self._small, self._size)
-        else:
-            _PyBytes_Resize(&self._bytes, self._size)
-            octets = self._bytes
-            self._bytes = NULL
-        self._room = self._size = 0
-        result = <object>octets
-        Py_XDECREF(octets)
-        return result
+    cdef object _joined(
+        self, int frame_type, object channel, const char *octets, Py_ssize_t size, long long size_limit
+    ):
+        cdef uint32_t number = <uint32_t>self._integer(channel, 0xFFFF, "short", "channel")
+        cdef Py_ssize_t piece = size if size < size_limit else <Py_ssize_t>size_limit
+        cdef Py_ssize_t frames = (size + piece - 1) // piece if piece else 0
+        cdef unsigned char *p
+        whole = PyBytes_FromStringAndSize(NULL, self._size + size + frames * 8)
+        p = <unsigned char *>PyBytes_AS_STRING(whole)
+        memcpy(p, self._out, <size_t>self._size)
+        p += self._size
+        while size > 0:
+            piece = size if size < piece else piece
+            p[0] = <unsigned char>frame_type
+            _put16(p + 1, number)
+            _put32(p + 3, <uint32_t>piece)
+            memcpy(p + 7, octets, <size_t>piece)
+            p[7 + piece] = 0xCE
+            p += piece + 8
+            octets += piece
+            size -= piece
+        return whole
 
     # -- method arguments and properties
 
@@ -225,8 +259,8 @@ cdef class Writer:
         self._grow(1)[0] = <unsigned char>octet
         return 0
 
-    cdef int flag_word(self, int word) except -1:
-        """Write one word of property flags."""
+    cdef int word(self, int word) except -1:
+        """Write 16 bits that need no check: property flags, ids."""
         _put16(self._grow(2), <uint32_t>word)
         return 0
 

@@ -40,6 +40,7 @@ from ..profiles import (
 )
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .rawtable_py import RawTable
+from .wire import MAX_PAYLOAD, OVERHEAD
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 
 _ENVELOPE = Struct(">BHI")
@@ -77,17 +78,29 @@ class WriterRules:
         self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = "x" if "x" in profile.tags else "S"
 
+    def writer(self) -> Writer:
+        """A writer by these rules, with nothing written yet."""
+        return Writer(self)
+
 
 class Writer:
-    """Collects octets, checking every value against its wire type; `room` is how many to expect."""
+    """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
 
     __slots__ = ("_out", "_rules")
 
-    def __init__(self, rules: WriterRules, room: int) -> None:
+    def __init__(self, rules: WriterRules) -> None:
         self._rules = rules
         self._out = bytearray()
 
     # -- frames
+
+    def payload_limit(self, frame_max: int) -> int:
+        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
+        if frame_max == 0:
+            return MAX_PAYLOAD
+        if frame_max <= OVERHEAD:
+            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
+        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
     def begin_frame(self, frame_type: int, channel: int) -> int:
         """Write an envelope whose size is not known yet; where it begins."""
@@ -113,13 +126,20 @@ class Writer:
         """Write the ids that begin a method."""
         self._out += _IDS.pack(class_id, method_id)
 
-    def raw(self, octets: bytes | memoryview) -> None:
-        """Write octets as they are."""
-        self._out += octets
-
     def finish(self) -> bytes:
         """Everything written."""
         return bytes(self._out)
+
+    def finish_with(
+        self, frame_type: int, channel: Any, octets: bytes | memoryview, size_limit: int
+    ) -> bytes:
+        """Everything written, then `octets` in frames of at most `size_limit` each: all in one copy."""
+        number = self._integer(channel, 0xFFFF, "short", "channel")
+        parts: list[bytes | bytearray | memoryview] = [self._out]
+        for at in range(0, len(octets), size_limit):
+            piece = octets[at : at + size_limit]
+            parts += (_ENVELOPE.pack(frame_type, number, len(piece)), piece, b"\xce")
+        return b"".join(parts)
 
     # -- method arguments and properties
 
@@ -147,8 +167,8 @@ class Writer:
         """Write one octet of packed bits."""
         self._out.append(octet)
 
-    def flag_word(self, word: int) -> None:
-        """Write one word of property flags."""
+    def word(self, word: int) -> None:
+        """Write 16 bits that need no check: property flags, ids."""
         self._out += _SHORT.pack(word)
 
     def timestamp(self, value: Any, field: str) -> None:
