@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import islice, pairwise
 
 import pytest
-from codecgen import naming
+from codecgen import emit_routines_c, emit_routines_py, naming
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
 from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
-from codecgen.emit_records import emit_method, emit_properties
+from codecgen.emit_records import Routines, emit_method, emit_properties
 from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.layout import BitRun, steps
@@ -46,9 +46,11 @@ def dialect(*classes: Class, constants: tuple[Constant, ...] = ()) -> Dialect:
     )  # fmt: skip
 
 
-def method_text(*fields: Field, content: bool = False, deprecated: bool = False) -> str:
+def method_text(
+    *fields: Field, content: bool = False, deprecated: bool = False, routines: Routines = emit_routines_c
+) -> str:
     code = Code()
-    emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated))
+    emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated), routines)
     return code.text()
 
 
@@ -58,18 +60,18 @@ def facts_text(the_method: Method) -> str:
     return text[text.index("DemoCall = ") :].split("DemoProperties")[0]
 
 
-def properties_text(*fields: Field) -> str:
+def properties_text(*fields: Field, routines: Routines = emit_routines_c) -> str:
     code = Code()
-    emit_properties(code, class_of(fields))
+    emit_properties(code, class_of(fields), routines)
     return code.text()
 
 
 def function(text: str, name: str) -> list[str]:
     """The body of a function in a class, without its indent."""
     lines = iter(text.splitlines())
-    next(line for line in lines if line.startswith(f"    def {name}("))
+    next(line for line in lines if re.match(rf"    (def|cdef \w+) {name}\(", line))
     rest = list(lines)
-    if text.partition(f"def {name}(")[2].startswith("\n"):
+    if text.partition(f" {name}(")[2].startswith("\n"):
         rest = rest[rest.index("    ) -> None:") + 1 :]
     end = next((at for at, line in enumerate(rest) if line and not line.startswith(" " * 8)), len(rest))
     # A call closed at the indent of the function's body belongs to it.
@@ -83,7 +85,7 @@ def bits(count: int, first: int = 0) -> list[Field]:
 @pytest.mark.parametrize(("count", "runs"), [(1, [1]), (8, [8]), (9, [8, 1]), (17, [8, 8, 1])])
 def test_a_run_of_bits_takes_an_octet_for_every_eight(count: int, runs: list[int]) -> None:
     read = function(method_text(*bits(count)), "_read")
-    expected = []
+    expected = ["cdef int bits"]
     names = iter(range(count))
     for run in runs:
         places = list(islice(names, run))
@@ -105,6 +107,7 @@ def test_a_run_of_bits_is_written_as_it_is_read(count: int) -> None:
 def test_what_lies_between_bits_ends_their_octet() -> None:
     text = method_text(*bits(2), field("n", "octet"), *bits(1, 2))
     assert function(text, "_read") == [
+        "cdef int bits",
         'bits = reader.bits("b0")',
         "self.b0 = (bits & 1) != 0",
         "self.b1 = (bits & 2) != 0",
@@ -154,7 +157,9 @@ DEFAULTS = [
 
 @pytest.mark.parametrize(("type_", "parameter"), DEFAULTS)
 def test_every_argument_has_the_empty_value_of_its_type_as_default(type_: str, parameter: str) -> None:
-    assert f"    def __init__(self, {parameter}) -> None:\n" in method_text(field("n", type_))
+    for routines, before in ((emit_routines_py, ""), (emit_routines_c, "object ")):
+        text = method_text(field("n", type_), routines=routines)
+        assert f"    def __init__(self, {before}{parameter}) -> None:\n" in text
 
 
 def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
@@ -164,16 +169,16 @@ def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
 
 def test_reserved_arguments_are_by_keyword_only_and_not_matched_by_position() -> None:
     fields = (field("r1", reserved=True), field("n"), field("r2", reserved=True))
-    text = method_text(*fields)
+    text = method_text(*fields, routines=emit_routines_py)
     assert "    def __init__(self, n: int = 0, *, r1: int = 0, r2: int = 0) -> None:\n" in text
     assert '    __match_args__ = ("n",)\n' in text
     assert '    __slots__ = ("r1", "n", "r2")\n' in text
     assert facts_text(method(*fields)).count("reserved=True") == 2
-    assert function(text, "_read")[0] == 'self.r1 = reader.short("r1")'
+    assert function(method_text(*fields), "_read")[0] == 'self.r1 = reader.short("r1")'
 
 
 def test_only_reserved_arguments_leave_nothing_by_position() -> None:
-    text = method_text(field("r1", reserved=True))
+    text = method_text(field("r1", reserved=True), routines=emit_routines_py)
     assert "    def __init__(self, *, r1: int = 0) -> None:\n" in text
     assert "    __match_args__ = ()\n" in text
 
@@ -222,7 +227,7 @@ def test_labels_with_quotes_and_backslashes_stay_what_they_are() -> None:
 def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: int) -> None:
     text = properties_text(*(field(f"p{place}") for place in range(count)))
     names = ["flags", "flags2", "flags3"][:words]
-    read = ["flags = reader.flag_word()"]
+    read = [f"cdef int {', '.join(names)}", "flags = reader.flag_word()"]
     read += [f"{b} = reader.flag_word() if {a} & 1 else 0" for a, b in pairwise(names)]
     defined = sum(0x8000 >> place for place in range(count - 15 * (words - 1)))
     undefined = f"{names[-1]} & {0xFFFE - defined:#06x}"
@@ -235,7 +240,12 @@ def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: in
 
 def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() -> None:
     write = function(properties_text(*(field(f"p{place}") for place in range(16))), "_write")
-    assert write[:4] == ["flags = 0", "flags2 = 0", "if self.p0 is not None:", "    flags |= 0x8000"]
+    assert write[:4] == [
+        "cdef int flags = 0",
+        "cdef int flags2 = 0",
+        "if self.p0 is not None:",
+        "    flags |= 0x8000",
+    ]
     assert write[30:34] == ["if self.p14 is not None:", "    flags |= 0x0002", "if self.p15 is not None:",
                             "    flags2 |= 0x8000"]  # fmt: skip
     assert write[34:41] == [
@@ -269,13 +279,14 @@ def test_the_third_word_of_flags_brings_the_second_along() -> None:
 def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
     text = properties_text(field("first"), field("on", "bit"))
     assert function(text, "_read") == [
+        "cdef int flags",
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0x3ffe)",
         'self.first = reader.short("first") if flags & 0x8000 else None',
         "self.on = (flags & 0x4000) != 0",
     ]
     assert function(text, "_write") == [
-        "flags = 0",
+        "cdef int flags = 0",
         "if self.first is not None:",
         "    flags |= 0x8000",
         'if writer.bit(self.on, "on"):',
@@ -284,34 +295,48 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
         "if flags & 0x8000:",
         '    writer.short(self.first, "first")',
     ]
+    text = properties_text(field("first"), field("on", "bit"), routines=emit_routines_py)
     assert "    def __init__(self, first: int | None = None, on: bool = False) -> None:\n" in text
 
 
 def test_properties_without_any_still_have_a_word_of_flags() -> None:
     text = properties_text()
     assert function(text, "_read") == [
+        "cdef int flags",
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0xfffe)",
     ]
-    assert function(text, "_write") == ["flags = 0", "writer.flag_word(flags)"]
+    assert function(text, "_write") == ["cdef int flags = 0", "writer.flag_word(flags)"]
     assert "    spec = _facts.DemoProperties\n" in text
 
 
 @pytest.mark.parametrize(("type_", "collected"), [("long", False), ("table", True), ("content", True)])
 def test_only_what_can_be_part_of_a_cycle_is_tracked_by_the_collector(type_: str, collected: bool) -> None:
-    text = render_types(dialect(class_of((), method(field("n", type_)))))
-    declared = "cdef class DemoCall(_DialectMethod):"
-    assert (f"@cython.no_gc\n{declared}\n" in text) is not collected
-    assert f"{declared}\n    cdef public object n\n" in text
+    text = method_text(field("n", type_))
+    assert text.startswith("@cython.no_gc\ncdef class DemoCall(_DialectMethod):\n") is not collected
+    declared = render_types(dialect(class_of((), method(field("n", type_)))))
+    assert "cdef class DemoCall(_DialectMethod):\n    cdef public object n\n" in declared
 
 
-def test_locals_of_the_generated_functions_are_c_integers() -> None:
-    properties = tuple(field(f"p{place}") for place in range(16))
-    text = render_types(dialect(class_of(properties, method(*bits(1), content=True))))
-    assert text.count("@cython.locals(flags=cython.int, flags2=cython.int)\n") == 2
-    assert text.count("@cython.locals(bits=cython.int)\n") == 1
-    assert text.count("    cdef bint _has_content(self) except -1\n") == 1
+def test_the_types_declare_every_routine_that_the_kernel_calls() -> None:
+    text = render_types(dialect(class_of((field("p"),), method(content=True))))
+    defined = method_text(content=True) + properties_text(field("p"))
+    for line in emit_routines_c.DEFINITION.values():
+        declaration = f"    {line.removesuffix(':')}\n"
+        assert text.count(declaration) == max(2 * ("_dialect" in line), defined.count(f"    {line}\n"))
     assert "cdef class Encoder(_Encoder):\n    pass\n" in text
+
+
+def test_the_builds_share_all_but_the_routines() -> None:
+    fields = (field("n"), field("r", "octet", reserved=True))
+    pure = method_text(*fields, routines=emit_routines_py)
+    compiled = method_text(*fields, routines=emit_routines_c)
+    shared = pure.partition("def _read")[0]
+    assert shared.count("\n") > 10
+    compiled = compiled.removeprefix("@cython.no_gc\n")
+    assert compiled.partition("cdef int _read")[0] == shared.replace("class ", "cdef class ").replace(
+        "self, n: int = 0, *, r: int", "self, object n: int = 0, *, object r: int"
+    )
 
 
 def constant(name: str, value: int, kind: str | None = None) -> Constant:
@@ -341,7 +366,7 @@ def test_one_reply_code_with_two_meanings_is_refused() -> None:
 
 
 def test_every_class_and_table_that_a_module_always_has_is_kept_from_names_of_a_dialect() -> None:
-    text = render_module(dialect(), "demo", "demo.facts")
+    text = render_module(dialect(), "demo", "demo.facts", emit_routines_py)
     names = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
     assert names is not None
     public = re.findall(r'"(\w+)"', names[1])
@@ -377,5 +402,5 @@ def test_a_package_name_python_cannot_import_is_refused(package: str) -> None:
 def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> None:
     names = {"name": "demo-call", "python_name": "DemoDemoCall", "short_name": "DemoCall"}
     longer = replace(method(), method_id=8, **names)
-    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts")
+    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts", emit_routines_c)
     assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text

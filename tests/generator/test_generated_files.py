@@ -56,9 +56,9 @@ def test_the_check_does_not_depend_on_the_folder_it_is_run_in(tmp_path: Path) ->
 
 
 def test_every_generated_file_names_its_sources_with_their_digests() -> None:
-    generated = [path for path in (ROOT / "src").rglob("*.p*") if path.suffix in (".py", ".pxd")]
+    generated = [path for path in (ROOT / "src").rglob("*.p*") if path.suffix in (".py", ".pxd", ".pyx")]
     marked = [path for path in generated if path.read_text().startswith(MARKED)]
-    assert len(marked) >= 18
+    assert len(marked) >= 28
     for path in marked:
         assert re.match(
             r".*do not edit\. Made from:\n(#   spec/\S+ sha256 [0-9a-f]{64}\n)+", path.read_text()
@@ -66,7 +66,7 @@ def test_every_generated_file_names_its_sources_with_their_digests() -> None:
 
 
 def test_a_change_by_hand_fails_the_check_with_a_diff_and_the_command(tree: Path) -> None:
-    path = tree / "src" / "amqpcodec" / "_generated" / "rabbitmq_py.py"
+    path = tree / "src" / "amqpcodec" / "_generated" / "rabbitmq_c.pyx"
     right = path.read_text()
     path.write_text(right.replace("writer.ids(60, 60)", "writer.ids(60, 61)"))
     assert path.read_text() != right
@@ -76,7 +76,7 @@ def test_a_change_by_hand_fails_the_check_with_a_diff_and_the_command(tree: Path
     assert done.stdout.count("@@ ") == 1
     assert FIX in done.stderr
     assert "writer.ids(60, 61)" in path.read_text(), "--check writes nothing"
-    assert gen_codec(root=tree).stdout == "wrote src/amqpcodec/_generated/rabbitmq_py.py\n"
+    assert gen_codec(root=tree).stdout == "wrote src/amqpcodec/_generated/rabbitmq_c.pyx\n"
     assert path.read_text() == right
     assert gen_codec("--check", root=tree).returncode == 0
 
@@ -86,11 +86,15 @@ def test_a_changed_specification_fails_the_check(tree: Path) -> None:
     path.write_text(path.read_text() + "\n")
     done = gen_codec("--check", root=tree)
     assert done.returncode == 1
-    assert "amqp08_py.py" in done.stdout
-    assert "amqp091_py.py" not in done.stdout
+    for ending in ("_facts.py", "_py.py", "_c.pyx", "_c.pxd"):
+        assert f"amqp08{ending}" in done.stdout
+        assert f"amqp091{ending}" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["_generated/amqp07_py.py", "_generated/amqp07_c.pxd", "amqp07.py"])
+@pytest.mark.parametrize(
+    "name",
+    ["_generated/amqp07_py.py", "_generated/amqp07_c.pxd", "_generated/amqp07_c.pyx", "amqp07.py"],
+)
 def test_a_marked_file_that_nobody_writes_fails_the_check_and_is_deleted(tree: Path, name: str) -> None:
     stray = tree / "src" / "amqpcodec" / name
     stray.write_text(f"{MARKED}; do not edit. Made from:\n")
@@ -127,9 +131,8 @@ def test_the_package_for_a_specification_is_the_same_each_time(tmp_path: Path) -
         made.append(text_files(tmp_path / seed))
     assert made[0] == made[1]
     assert sorted(made[0]) == [
-        "own/__init__.py", "own/methods_c.pxd", "own/methods_facts.py", "own/methods_py.py", "own/py.typed",
-        "own/reply_codes.py",
-        "setup.py",
+        "own/__init__.py", "own/methods_c.pxd", "own/methods_c.pyx", "own/methods_facts.py",
+        "own/methods_py.py", "own/py.typed", "own/reply_codes.py", "setup.py",
     ]  # fmt: skip
 
 

@@ -124,7 +124,11 @@ def test_the_source_archive_has_every_source(tmp_path: Path) -> None:
         for path in (tree / folder).rglob("*")
         if path.name.endswith(endings)
     }
-    assert {"spec/amqp-0-8.xml", "src/amqpcodec/_kernel/reader_c.pyx"} <= wanted
+    assert {
+        "spec/amqp-0-8.xml",
+        "src/amqpcodec/_kernel/reader_c.pyx",
+        "src/amqpcodec/_generated/amqp08_c.pyx",
+    } <= wanted
     assert (wanted | set(SOURCES)) - names == set()
 
 

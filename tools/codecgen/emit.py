@@ -1,13 +1,14 @@
 """What the generator writes: for this repository, or as a package for one foreign dialect.
 
-Each dialect becomes one Python text and one `.pxd` beside it. The text is the pure build as it stands; the
-compiled build is the same text under the name ending in `_c`, with the types of the `.pxd` (see setup.py).
+Each dialect becomes a module of facts, a Python text for the pure build, and for the compiled build a Cython
+text with its `.pxd`.
 """
 
 from __future__ import annotations
 
 import keyword
 
+from codecgen import emit_routines_c, emit_routines_py
 from codecgen.elements import SpecError
 from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
@@ -31,12 +32,9 @@ def render_project(dialects: list[Dialect]) -> dict[str, str]:
     }
     for dialect in dialects:
         module = f"amqpcodec.{dialect.module}"
-        path = f"{generated}/{dialect.module}"
-        facts = f"amqpcodec._generated.{dialect.module}_facts"
-        files[f"{path}_facts.py"] = header(dialect.sources) + render_facts(dialect)
-        files[f"{path}_py.py"] = header(dialect.sources) + render_module(dialect, module, facts)
-        files[f"{path}_c.pxd"] = header(dialect.sources) + render_types(dialect)
         target = f"amqpcodec._generated.{dialect.module}"
+        for ending, text in _render_texts(dialect, module, target).items():
+            files[f"{generated}/{dialect.module}{ending}"] = text
         files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
     return files
 
@@ -49,14 +47,25 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
         raise SpecError("--package amqpcodec: the name of the package that the generated one builds on")
     marked = header(dialect.sources)
     target = f"{package_name}.methods"
+    texts = _render_texts(dialect, package_name, target)
     return {
         f"{package_name}/__init__.py": marked + render_namespace(dialect, target),
-        f"{package_name}/methods_facts.py": marked + render_facts(dialect),
-        f"{package_name}/methods_py.py": marked + render_module(dialect, package_name, f"{target}_facts"),
-        f"{package_name}/methods_c.pxd": marked + render_types(dialect),
+        **{f"{package_name}/methods{ending}": text for ending, text in texts.items()},
         f"{package_name}/reply_codes.py": marked + render_reply_codes([dialect]),
         f"{package_name}/py.typed": "",
         "setup.py": marked + render_package_setup(package_name),
+    }
+
+
+def _render_texts(dialect: Dialect, module: str, target: str) -> dict[str, str]:
+    """The texts that make up a dialect's module `module`, by the endings they add to the path `target`."""
+    marked = header(dialect.sources)
+    facts = f"{target}_facts"
+    return {
+        "_facts.py": marked + render_facts(dialect),
+        "_py.py": marked + render_module(dialect, module, facts, emit_routines_py),
+        "_c.pyx": marked + render_module(dialect, module, facts, emit_routines_c),
+        "_c.pxd": marked + render_types(dialect),
     }
 
 

@@ -1,74 +1,29 @@
-"""The Python text of one dialect: its constants, classes, and the decoders and encoders bound to it."""
+"""The text of one dialect in one build: its constants, classes, and the decoders and encoders bound to it."""
 
 from __future__ import annotations
 
 from codecgen.code import Code, string
-from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE, emit_method, emit_properties
+from codecgen.emit_records import (
+    METHOD_BASE,
+    PROPERTIES_BASE,
+    Routines,
+    emit_base,
+    emit_method,
+    emit_properties,
+)
 from codecgen.model import Class, Dialect
 
 _IMPORTS = """\
-from __future__ import annotations
-
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.encoder_py import Encoder as _Encoder
-from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
-from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.records_py import Method as _Method
-from amqpcodec._kernel.records_py import Properties as _Properties
-from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 """
 
-_TYPE_IMPORTS = """
-if _TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
-
-_NO_CONTENT = _InlineContent(b"")
-"""
-
-_BASES = f"""\
-class {METHOD_BASE}(_Method):
-    __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
-
-
-class {PROPERTIES_BASE}(_Properties):
-    __slots__ = ()
-
-    def _dialect(self) -> _Dialect:
-        return DIALECT
-"""
-
-_BOUND = """\
-METHODS = DIALECT.methods
-PROPERTIES = DIALECT.properties
-
-
-class FrameDecoder(_FrameDecoder):
-    __slots__ = ()
-    dialect = DIALECT
-
-
-class MessageDecoder(_MessageDecoder):
-    __slots__ = ()
-    dialect = DIALECT
-
-
-class Encoder(_Encoder):
-    __slots__ = ()
-    dialect = DIALECT
-
-
+_FUNCTIONS = """\
 _encoder = Encoder()
 encode = _encoder.encode
 encode_body = _encoder.encode_body
@@ -92,29 +47,58 @@ _BOUND_NAMES = (
 )  # fmt: skip
 
 
-def render_module(dialect: Dialect, module: str, facts: str) -> str:
-    """The text of a dialect's module, known to its users as `module`; its facts are in the module `facts`."""
+def render_module(dialect: Dialect, module: str, facts: str, routines: Routines) -> str:
+    """The text of a dialect's module in one build.
+
+    Args:
+        dialect: the dialect.
+        module: what its users know the module as.
+        facts: the module that has its facts.
+        routines: what the build has of its own.
+    """
     code = Code()
-    code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "", *_IMPORTS.splitlines())
-    package, name = facts.rsplit(".", 1)
-    code.lines(f"from {package} import {name} as _facts", *_TYPE_IMPORTS.splitlines())
+    code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "")
+    _emit_imports(code, facts, routines)
     for constant in dialect.constants:
         code.line(f"{constant.python_name} = {constant.value}  # {constant.label}")
-    code.lines("", "", *_BASES.splitlines())
+    for base in (METHOD_BASE, PROPERTIES_BASE):
+        code.lines("", "")
+        emit_base(code, base, routines)
     for cls in dialect.classes:
         for method in cls.methods:
             code.lines("", "")
-            emit_method(code, dialect, method)
+            emit_method(code, dialect, method, routines)
         if cls in dialect.content_classes:
             code.lines("", "")
-            emit_properties(code, cls)
+            emit_properties(code, cls, routines)
         code.lines("", "")
         _emit_container(code, cls)
     code.lines("", "")
     _emit_dialect(code, dialect, module)
-    code.lines(*_BOUND.splitlines(), "")
+    _emit_bound(code, routines)
     code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     return code.text()
+
+
+def _emit_imports(code: Code, facts: str, routines: Routines) -> None:
+    code.lines("from __future__ import annotations", "")
+    if routines.HEADER:
+        code.lines(routines.HEADER, "")
+    code.lines(*_IMPORTS.splitlines())
+    for name, module in routines.KERNEL.items():
+        code.line(f"from amqpcodec._kernel.{module}_{routines.BUILD} import {name} as _{name}")
+    package, name = facts.rsplit(".", 1)
+    code.lines(f"from {package} import {name} as _facts", "", '_NO_CONTENT = _InlineContent(b"")')
+
+
+def _emit_bound(code: Code, routines: Routines) -> None:
+    """What is bound to the dialect: decoders, encoders and their functions."""
+    code.lines("METHODS = DIALECT.methods", "PROPERTIES = DIALECT.properties")
+    for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
+        code.lines("", "")
+        with routines.class_block(code, name, f"_{name}"):
+            code.lines("__slots__ = ()", "dialect = DIALECT")
+    code.lines("", "", *_FUNCTIONS.splitlines(), "")
 
 
 def _emit_container(code: Code, cls: Class) -> None:

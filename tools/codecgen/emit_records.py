@@ -1,14 +1,20 @@
-"""The generated classes: constructor, reading and writing of one method or of one class's properties."""
+"""The generated classes: all that the two builds share of a method's class, or of a properties class.
+
+What differs is written by the emitters of `emit_routines_py` and `emit_routines_c`.
+"""
 
 from __future__ import annotations
 
-from codecgen.code import WIDTH, Code, string
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from codecgen.code import Code, string
 from codecgen.emit_facts import sides
-from codecgen.layout import BitRun, Flag, flags, steps, word_name, words
 from codecgen.model import Class, Dialect, Field, Method
 
 METHOD_BASE = "_DialectMethod"
 PROPERTIES_BASE = "_DialectProperties"
+_BASES = {METHOD_BASE: "_Method", PROPERTIES_BASE: "_Properties"}
 
 _TYPES = {
     "bit": "bool", "octet": "int", "short": "int", "long": "int", "longlong": "int", "shortstr": "str",
@@ -21,49 +27,72 @@ _DEFAULTS = {
 }  # fmt: skip
 
 
-def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
+class Routines(Protocol):
+    """What a build has of its own: the module `emit_routines_py`, or `emit_routines_c`."""
+
+    BUILD: str
+    """How the names of its modules end: ``"py"`` or ``"c"``."""
+    KERNEL: dict[str, str]
+    """What its text imports from the kernel: name, and module without the ending."""
+    HEADER: str
+    """A line that its text begins with; empty for none."""
+    PARAMETER: str
+    """What stands before the name of a constructor's parameter."""
+    DEFINITION: dict[str, str]
+    """The first line of each routine that is called by the kernel."""
+
+    def class_block(
+        self, code: Code, name: str, base: str, fields: tuple[Field, ...] = ()
+    ) -> AbstractContextManager[None]:
+        """Begin a class."""
+
+    def emit_method_routines(self, code: Code, method: Method) -> None:
+        """Reading and writing of a method's arguments."""
+
+    def emit_properties_routines(self, code: Code, cls: Class) -> None:
+        """Reading and writing of the properties of a class."""
+
+
+def emit_base(code: Code, name: str, routines: Routines) -> None:
+    """The base of the methods, or of the properties, of the dialect."""
+    with routines.class_block(code, name, _BASES[name]):
+        code.lines("__slots__ = ()", "", routines.DEFINITION["_dialect"], "    return DIALECT")
+
+
+def emit_method(code: Code, dialect: Dialect, method: Method, routines: Routines) -> None:
     """The class of one method."""
-    with code.block(f"class {method.python_name}({METHOD_BASE}):"):
+    with routines.class_block(code, method.python_name, METHOD_BASE, method.fields):
         code.docstring([_method_summary(dialect, method), *_method_notes(method)], _arguments(method.fields))
         code.line()
         _emit_names(code, method.fields)
         code.line(f"spec = _facts.{method.python_name}")
         code.line()
-        _emit_constructor(code, method.fields)
+        _emit_constructor(code, method.fields, routines)
         code.line()
-        _emit_method_reading(code, method)
-        code.line()
-        _emit_method_writing(code, method)
+        routines.emit_method_routines(code, method)
         if method.content:
-            code.line()
-            _emit_content_facts(code, method.class_id)
+            code.lines("", routines.DEFINITION["_has_content"], "    return True", "")
+            _emit_class_id(code, method.class_id, routines)
 
 
-def emit_properties(code: Code, cls: Class) -> None:
+def emit_properties(code: Code, cls: Class, routines: Routines) -> None:
     """The class of the properties that content of an AMQP class may have."""
-    with code.block(f"class {cls.properties_name}({PROPERTIES_BASE}):"):
+    with routines.class_block(code, cls.properties_name, PROPERTIES_BASE, cls.properties):
         summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent."
         code.docstring([summary, "Args:"] if cls.properties else [summary], _arguments(cls.properties))
         code.line()
         _emit_names(code, cls.properties)
         code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
-        _emit_properties_constructor(code, cls)
+        _emit_properties_constructor(code, cls, routines)
         code.line()
-        _emit_properties_reading(code, cls)
+        routines.emit_properties_routines(code, cls)
         code.line()
-        _emit_properties_writing(code, cls)
-        code.line()
-        _emit_class_id(code, cls.class_id)
+        _emit_class_id(code, cls.class_id, routines)
 
 
-def _emit_content_facts(code: Code, class_id: int) -> None:
-    code.lines("def _has_content(self) -> bool:", "    return True", "")
-    _emit_class_id(code, class_id)
-
-
-def _emit_class_id(code: Code, class_id: int) -> None:
-    code.lines("def _class_id(self) -> int:", f"    return {class_id}")
+def _emit_class_id(code: Code, class_id: int, routines: Routines) -> None:
+    code.lines(routines.DEFINITION["_class_id"], f"    return {class_id}")
 
 
 def _method_summary(dialect: Dialect, method: Method) -> str:
@@ -98,12 +127,12 @@ def _tuple_end(items: tuple[object, ...]) -> str:
     return ",)" if len(items) == 1 else ")"
 
 
-def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
+def _emit_constructor(code: Code, fields: tuple[Field, ...], routines: Routines) -> None:
     if not fields:
         code.lines("def __init__(self) -> None:", "    pass")
         return
-    positional = [_parameter(field) for field in fields if not field.reserved]
-    reserved = [_parameter(field) for field in fields if field.reserved]
+    positional = [_parameter(field, routines) for field in fields if not field.reserved]
+    reserved = [_parameter(field, routines) for field in fields if field.reserved]
     parameters = ["self", *positional, *(["*", *reserved] if reserved else [])]
     code.call("def __init__(", parameters, ") -> None:")
     # To type checkers a parameter called str is what `str` means here; they find the same type without.
@@ -115,107 +144,19 @@ def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
         code.line(f"    self.{name}{kind} = {value}")
 
 
-def _parameter(field: Field) -> str:
+def _parameter(field: Field, routines: Routines) -> str:
     optional = " | None" if field.type == "table" else ""
-    return f"{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
+    return f"{routines.PARAMETER}{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
 
 
-def _emit_method_reading(code: Code, method: Method) -> None:
-    with code.block("def _read(self, reader: _Reader) -> None:"):
-        for step in steps(method.fields):
-            if isinstance(step, BitRun):
-                code.line(f"bits = reader.bits({string(step.fields[0].name)})")
-                for place, field in enumerate(step.fields):
-                    code.line(f"self.{field.attribute} = (bits & {1 << place}) != 0")
-            else:
-                code.line(f"self.{step.attribute} = reader.{step.type}({string(step.name)})")
-        if not method.fields:
-            code.line("pass")
-
-
-def _emit_method_writing(code: Code, method: Method) -> None:
-    with code.block("def _write(self, writer: _Writer) -> None:"):
-        code.line(f"writer.ids({method.class_id}, {method.method_id})")
-        for step in steps(method.fields):
-            if isinstance(step, BitRun):
-                _emit_bits(code, step)
-            else:
-                code.line(f"writer.{step.type}(self.{step.attribute}, {string(step.name)})")
-
-
-def _emit_bits(code: Code, run: BitRun) -> None:
-    terms = []
-    for place, field in enumerate(run.fields):
-        bit = f"writer.bit(self.{field.attribute}, {string(field.name)})"
-        terms.append(f"{bit} << {place}" if place else bit)
-    flat = f"        writer.bits({' | '.join(terms)})"
-    if len(flat) <= WIDTH:
-        code.line(flat.strip())
-        return
-    with code.block("writer.bits("):
-        for place, term in enumerate(terms):
-            code.line(f"| {term}" if place else term)
-    code.line(")")
-
-
-def _emit_properties_constructor(code: Code, cls: Class) -> None:
+def _emit_properties_constructor(code: Code, cls: Class, routines: Routines) -> None:
     if not cls.properties:
         code.lines("def __init__(self) -> None:", "    pass")
         return
     parameters = ["self"]
     for field in cls.properties:
         kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")
-        parameters.append(f"{field.attribute}: {kind} = {default}")
+        parameters.append(f"{routines.PARAMETER}{field.attribute}: {kind} = {default}")
     code.call("def __init__(", parameters, ") -> None:")
     for field in cls.properties:
         code.line(f"    self.{field.attribute} = {field.attribute}")
-
-
-def _emit_properties_reading(code: Code, cls: Class) -> None:
-    count = words(cls.properties)
-    places = flags(cls.properties)
-    with code.block("def _read(self, reader: _Reader) -> None:"):
-        code.line("flags = reader.flag_word()")
-        for index in range(1, count):
-            code.line(f"{word_name(index)} = reader.flag_word() if {word_name(index - 1)} & 1 else 0")
-        _emit_undefined(code, places, count)
-        for flag in places:
-            _emit_property_reading(code, flag)
-
-
-def _emit_undefined(code: Code, places: list[Flag], count: int) -> None:
-    """Flags without a property can only be in the last word; those before are full."""
-    defined = sum(flag.mask for flag in places if flag.word == count - 1)
-    last = word_name(count - 1)
-    code.line(f"reader.further_flags({last}, {last} & {0xFFFE & ~defined:#06x})")
-
-
-def _emit_property_reading(code: Code, flag: Flag) -> None:
-    field = flag.field
-    present = f"{word_name(flag.word)} & {flag.mask:#06x}"
-    if field.type == "bit":
-        code.line(f"self.{field.attribute} = ({present}) != 0")
-        return
-    code.line(f"self.{field.attribute} = reader.{field.type}({string(field.name)}) if {present} else None")
-
-
-def _emit_properties_writing(code: Code, cls: Class) -> None:
-    count = words(cls.properties)
-    places = flags(cls.properties)
-    with code.block("def _write(self, writer: _Writer) -> None:"):
-        for index in range(count):
-            code.line(f"{word_name(index)} = 0")
-        for flag in places:
-            test = f"self.{flag.field.attribute} is not None"
-            if flag.field.type == "bit":
-                test = f"writer.bit(self.{flag.field.attribute}, {string(flag.field.name)})"
-            code.lines(f"if {test}:", f"    {word_name(flag.word)} |= {flag.mask:#06x}")
-        for index in range(count - 1, 0, -1):
-            code.lines(f"if {word_name(index)}:", f"    {word_name(index - 1)} |= 1")
-        code.line("writer.word(flags)")
-        for index in range(1, count):
-            code.lines(f"if {word_name(index - 1)} & 1:", f"    writer.word({word_name(index)})")
-        for flag in places:
-            if flag.field.type != "bit":
-                write = f"writer.{flag.field.type}(self.{flag.field.attribute}, {string(flag.field.name)})"
-                code.lines(f"if {word_name(flag.word)} & {flag.mask:#06x}:", f"    {write}")

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from codecgen.code import Code
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
-from codecgen.layout import word_name, words
 from codecgen.model import Class, Dialect, Field, Method
-
-# Types whose values may hold others, and so may be part of a reference cycle.
-_CONTAINERS = {"table", "content"}
 
 
 def render_types(dialect: Dialect) -> str:
     """The text of a dialect's `.pxd`."""
     code = Code()
     code.lines(
-        "cimport cython",
-        "",
         "from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder",
         "from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder",
         "from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder",
@@ -40,12 +34,8 @@ def render_types(dialect: Dialect) -> str:
 
 def _emit_method(code: Code, method: Method) -> None:
     code.lines("", "")
-    if not any(field.type in _CONTAINERS for field in method.fields):
-        code.line("@cython.no_gc")
     with code.block(f"cdef class {method.python_name}({METHOD_BASE}):"):
         _emit_attributes(code, method.fields)
-        if any(field.type == "bit" for field in method.fields):
-            code.line("@cython.locals(bits=cython.int)")
         code.line("cdef int _read(self, _Reader reader) except -1")
         code.line("cdef int _write(self, _Writer writer) except -1")
         if method.content:
@@ -55,12 +45,9 @@ def _emit_method(code: Code, method: Method) -> None:
 
 def _emit_properties(code: Code, cls: Class) -> None:
     code.lines("", "")
-    flags = ", ".join(f"{word_name(index)}=cython.int" for index in range(words(cls.properties)))
     with code.block(f"cdef class {cls.properties_name}({PROPERTIES_BASE}):"):
         _emit_attributes(code, cls.properties)
-        code.line(f"@cython.locals({flags})")
         code.line("cdef int _read(self, _Reader reader) except -1")
-        code.line(f"@cython.locals({flags})")
         code.line("cdef int _write(self, _Writer writer) except -1")
         code.line("cdef int _class_id(self) except -1")
 

@@ -16,8 +16,8 @@ Rule = Callable[[str], str]
 OWN_NAMES = frozenset({"ob_base", "self", "spec", "validate"})
 """Taken in every generated class: the C object header, the first parameter, the facts, the assert checker."""
 
-CYTHON_WORDS = frozenset({"cdef", "cpdef", "ctypedef", "cimport", "include"})
-"""Words a Cython declaration does not take as the name of an attribute."""
+CYTHON_WORDS = frozenset({"cdef", "cpdef", "ctypedef", "cimport", "include", "sizeof"})
+"""Words that Cython does not take as the name of an attribute or a parameter."""
 
 C_MACROS = frozenset({"errno", "linux", "unix"})
 """Lower-case words that C compilers or Python's own headers replace, even as members of a struct."""

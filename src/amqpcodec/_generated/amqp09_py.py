@@ -6,24 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from amqpcodec.types import EPOCH as _EPOCH
+from amqpcodec.types import InlineContent as _InlineContent
+from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
+from amqpcodec._kernel.reader_py import Reader as _Reader
+from amqpcodec._kernel.writer_py import Writer as _Writer
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
-from amqpcodec.types import EPOCH as _EPOCH
-from amqpcodec.types import InlineContent as _InlineContent
-from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._generated import amqp09_facts as _facts
-
-if _TYPE_CHECKING:
-    from amqpcodec._kernel.reader_py import Reader as _Reader
-    from amqpcodec._kernel.writer_py import Writer as _Writer
 
 _NO_CONTENT = _InlineContent(b"")
 FRAME_METHOD = 1  # frame type that carries a method call

@@ -2,8 +2,6 @@
 #   spec/amqp-0-9-1.xml sha256 a7cdebc3a01cbcba7a47670d9c17fbff9c0921b55422ed568e39f9275771409f
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 ab01bd4a14cb0a0ff225bc8910999a7095190cd071c53b39bd389aca72f6ea16
-cimport cython
-
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
 from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
@@ -39,21 +37,18 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
     cdef public object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
     cdef public object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -62,7 +57,6 @@ cdef class ConnectionTune(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -71,24 +65,20 @@ cdef class ConnectionTuneOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
     cdef public object virtual_host
     cdef public object reserved_1
     cdef public object reserved_2
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -98,26 +88,22 @@ cdef class ConnectionClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionCloseOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionBlocked(_DialectMethod):
     cdef public object reason
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionUnblocked(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionUpdateSecret(_DialectMethod):
     cdef public object new_secret
     cdef public object reason
@@ -125,43 +111,35 @@ cdef class ConnectionUpdateSecret(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConnectionUpdateSecretOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelOpenOk(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
     cdef public object active
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
     cdef public object active
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -171,7 +149,6 @@ cdef class ChannelClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ChannelCloseOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -187,29 +164,24 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef public object internal
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ExchangeDeclareOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
     cdef public object reserved_1
     cdef public object exchange
     cdef public object if_unused
     cdef public object no_wait
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ExchangeDeleteOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -222,12 +194,10 @@ cdef class ExchangeBind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ExchangeBindOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -240,12 +210,10 @@ cdef class ExchangeUnbind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ExchangeUnbindOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -260,12 +228,10 @@ cdef class QueueDeclare(_DialectMethod):
     cdef public object auto_delete
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
     cdef public object queue
     cdef public object message_count
@@ -281,12 +247,10 @@ cdef class QueueBind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueueBindOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -302,59 +266,49 @@ cdef class QueueUnbind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueueUnbindOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueuePurge(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object no_wait
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueueDelete(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object if_unused
     cdef public object if_empty
     cdef public object no_wait
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicQos(_DialectMethod):
     cdef public object prefetch_size
     cdef public object prefetch_count
     cdef public object global_
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicQosOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -369,49 +323,41 @@ cdef class BasicConsume(_DialectMethod):
     cdef public object exclusive
     cdef public object no_wait
     cdef public object arguments
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicCancel(_DialectMethod):
     cdef public object consumer_tag
     cdef public object no_wait
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicPublish(_DialectMethod):
     cdef public object reserved_1
     cdef public object exchange
     cdef public object routing_key
     cdef public object mandatory
     cdef public object immediate
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
-@cython.no_gc
 cdef class BasicReturn(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -423,146 +369,119 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
-@cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
     cdef public object consumer_tag
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
-@cython.no_gc
 cdef class BasicGet(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object no_ack
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
     cdef public object message_count
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
-@cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicAck(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicReject(_DialectMethod):
     cdef public object delivery_tag
     cdef public object requeue
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicRecoverAsync(_DialectMethod):
     cdef public object requeue
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicRecover(_DialectMethod):
     cdef public object requeue
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicRecoverOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class BasicNack(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
     cdef public object requeue
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxSelect(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxSelectOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxCommit(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxCommitOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxRollback(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class TxRollbackOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConfirmSelect(_DialectMethod):
     cdef public object nowait
-    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
-@cython.no_gc
 cdef class ConfirmSelectOk(_DialectMethod):
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -583,9 +502,7 @@ cdef class BasicProperties(_DialectProperties):
     cdef public object user_id
     cdef public object app_id
     cdef public object reserved
-    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
-    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 
