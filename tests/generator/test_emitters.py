@@ -251,9 +251,9 @@ def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() 
     assert write[34:41] == [
         "if flags2:",
         "    flags |= 1",
-        "writer.flag_word(flags)",
+        "writer.word(flags)",
         "if flags & 1:",
-        "    writer.flag_word(flags2)",
+        "    writer.word(flags2)",
         "if flags & 0x8000:",
         '    writer.short(self.p0, "p0")',
     ]
@@ -268,11 +268,11 @@ def test_the_third_word_of_flags_brings_the_second_along() -> None:
         "    flags2 |= 1",
         "if flags2:",
         "    flags |= 1",
-        "writer.flag_word(flags)",
+        "writer.word(flags)",
         "if flags & 1:",
-        "    writer.flag_word(flags2)",
+        "    writer.word(flags2)",
         "if flags2 & 1:",
-        "    writer.flag_word(flags3)",
+        "    writer.word(flags3)",
     ]
 
 
@@ -291,7 +291,7 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
         "    flags |= 0x8000",
         'if writer.bit(self.on, "on"):',
         "    flags |= 0x4000",
-        "writer.flag_word(flags)",
+        "writer.word(flags)",
         "if flags & 0x8000:",
         '    writer.short(self.first, "first")',
     ]
@@ -306,7 +306,7 @@ def test_properties_without_any_still_have_a_word_of_flags() -> None:
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0xfffe)",
     ]
-    assert function(text, "_write") == ["cdef int flags = 0", "writer.flag_word(flags)"]
+    assert function(text, "_write") == ["cdef int flags = 0", "writer.word(flags)"]
     assert "    spec = _facts.DemoProperties\n" in text
 
 
