@@ -234,7 +234,7 @@ def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: in
     read.append(f"reader.further_flags({names[-1]}, {undefined})")
     for place in range(count):
         present = f"{names[place // 15]} & {0x8000 >> place % 15:#06x}"
-        read.append(f'self.p{place} = reader.short("p{place}") if {present} else None')
+        read += [f"if {present}:", f'    self.p{place} = reader.short("p{place}")']
     assert function(text, "_read") == read
 
 
@@ -282,7 +282,8 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
         "cdef int flags",
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0x3ffe)",
-        'self.first = reader.short("first") if flags & 0x8000 else None',
+        "if flags & 0x8000:",
+        '    self.first = reader.short("first")',
         "self.on = (flags & 0x4000) != 0",
     ]
     assert function(text, "_write") == [

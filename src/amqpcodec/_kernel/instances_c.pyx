@@ -16,8 +16,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
-from .records_c cimport Record
-
 cdef extern from *:
     """
     /* Many references to None at once; since 3.12 None is immortal and they are not counted. */
@@ -51,6 +49,7 @@ cdef struct Layout:
     PyObject *cls  # lives as long as the process, as every extension type does; so does all below
     Layout *next
     PyObject *model  # what the class makes of a call without arguments
+    Py_ssize_t before  # octets before the slots
     Py_ssize_t size
     Py_ssize_t fields
     Py_ssize_t positional
@@ -66,28 +65,33 @@ cdef struct Layout:
 cdef Layout *_layouts[BUCKETS]
 
 cdef Py_ssize_t _HEAD = sizeof(PyObject)
-cdef Py_ssize_t _BEFORE_SLOTS = (<PyTypeObject *>Record).tp_basicsize
 
 
 cdef inline size_t _bucket(PyObject *cls) noexcept:
     return (<uintptr_t>cls >> 6) % BUCKETS
 
 
-cdef inline PyObject **_slots(PyObject *instance) noexcept:
-    return <PyObject **>(<char *>instance + _BEFORE_SLOTS)
+cdef inline PyObject **_slots(Layout *layout, PyObject *instance) noexcept:
+    return <PyObject **>(<char *>instance + layout.before)
+
+
+cdef Py_ssize_t _octets_before_slots(type cls) except -1:
+    """The bases of a generated class have no fields, and the class has nothing else."""
+    cdef Py_ssize_t before = (<PyTypeObject *>cls).tp_base.tp_basicsize
+    if (<PyTypeObject *>cls).tp_basicsize != before + len(cls.spec.fields) * <Py_ssize_t>sizeof(PyObject *):
+        raise TypeError(f"{cls.__name__} does not hold its fields alone")
+    return before
 
 
 cdef class Maker:
     """Makes instances of one generated class whose fields are all None, for a decoder to fill."""
 
     def __cinit__(self, type cls):
-        cdef Py_ssize_t fields = len(cls.spec.fields)
+        _octets_before_slots(cls)
         self._cls = cls
         self._model = cls.__new__(cls)
-        self._fields = fields
+        self._fields = len(cls.spec.fields)
         self._size = (<PyTypeObject *>cls).tp_basicsize
-        if self._size != _BEFORE_SLOTS + fields * <Py_ssize_t>sizeof(PyObject *):
-            raise TypeError(f"{cls.__name__} holds more than its fields")
 
     cdef object make(self):
         made = PyType_GenericAlloc(self._cls, 0)
@@ -99,6 +103,7 @@ cdef class Maker:
 cdef int quicken(type cls) except -1:
     """Let calls of a generated class be served by `_construct`."""
     cdef Layout *layout
+    cdef Py_ssize_t before = _octets_before_slots(cls)
     attributes = [intern(field.attribute) for field in cls.spec.fields]
     if len(attributes) > MOST_FIELDS:
         return 0
@@ -108,6 +113,7 @@ cdef int quicken(type cls) except -1:
     model = cls()
     layout.cls = <PyObject *>cls
     layout.model = <PyObject *>model
+    layout.before = before
     layout.size = (<PyTypeObject *>cls).tp_basicsize
     layout.fields = len(attributes)
     layout.all_none = all([getattr(model, attribute) is None for attribute in attributes])
@@ -134,9 +140,9 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
         layout = layout.next
     if layout is not NULL and count <= layout.positional:
         made = _copy(layout)
-        if _put(layout, _slots(<PyObject *>made), arguments, count, keywords):
+        if _put(layout, _slots(layout, <PyObject *>made), arguments, count, keywords):
             if layout.has_table:
-                _make_tables(layout, _slots(<PyObject *>made))
+                _make_tables(layout, _slots(layout, <PyObject *>made))
             return made
     return _call_init(cls, arguments, count, keywords)
 
@@ -150,7 +156,7 @@ cdef inline object _copy(Layout *layout):
     if layout.all_none:
         refer_to_none(layout.fields)
         return made
-    slots = _slots(<PyObject *>made)
+    slots = _slots(layout, <PyObject *>made)
     for at in range(layout.fields):
         Py_INCREF(<object>slots[at])
     return made
@@ -193,7 +199,7 @@ cdef bint _put(
 
 cdef int _make_tables(Layout *layout, PyObject **slots) except -1:
     """A new dict where none was given: that of the model would be shared."""
-    cdef PyObject **defaults = _slots(layout.model)
+    cdef PyObject **defaults = _slots(layout, layout.model)
     cdef Py_ssize_t at
     for at in range(layout.fields):
         if layout.table[at] and (slots[at] is defaults[at] or slots[at] is <PyObject *>None):

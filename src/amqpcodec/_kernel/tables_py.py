@@ -67,7 +67,9 @@ def table_codec(profile: str) -> TableCodec:
     return TableCodec(profile)
 
 
-def decode_table(octets: ReadableBuffer, profile: str = "rabbitmq", *, strict: bool = False) -> dict[str, Any]:
+def decode_table(
+    octets: ReadableBuffer, profile: str = "rabbitmq", *, strict: bool = False
+) -> dict[str, Any]:
     """Read one field table (0-9-1 section 4.2.5.5).
 
     Args:

@@ -40,8 +40,8 @@ from ..profiles import (
 )
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .rawtable_py import RawTable
-from .wire import MAX_PAYLOAD, OVERHEAD
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .wire import MAX_PAYLOAD, OVERHEAD
 
 _ENVELOPE = Struct(">BHI")
 _IDS = Struct(">HH")
