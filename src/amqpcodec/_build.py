@@ -29,7 +29,7 @@ _DIRECTIVES = {
     "cdivision": True,
     "embedsignature": True,
 }
-_COMPILE = ["-O2", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
+_COMPILE = ["-O2", "-g0", "-fno-inline-functions-called-once", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
 
 def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build/cython")) -> list[Any]:

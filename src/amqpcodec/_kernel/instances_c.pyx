@@ -43,6 +43,7 @@ cdef extern from "Python.h":
 cdef enum:
     BUCKETS = 256
     MOST_FIELDS = 32  # a class with more is left to `__init__`
+    NAME_BUCKETS = 128
 
 
 cdef struct Layout:
@@ -55,6 +56,7 @@ cdef struct Layout:
     Py_ssize_t positional
     unsigned char place[MOST_FIELDS]  # slot of a positional argument
     PyObject *names[MOST_FIELDS]
+    unsigned char slot_of[NAME_BUCKETS]  # by address of the name: its slot and 1, or 0 for none; in a row
     bint all_none  # in the model
     bint has_table
     bint table[MOST_FIELDS]  # None stands for a new dict
@@ -69,6 +71,10 @@ cdef Py_ssize_t _HEAD = sizeof(PyObject)
 
 cdef inline size_t _bucket(PyObject *cls) noexcept:
     return (<uintptr_t>cls >> 6) % BUCKETS
+
+
+cdef inline size_t _name_bucket(PyObject *name) noexcept:
+    return (<uintptr_t>name >> 4) % NAME_BUCKETS
 
 
 cdef inline PyObject **_slots(Layout *layout, PyObject *instance) noexcept:
@@ -118,7 +124,7 @@ cdef int quicken(type cls) except -1:
     layout.fields = len(attributes)
     layout.all_none = all([getattr(model, attribute) is None for attribute in attributes])
     for slot, attribute in enumerate(attributes):
-        layout.names[slot] = <PyObject *>attribute
+        _enter_name(layout, <PyObject *>attribute, slot)
         layout.table[slot] = type(getattr(model, attribute)) is dict
         layout.has_table |= layout.table[slot]
         if attribute in cls.__match_args__:
@@ -130,6 +136,26 @@ cdef int quicken(type cls) except -1:
     _layouts[_bucket(layout.cls)] = layout
     (<CallableType *>cls).tp_vectorcall = _construct
     return 0
+
+
+cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t slot) noexcept:
+    cdef size_t at = _name_bucket(name)
+    while layout.slot_of[at]:
+        at = (at + 1) % NAME_BUCKETS
+    layout.slot_of[at] = <unsigned char>(slot + 1)
+    layout.names[slot] = name
+
+
+cdef inline Py_ssize_t _find_name(Layout *layout, PyObject *name) noexcept:
+    """The slot of a keyword, or -1. Names in source code are interned: one address each."""
+    cdef size_t at = _name_bucket(name)
+    cdef Py_ssize_t slot
+    while layout.slot_of[at]:
+        slot = layout.slot_of[at] - 1
+        if layout.names[slot] is name:
+            return slot
+        at = (at + 1) % NAME_BUCKETS
+    return -1
 
 
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
@@ -173,9 +199,8 @@ cdef bint _put(
     Layout *layout, PyObject **slots, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
 ) noexcept:
     """Put each argument into its slot; False for a call that `__init__` should judge."""
-    cdef Py_ssize_t at, tried, slot = 0
+    cdef Py_ssize_t at, slot
     cdef uint32_t given = 0
-    cdef PyObject *name
     for at in range(count):
         slot = layout.place[at]
         given |= <uint32_t>1 << slot
@@ -183,14 +208,8 @@ cdef bint _put(
     if keywords is NULL:
         return True
     for at in range(PyTuple_GET_SIZE(keywords)):
-        name = PyTuple_GET_ITEM(keywords, at)
-        tried = 0
-        while layout.names[slot] is not name:  # keywords mostly come in the order of the fields
-            slot = slot + 1 if slot + 1 < layout.fields else 0
-            tried += 1
-            if tried > layout.fields:
-                return False
-        if given >> slot & 1:
+        slot = _find_name(layout, PyTuple_GET_ITEM(keywords, at))
+        if slot < 0 or given >> slot & 1:
             return False
         given |= <uint32_t>1 << slot
         _set(slots + slot, arguments[count + at])

@@ -69,11 +69,17 @@ cdef class Reader:
     cdef object _error(self, int code, object message, const unsigned char *at, object field)
     cdef object _short_of(self, object field, object what, Py_ssize_t need)
     cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef object _wide_text(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef int _refuse_zero(self, const unsigned char *start, Py_ssize_t size, object field) except -1
     cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef dict _pairs(self, const unsigned char *end, Py_ssize_t depth, object field)
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field)
     cdef int _enter(self, Py_ssize_t depth, object field) except -1
-    cdef int _count(self, const unsigned char *at, object field) except -1
+    cdef int _too_many(self, const unsigned char *at, object field) except -1
+    cdef int _refuse_value(self, Py_ssize_t size, const unsigned char *end, object field) except -1
+    cdef int _refuse_sized_value(self, const unsigned char *p, const unsigned char *end, object field) except -1
+    cdef int _refuse_key(self, const unsigned char *at, const unsigned char *end, object field) except -1
+    cdef int _refuse_shortstr(self, object field) except -1
     cdef const unsigned char *_take(self, Py_ssize_t size, const unsigned char *end, object field) except NULL
     cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL
     cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)

@@ -15,7 +15,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from decimal import Decimal
 
@@ -67,34 +67,44 @@ cdef inline double _f64(const unsigned char *p) noexcept nogil:
     return value
 
 
+cdef inline uint64_t _head(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """Up to seven octets, each at least once."""
+    cdef uint32_t first, last
+    if size >= 4:
+        memcpy(&first, p, 4)
+        memcpy(&last, p + size - 4, 4)
+        return <uint64_t>first << 32 | last
+    if size > 0:
+        return <uint64_t>p[0] << 16 | <uint64_t>p[size >> 1] << 8 | p[size - 1]
+    return 0
+
+
 cdef inline bint _is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogil:
-    cdef uint64_t word, seen = 0
-    while size >= 8:
+    cdef const unsigned char *last = p + size - 8
+    cdef uint64_t word, seen
+    if size < 8:
+        return (_head(p, size) & 0x8080808080808080U) == 0
+    memcpy(&seen, last, 8)  # may overlap with what the loop reads
+    while p < last:
         memcpy(&word, p, 8)
         seen |= word
         p += 8
-        size -= 8
-    while size > 0:
-        seen |= p[0]
-        p += 1
-        size -= 1
     return (seen & 0x8080808080808080U) == 0
 
 
 cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size) noexcept nogil:
     """Where a string lives in the cache. Collisions only cost a miss: hits are compared octet by octet."""
+    cdef const unsigned char *last = p + size - 8
     cdef uint64_t word, mix = <uint64_t>size
-    while size >= 8:
-        memcpy(&word, p, 8)
-        mix = (mix ^ word) * 0x9E3779B97F4A7C15U
-        mix ^= mix >> 29
-        p += 8
-        size -= 8
-    word = 0
-    while size > 0:
-        word = word << 8 | p[0]
-        p += 1
-        size -= 1
+    if size < 8:
+        word = _head(p, size)
+    else:
+        while p < last:
+            memcpy(&word, p, 8)
+            mix = (mix ^ word) * 0x9E3779B97F4A7C15U
+            mix ^= mix >> 29
+            p += 8
+        memcpy(&word, last, 8)
     mix = (mix ^ word) * 0x9E3779B97F4A7C15U
     return <size_t>((mix >> 40) & (CACHE_SLOTS - 1))
 
@@ -292,13 +302,17 @@ cdef class Reader:
 
     cdef object shortstr(self, object field):
         cdef const unsigned char *p = self._pos
-        if p >= self._end:
-            raise self._short_of(field, "length of a shortstr", 1)
-        if p[0] > self._end - p - 1:
-            message = f"shortstr of {p[0]} octets, {self._end - p - 1} left"
-            raise self._error(FRAME_ERROR, message, p, field)
+        if p >= self._end or p[0] > self._end - p - 1:
+            self._refuse_shortstr(field)
         self._pos = p + 1 + p[0]
         return self._text(p + 1, p[0], field)
+
+    cdef int _refuse_shortstr(self, object field) except -1:
+        cdef const unsigned char *p = self._pos
+        if p >= self._end:
+            raise self._short_of(field, "length of a shortstr", 1)
+        message = f"shortstr of {p[0]} octets, {self._end - p - 1} left"
+        raise self._error(FRAME_ERROR, message, p, field)
 
     cdef object longstr(self, object field):
         cdef const unsigned char *p = self._pos
@@ -401,18 +415,27 @@ cdef class Reader:
 
     cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
         """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""
-        if _is_ascii(start, size):
-            text = _ascii_text(start, size)
-        else:
-            try:
-                text = PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
-            except UnicodeDecodeError:
-                if self.strict:
-                    raise self._error(SYNTAX_ERROR, "shortstr is not UTF-8", start - 1, field) from None
-                return PyUnicode_DecodeUTF8(<const char *>start, size, "surrogateescape")
-        if self.strict and "\0" in text:
-            raise self._error(SYNTAX_ERROR, "shortstr holds a zero octet", start - 1, field)
+        if not _is_ascii(start, size):
+            return self._wide_text(start, size, field)
+        if self.strict:
+            self._refuse_zero(start, size, field)
+        return _ascii_text(start, size)
+
+    cdef object _wide_text(self, const unsigned char *start, Py_ssize_t size, object field):
+        try:
+            text = PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
+        except UnicodeDecodeError:
+            if self.strict:
+                raise self._error(SYNTAX_ERROR, "shortstr is not UTF-8", start - 1, field) from None
+            return PyUnicode_DecodeUTF8(<const char *>start, size, "surrogateescape")
+        if self.strict:
+            self._refuse_zero(start, size, field)
         return text
+
+    cdef int _refuse_zero(self, const unsigned char *start, Py_ssize_t size, object field) except -1:
+        if memchr(start, 0, <size_t>size) is not NULL:
+            raise self._error(SYNTAX_ERROR, "shortstr holds a zero octet", start - 1, field)
+        return 0
 
     # -- field tables
 
@@ -425,16 +448,21 @@ cdef class Reader:
         while self._pos < end:
             at = self._pos
             if at[0] >= end - at - 1:
-                message = f"table key of {at[0]} octets and a tag, {end - at - 1} left"
-                raise self._error(SYNTAX_ERROR, message, at, field)
+                self._refuse_key(at, end, field)
             stop = at + 1 + at[0]
             key = self._text(at + 1, at[0], field)
             if self.strict and PyDict_Contains(table, key):
                 raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
-            self._count(at, field)
+            self._entries += 1
+            if self._entries > self._rules.entries_limit:
+                self._too_many(at, field)
             self._pos = stop + 1
             PyDict_SetItem(table, key, self._value(self._rules.kinds[stop[0]], end, depth, field))
         return table
+
+    cdef int _refuse_key(self, const unsigned char *at, const unsigned char *end, object field) except -1:
+        message = f"table key of {at[0]} octets and a tag, {end - at - 1} left"
+        raise self._error(SYNTAX_ERROR, message, at, field)
 
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field):
         """Tag and value up to `end`: a field array has no keys, and its length counts octets."""
@@ -443,7 +471,9 @@ cdef class Reader:
         self._enter(depth, field)
         while self._pos < end:
             at = self._pos
-            self._count(at, field)
+            self._entries += 1
+            if self._entries > self._rules.entries_limit:
+                self._too_many(at, field)
             self._pos = at + 1
             items.append(self._value(self._rules.kinds[at[0]], end, depth, field))
         return items
@@ -454,31 +484,38 @@ cdef class Reader:
             raise self._error(RESOURCE_ERROR, message, self._pos, field)
         return 0
 
-    cdef int _count(self, const unsigned char *at, object field) except -1:
-        self._entries += 1
-        if self._entries > self._rules.entries_limit:
-            message = f"table of more than {self._rules.entries_limit} entries"
-            raise self._error(RESOURCE_ERROR, message, at, field)
-        return 0
+    cdef int _too_many(self, const unsigned char *at, object field) except -1:
+        message = f"table of more than {self._rules.entries_limit} entries"
+        raise self._error(RESOURCE_ERROR, message, at, field)
 
-    cdef const unsigned char *_take(self, Py_ssize_t size, const unsigned char *end, object field) except NULL:
+    cdef inline const unsigned char *_take(
+        self, Py_ssize_t size, const unsigned char *end, object field
+    ) except NULL:
         """Pass over `size` octets of a value; where they begin."""
-        cdef const unsigned char *p = self._pos
-        if size > end - p:
-            message = f"table value needs {size} octets, {end - p} left"
-            raise self._error(SYNTAX_ERROR, message, p, field)
-        self._pos = p + size
-        return p
+        if size > end - self._pos:
+            self._refuse_value(size, end, field)
+        self._pos += size
+        return self._pos - size
+
+    cdef int _refuse_value(self, Py_ssize_t size, const unsigned char *end, object field) except -1:
+        message = f"table value needs {size} octets, {end - self._pos} left"
+        raise self._error(SYNTAX_ERROR, message, self._pos, field)
 
     cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL:
         """Read a length and pass over as many octets; where they begin."""
-        cdef const unsigned char *p = self._take(4, end, field)
-        cdef uint64_t size = _u32(p)
-        if size > <uint64_t>(end - self._pos):
-            message = f"table value of {size} octets, {end - self._pos} left"
-            raise self._error(SYNTAX_ERROR, message, p, field)
-        self._pos += size
+        cdef const unsigned char *p = self._pos
+        if end - p < 4:
+            self._refuse_value(4, end, field)
+        if _u32(p) > <uint64_t>(end - p - 4):
+            self._refuse_sized_value(p, end, field)
+        self._pos = p + 4 + _u32(p)
         return p + 4
+
+    cdef int _refuse_sized_value(
+        self, const unsigned char *p, const unsigned char *end, object field
+    ) except -1:
+        message = f"table value of {_u32(p)} octets, {end - p - 4} left"
+        raise self._error(SYNTAX_ERROR, message, p, field)
 
     cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
         """The value after a tag that means `kind`."""

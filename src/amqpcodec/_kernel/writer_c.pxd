@@ -53,7 +53,10 @@ cdef class Writer:
         self, int frame_type, object channel, const char *octets, Py_ssize_t size, long long size_limit
     )
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
+    cdef int _other_shortstr(self, object value, object field) except -1
+    cdef int _put_short(self, const char *octets, Py_ssize_t size, object field) except -1
     cdef int _sized(self, bytes octets, object field) except -1
+    cdef int _put_sized(self, const char *octets, Py_ssize_t size, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1

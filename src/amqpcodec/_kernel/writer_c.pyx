@@ -20,6 +20,7 @@ from cpython.datetime cimport (
 )
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.unicode cimport PyUnicode_AsUTF8String
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
@@ -36,7 +37,24 @@ from .wire cimport MAX_PAYLOAD, OVERHEAD
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 
 cdef extern from "Python.h":
-    const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    void *PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
+
+cdef extern from *:
+    """
+    /* The value of an exact int that is small, as most are, and not negative; else -1. */
+    static inline Py_ssize_t amqpcodec_small(PyObject *number) {
+    #if PY_VERSION_HEX >= 0x030C0000
+        return PyUnstable_Long_IsCompact((PyLongObject *)number)
+            ? PyUnstable_Long_CompactValue((PyLongObject *)number) : -1;
+    #else
+        Py_ssize_t digits = Py_SIZE(number);
+        return digits == 1 ? (Py_ssize_t)((PyLongObject *)number)->ob_digit[0] : digits == 0 ? 0 : -1;
+    #endif
+    }
+    """
+    Py_ssize_t small "amqpcodec_small"(object number) noexcept
 
 import_datetime()
 
@@ -66,6 +84,13 @@ cdef inline void _put64(unsigned char *p, uint64_t value) noexcept nogil:
     _put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
 
 
+cdef bytes _utf8(object text, object field):
+    try:
+        return PyUnicode_AsUTF8String(text)
+    except UnicodeEncodeError:
+        return utf8(text, field)  # knows about surrogates
+
+
 cdef int64_t _utc_seconds(object value):
     """Seconds since 1970 of a datetime that is in UTC, by civil-day arithmetic; fractions round down."""
     cdef int64_t year = datetime_year(value)
@@ -77,6 +102,37 @@ cdef int64_t _utc_seconds(object value):
     days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
     days += datetime_day(value) - 1 - 719468
     return days * 86400 + datetime_hour(value) * 3600 + datetime_minute(value) * 60 + datetime_second(value)
+
+
+# Errors are put together in functions of their own, which keeps what is on the hot path small.
+
+cdef uint64_t _checked_integer(object value, uint64_t most, object what, object field) except? 0:
+    exact = exact_int(value, what, field)
+    if not 0 <= exact <= most:
+        raise EncodeError(f"{what} must be 0 to {most}, not {shown(exact)}", field)
+    return PyLong_AsUnsignedLongLong(exact)
+
+
+cdef object _bad_shortstr(Py_ssize_t size, object field):
+    if size > 255:
+        return EncodeError(f"shortstr must have at most 255 octets, not {size}", field)
+    return EncodeError("shortstr holds a zero octet", field)
+
+
+cdef object _oversized(object what, Py_ssize_t size, object field):
+    return EncodeError(f"{what} must have at most {_MAX_SIZE} octets, not {size}", field)
+
+
+cdef object _oversized_frame(Py_ssize_t size, long long size_limit):
+    return EncodeError(f"frame of {size + OVERHEAD} octets, frame_max {size_limit + OVERHEAD}")
+
+
+cdef object _too_deep(Py_ssize_t limit, object field):
+    return EncodeError(f"tables nested deeper than {limit}", field)
+
+
+cdef object _no_bit(object value, object field):
+    return EncodeError(f"a bit must be True or False, not {named(value)}", field)
 
 
 cdef class WriterRules:
@@ -115,12 +171,10 @@ cdef class Writer:
 
     cdef inline unsigned char *_grow(self, Py_ssize_t size) except NULL:
         """Room for `size` more octets, counted as written; where they begin."""
-        cdef unsigned char *at
         if size > self._room - self._size:
             self._enlarge(size)
-        at = self._out + self._size
         self._size += size
-        return at
+        return self._out + self._size - size
 
     cdef int _enlarge(self, Py_ssize_t size) except -1:
         cdef Py_ssize_t room = self._size + size + (self._size + size) // 2
@@ -141,12 +195,11 @@ cdef class Writer:
 
     cdef long long payload_limit(self, object frame_max) except -1:
         """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
-        cdef int overflow = 0
-        cdef int64_t number
+        cdef Py_ssize_t number
         if type(frame_max) is int:
-            number = PyLong_AsLongLongAndOverflow(frame_max, &overflow)
-            if overflow == 0 and number > OVERHEAD:
-                return number - OVERHEAD if number - OVERHEAD < MAX_PAYLOAD else MAX_PAYLOAD
+            number = small(frame_max)
+            if number > OVERHEAD:
+                return min(number - OVERHEAD, MAX_PAYLOAD)
         if frame_max == 0:
             return MAX_PAYLOAD
         if frame_max <= OVERHEAD:
@@ -166,7 +219,7 @@ cdef class Writer:
         """Fill in the size of the frame begun at `at` and end it; `size_limit` octets of payload at most."""
         cdef Py_ssize_t size = self._size - at - 7
         if size > size_limit:
-            raise EncodeError(f"frame of {size + 8} octets, frame_max {size_limit + 8}")
+            raise _oversized_frame(size, size_limit)
         _put32(self._out + at + 3, <uint32_t>size)
         self._grow(1)[0] = 0xCE
         return 0
@@ -252,7 +305,7 @@ cdef class Writer:
             return 1
         if value is False:
             return 0
-        raise EncodeError(f"a bit must be True or False, not {named(value)}", field)
+        raise _no_bit(value, field)
 
     cdef int bits(self, int octet) except -1:
         """Write one octet of packed bits."""
@@ -276,42 +329,16 @@ cdef class Writer:
         return self.longlong(value, field)
 
     cdef int shortstr(self, object value, object field) except -1:
-        cdef Py_ssize_t size
-        cdef const char *octets
-        cdef unsigned char *p
-        if not isinstance(value, str):
-            raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
-        try:
-            octets = PyUnicode_AsUTF8AndSize(value, &size)
-        except UnicodeEncodeError:
-            escaped = utf8(value, field)  # keeps the octets alive until they are copied below
-            octets = PyBytes_AS_STRING(escaped)
-            size = PyBytes_GET_SIZE(escaped)
-        if size > 255:
-            raise EncodeError(f"shortstr must have at most 255 octets, not {size}", field)
-        if self._rules.strict and memchr(octets, 0, <size_t>size) is not NULL:
-            raise EncodeError("shortstr holds a zero octet", field)
-        p = self._grow(size + 1)
-        p[0] = <unsigned char>size
-        memcpy(p + 1, octets, <size_t>size)
-        return 0
+        if not isinstance(value, str) or not PyUnicode_IS_COMPACT_ASCII(value):
+            return self._other_shortstr(value, field)
+        return self._put_short(<const char *>PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value), field)
 
     cdef int longstr(self, object value, object field) except -1:
-        cdef Py_ssize_t size
-        cdef const char *octets
-        cdef unsigned char *p
         if not isinstance(value, str):
             return self._sized(octets_of(value, field), field)
-        try:
-            octets = PyUnicode_AsUTF8AndSize(value, &size)
-        except UnicodeEncodeError:
-            return self._sized(utf8(value, field), field)
-        if <uint64_t>size > _MAX_SIZE:
-            raise EncodeError(f"longstr must have at most {_MAX_SIZE} octets, not {size}", field)
-        p = self._grow(size + 4)
-        _put32(p, <uint32_t>size)
-        memcpy(p + 4, octets, <size_t>size)
-        return 0
+        if PyUnicode_IS_COMPACT_ASCII(value):
+            return self._put_sized(<const char *>PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value), field)
+        return self._sized(_utf8(value, field), field)
 
     cdef int content(self, object value, object field) except -1:
         if not isinstance(value, (InlineContent, ReferenceContent)):
@@ -330,28 +357,41 @@ cdef class Writer:
         except RuntimeError as error:
             raise EncodeError("the table was changed while being encoded", field) from error
 
+    cdef int _other_shortstr(self, object value, object field) except -1:
+        if not isinstance(value, str):
+            raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
+        octets = _utf8(value, field)
+        return self._put_short(PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets), field)
+
+    cdef int _put_short(self, const char *octets, Py_ssize_t size, object field) except -1:
+        cdef unsigned char *p
+        if size > 255 or (self._rules.strict and memchr(octets, 0, <size_t>size) is not NULL):
+            raise _bad_shortstr(size, field)
+        p = self._grow(size + 1)
+        p[0] = <unsigned char>size
+        memcpy(p + 1, octets, <size_t>size)
+        return 0
+
     # -- checks shared by the above
 
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0:
-        cdef int overflow = 0
-        cdef int64_t number
+        cdef Py_ssize_t number
         if type(value) is int:
-            number = PyLong_AsLongLongAndOverflow(value, &overflow)
-            if overflow == 0 and number >= 0 and <uint64_t>number <= most:
+            number = small(value)
+            if number >= 0 and <uint64_t>number <= most:
                 return <uint64_t>number
-        exact = exact_int(value, what, field)
-        if not 0 <= exact <= most:
-            raise EncodeError(f"{what} must be 0 to {most}, not {shown(exact)}", field)
-        return PyLong_AsUnsignedLongLong(exact)
+        return _checked_integer(value, most, what, field)
 
     cdef int _sized(self, bytes octets, object field) except -1:
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(octets)
+        return self._put_sized(PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets), field)
+
+    cdef int _put_sized(self, const char *octets, Py_ssize_t size, object field) except -1:
         cdef unsigned char *p
         if <uint64_t>size > _MAX_SIZE:
-            raise EncodeError(f"longstr must have at most {_MAX_SIZE} octets, not {size}", field)
+            raise _oversized("longstr", size, field)
         p = self._grow(size + 4)
         _put32(p, <uint32_t>size)
-        memcpy(p + 4, PyBytes_AS_STRING(octets), <size_t>size)
+        memcpy(p + 4, octets, <size_t>size)
         return 0
 
     # -- field tables
@@ -395,14 +435,14 @@ cdef class Writer:
 
     cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1:
         if depth > self._rules.depth_limit:
-            raise EncodeError(f"tables nested deeper than {self._rules.depth_limit}", field)
+            raise _too_deep(self._rules.depth_limit, field)
         self._grow(4)
         return self._size
 
     cdef int _end(self, Py_ssize_t at, object field) except -1:
         cdef Py_ssize_t size = self._size - at
         if <uint64_t>size > _MAX_SIZE:
-            raise EncodeError(f"table must have at most {_MAX_SIZE} octets, not {size}", field)
+            raise _oversized("table", size, field)
         _put32(self._out + at - 4, <uint32_t>size)
         return 0
 
