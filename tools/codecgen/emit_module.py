@@ -61,6 +61,17 @@ def render_module(dialect: Dialect, module: str, facts: str, routines: Routines)
     _emit_imports(code, facts, routines)
     for constant in dialect.constants:
         code.line(f"{constant.python_name} = {constant.value}  # {constant.label}")
+    classes = _classes(dialect, routines)
+    code.lines(*routines.preamble(classes), *classes.splitlines())
+    code.lines("", "")
+    _emit_dialect(code, dialect, module)
+    _emit_bound(code, routines)
+    code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
+    return code.text()
+
+
+def _classes(dialect: Dialect, routines: Routines) -> str:
+    code = Code()
     for base in (METHOD_BASE, PROPERTIES_BASE):
         code.lines("", "")
         emit_base(code, base, routines)
@@ -73,10 +84,6 @@ def render_module(dialect: Dialect, module: str, facts: str, routines: Routines)
             emit_properties(code, cls, routines)
         code.lines("", "")
         _emit_container(code, cls)
-    code.lines("", "")
-    _emit_dialect(code, dialect, module)
-    _emit_bound(code, routines)
-    code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     return code.text()
 
 

@@ -46,11 +46,14 @@ class Routines(Protocol):
     ) -> AbstractContextManager[None]:
         """Begin a class."""
 
+    def preamble(self, text: str) -> list[str]:
+        """What the text of the classes needs before it."""
+
     def emit_method_routines(self, code: Code, method: Method) -> None:
-        """Reading and writing of a method's arguments."""
+        """Reading and writing of a method's arguments, after an empty line."""
 
     def emit_properties_routines(self, code: Code, cls: Class) -> None:
-        """Reading and writing of the properties of a class."""
+        """Reading and writing of the properties of a class, after an empty line."""
 
 
 def emit_base(code: Code, name: str, routines: Routines) -> None:
@@ -68,7 +71,6 @@ def emit_method(code: Code, dialect: Dialect, method: Method, routines: Routines
         code.line(f"spec = _facts.{method.python_name}")
         code.line()
         _emit_constructor(code, method.fields, routines)
-        code.line()
         routines.emit_method_routines(code, method)
         if method.content:
             code.lines("", routines.DEFINITION["_has_content"], "    return True", "")
@@ -85,7 +87,6 @@ def emit_properties(code: Code, cls: Class, routines: Routines) -> None:
         code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
         _emit_properties_constructor(code, cls, routines)
-        code.line()
         routines.emit_properties_routines(code, cls)
         code.line()
         _emit_class_id(code, cls.class_id, routines)

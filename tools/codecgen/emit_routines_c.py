@@ -36,8 +36,14 @@ def class_block(
     return code.block(f"cdef class {name}({base}):")
 
 
+def preamble(text: str) -> list[str]:
+    """See `Routines`."""
+    return []
+
+
 def emit_method_routines(code: Code, method: Method) -> None:
     """See `Routines`."""
+    code.line()
     _emit_method_reading(code, method)
     code.line()
     _emit_method_writing(code, method)
@@ -45,6 +51,7 @@ def emit_method_routines(code: Code, method: Method) -> None:
 
 def emit_properties_routines(code: Code, cls: Class) -> None:
     """See `Routines`."""
+    code.line()
     _emit_properties_reading(code, cls)
     code.line()
     _emit_properties_writing(code, cls)

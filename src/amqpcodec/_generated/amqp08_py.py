@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from struct import Struct as _Struct
+
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 from typing import Any as _Any
@@ -16,10 +18,16 @@ from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.records_py import Method as _Method
-from amqpcodec._kernel.records_py import Properties as _Properties
+from amqpcodec._kernel.routines_py import Method as _Method
+from amqpcodec._kernel.routines_py import Properties as _Properties
 from amqpcodec._kernel.reader_py import Reader as _Reader
-from amqpcodec._kernel.writer_py import Writer as _Writer
+from amqpcodec._kernel.writer_py import WriterRules as _WriterRules
+from amqpcodec._kernel.quick_reader_py import Octets as _Octets
+from amqpcodec._kernel.quick_reader_py import OddError as _OddError
+from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
+from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
+from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
+from amqpcodec._kernel.quick_writer_py import seconds as _seconds
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp08_facts as _facts
 
@@ -50,6 +58,42 @@ RESOURCE_ERROR = 506  # server ran short of memory, disk or handles
 NOT_ALLOWED = 530  # forbidden by a rule of this server
 NOT_IMPLEMENTED = 540  # this peer lacks the feature asked for
 INTERNAL_ERROR = 541  # the peer failed for reasons of its own
+_encode = str.encode  # whatever a subclass makes of it
+_read_BB = _Struct(">BB").unpack_from
+_read_BBI = _Struct(">BBI").unpack_from
+_read_BHIQB = _Struct(">BHIQB").unpack_from
+_read_BI = _Struct(">BI").unpack_from
+_read_H = _Struct(">H").unpack_from
+_read_HB = _Struct(">HB").unpack_from
+_read_HH = _Struct(">HH").unpack_from
+_read_HIH = _Struct(">HIH").unpack_from
+_read_I = _Struct(">I").unpack_from
+_read_IHB = _Struct(">IHB").unpack_from
+_read_IHIB = _Struct(">IHIB").unpack_from
+_read_II = _Struct(">II").unpack_from
+_read_Q = _Struct(">Q").unpack_from
+_read_QB = _Struct(">QB").unpack_from
+_read_QBB = _Struct(">QBB").unpack_from
+_read_QI = _Struct(">QI").unpack_from
+_write_BB = _Struct(">BB").pack
+_write_HH = _Struct(">HH").pack
+_write_HHB = _Struct(">HHB").pack
+_write_HHBB = _Struct(">HHBB").pack
+_write_HHBHIQB = _Struct(">HHBHIQB").pack
+_write_HHH = _Struct(">HHH").pack
+_write_HHHB = _Struct(">HHHB").pack
+_write_HHHIH = _Struct(">HHHIH").pack
+_write_HHI = _Struct(">HHI").pack
+_write_HHIHB = _Struct(">HHIHB").pack
+_write_HHIHIB = _Struct(">HHIHIB").pack
+_write_HHQ = _Struct(">HHQ").pack
+_write_HHQB = _Struct(">HHQB").pack
+_write_HHQBB = _Struct(">HHQBB").pack
+_write_I = _Struct(">I").pack
+_write_II = _Struct(">II").pack
+_write_Q = _Struct(">Q").pack
+_write_QB = _Struct(">QB").pack
+_write_QBB = _Struct(">QBB").pack
 
 
 class _DialectMethod(_Method):
@@ -97,20 +141,35 @@ class ConnectionStart(_DialectMethod):
         self.mechanisms = mechanisms
         self.locales = locales
 
-    def _read(self, reader: _Reader) -> None:
-        self.version_major = reader.octet("version-major")
-        self.version_minor = reader.octet("version-minor")
-        self.server_properties = reader.table("server-properties")
-        self.mechanisms = reader.longstr("mechanisms")
-        self.locales = reader.longstr("locales")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.version_major, self.version_minor, size = _read_BBI(data, pos)
+        start = pos + 6
+        pos = start + size
+        self.server_properties = reader.quick_table(data, start, pos, end)
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.mechanisms = bytes(data[start:pos])
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.locales = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 10)
-        writer.octet(self.version_major, "version-major")
-        writer.octet(self.version_minor, "version-minor")
-        writer.table(self.server_properties, "server-properties")
-        writer.longstr(self.mechanisms, "mechanisms")
-        writer.longstr(self.locales, "locales")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.version_major) is not int
+            or type(self.version_minor) is not int
+        ):
+            raise _OddError
+        out += _write_HHBB(10, 10, self.version_major, self.version_minor)
+        _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
+        out += _long_octets(self.mechanisms)
+        out += _long_octets(self.locales)
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -141,18 +200,37 @@ class ConnectionStartOk(_DialectMethod):
         self.response = response
         self.locale = locale
 
-    def _read(self, reader: _Reader) -> None:
-        self.client_properties = reader.table("client-properties")
-        self.mechanism = reader.shortstr("mechanism")
-        self.response = reader.longstr("response")
-        self.locale = reader.shortstr("locale")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.client_properties = reader.quick_table(data, start, pos, end)
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.mechanism = data[start:pos].decode()
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.response = bytes(data[start:pos])
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.locale = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 11)
-        writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
-        writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 11)
+        _quick_table(out, self.client_properties, rules.depth_limit, rules.quick_writers)
+        octets = _encode(self.mechanism)
+        out.append(len(octets))
+        out += octets
+        out += _long_octets(self.response)
+        octets = _encode(self.locale)
+        out.append(len(octets))
+        out += octets
 
 
 class ConnectionSecure(_DialectMethod):
@@ -171,12 +249,18 @@ class ConnectionSecure(_DialectMethod):
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
 
-    def _read(self, reader: _Reader) -> None:
-        self.challenge = reader.longstr("challenge")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.challenge = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 20)
-        writer.longstr(self.challenge, "challenge")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 20)
+        out += _long_octets(self.challenge)
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -195,12 +279,18 @@ class ConnectionSecureOk(_DialectMethod):
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
 
-    def _read(self, reader: _Reader) -> None:
-        self.response = reader.longstr("response")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.response = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 21)
-        writer.longstr(self.response, "response")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 21)
+        out += _long_octets(self.response)
 
 
 class ConnectionTune(_DialectMethod):
@@ -223,16 +313,18 @@ class ConnectionTune(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 30)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.channel_max) is not int
+            or type(self.frame_max) is not int
+            or type(self.heartbeat) is not int
+        ):
+            raise _OddError
+        out += _write_HHHIH(10, 30, self.channel_max, self.frame_max, self.heartbeat)
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -255,16 +347,18 @@ class ConnectionTuneOk(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 31)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.channel_max) is not int
+            or type(self.frame_max) is not int
+            or type(self.heartbeat) is not int
+        ):
+            raise _OddError
+        out += _write_HHHIH(10, 31, self.channel_max, self.frame_max, self.heartbeat)
 
 
 class ConnectionOpen(_DialectMethod):
@@ -287,17 +381,31 @@ class ConnectionOpen(_DialectMethod):
         self.capabilities = capabilities
         self.insist = insist
 
-    def _read(self, reader: _Reader) -> None:
-        self.virtual_host = reader.shortstr("virtual-host")
-        self.capabilities = reader.shortstr("capabilities")
-        bits = reader.bits("insist")
-        self.insist = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.virtual_host = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.capabilities = data[start:pos].decode()
+        number1 = data[pos]
+        self.insist = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.capabilities, "capabilities")
-        writer.bits(writer.bit(self.insist, "insist"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.insist) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.virtual_host)
+        out += _write_HHB(10, 40, len(octets))
+        out += octets
+        octets = _encode(self.capabilities)
+        out.append(len(octets))
+        out += octets
+        out.append(self.insist)
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -316,12 +424,17 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
 
-    def _read(self, reader: _Reader) -> None:
-        self.known_hosts = reader.shortstr("known-hosts")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.known_hosts = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 41)
-        writer.shortstr(self.known_hosts, "known-hosts")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.known_hosts)
+        out += _write_HHB(10, 41, len(octets))
+        out += octets
 
 
 class ConnectionRedirect(_DialectMethod):
@@ -342,14 +455,24 @@ class ConnectionRedirect(_DialectMethod):
         self.host = host
         self.known_hosts = known_hosts
 
-    def _read(self, reader: _Reader) -> None:
-        self.host = reader.shortstr("host")
-        self.known_hosts = reader.shortstr("known-hosts")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.host = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.known_hosts = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 50)
-        writer.shortstr(self.host, "host")
-        writer.shortstr(self.known_hosts, "known-hosts")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.host)
+        out += _write_HHB(10, 50, len(octets))
+        out += octets
+        octets = _encode(self.known_hosts)
+        out.append(len(octets))
+        out += octets
 
 
 class ConnectionClose(_DialectMethod):
@@ -380,18 +503,25 @@ class ConnectionClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        self.class_id, self.method_id = _read_HH(data, pos)
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 60)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+            or type(self.class_id) is not int
+            or type(self.method_id) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(10, 60, self.reply_code, len(octets))
+        out += octets
+        out += _write_HH(self.class_id, self.method_id)
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -407,11 +537,11 @@ class ConnectionCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 61)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 61)
 
 
 class Connection:
@@ -446,12 +576,17 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
 
-    def _read(self, reader: _Reader) -> None:
-        self.out_of_band = reader.shortstr("out-of-band")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.out_of_band = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 10)
-        writer.shortstr(self.out_of_band, "out-of-band")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.out_of_band)
+        out += _write_HHB(20, 10, len(octets))
+        out += octets
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -467,11 +602,11 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(20, 11)
 
 
 class ChannelFlow(_DialectMethod):
@@ -490,13 +625,17 @@ class ChannelFlow(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.active = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 20)
-        writer.bits(writer.bit(self.active, "active"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.active) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(20, 20, self.active)
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -515,13 +654,17 @@ class ChannelFlowOk(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.active = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 21)
-        writer.bits(writer.bit(self.active, "active"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.active) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(20, 21, self.active)
 
 
 class ChannelAlert(_DialectMethod):
@@ -549,16 +692,26 @@ class ChannelAlert(_DialectMethod):
         self.reply_text = reply_text
         self.details: _Mapping[str, _Any] = {} if details is None else details
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.details = reader.table("details")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.details = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 30)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.table(self.details, "details")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(20, 30, self.reply_code, len(octets))
+        out += octets
+        _quick_table(out, self.details, rules.depth_limit, rules.quick_writers)
 
 
 class ChannelClose(_DialectMethod):
@@ -589,18 +742,25 @@ class ChannelClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        self.class_id, self.method_id = _read_HH(data, pos)
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 40)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+            or type(self.class_id) is not int
+            or type(self.method_id) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(20, 40, self.reply_code, len(octets))
+        out += octets
+        out += _write_HH(self.class_id, self.method_id)
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -616,11 +776,11 @@ class ChannelCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 41)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(20, 41)
 
 
 class Channel:
@@ -669,25 +829,32 @@ class AccessRequest(_DialectMethod):
         self.write = write
         self.read = read
 
-    def _read(self, reader: _Reader) -> None:
-        self.realm = reader.shortstr("realm")
-        bits = reader.bits("exclusive")
-        self.exclusive = (bits & 1) != 0
-        self.passive = (bits & 2) != 0
-        self.active = (bits & 4) != 0
-        self.write = (bits & 8) != 0
-        self.read = (bits & 16) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.realm = data[start:pos].decode()
+        number1 = data[pos]
+        self.exclusive = number1 & 1 != 0
+        self.passive = number1 & 2 != 0
+        self.active = number1 & 4 != 0
+        self.write = number1 & 8 != 0
+        self.read = number1 & 16 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(30, 10)
-        writer.shortstr(self.realm, "realm")
-        writer.bits(
-            writer.bit(self.exclusive, "exclusive")
-            | writer.bit(self.passive, "passive") << 1
-            | writer.bit(self.active, "active") << 2
-            | writer.bit(self.write, "write") << 3
-            | writer.bit(self.read, "read") << 4
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.exclusive) is not bool
+            or type(self.passive) is not bool
+            or type(self.active) is not bool
+            or type(self.write) is not bool
+            or type(self.read) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.realm)
+        out += _write_HHB(30, 10, len(octets))
+        out += octets
+        out.append(self.exclusive | self.passive << 1 | self.active << 2 | self.write << 3 | self.read << 4)
 
 
 class AccessRequestOk(_DialectMethod):
@@ -706,12 +873,16 @@ class AccessRequestOk(_DialectMethod):
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket = _read_H(data, pos)[0]
+        return pos + 2
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(30, 11)
-        writer.short(self.ticket, "ticket")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+        ):
+            raise _OddError
+        out += _write_HHH(30, 11, self.ticket)
 
 
 class Access:
@@ -784,31 +955,44 @@ class ExchangeDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.type = reader.shortstr("type")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.auto_delete = (bits & 4) != 0
-        self.internal = (bits & 8) != 0
-        self.nowait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.type = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.passive = number1 & 1 != 0
+        self.durable = number1 & 2 != 0
+        self.auto_delete = number1 & 4 != 0
+        self.internal = number1 & 8 != 0
+        self.nowait = number1 & 16 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 10)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.auto_delete, "auto-delete") << 2
-            | writer.bit(self.internal, "internal") << 3
-            | writer.bit(self.nowait, "nowait") << 4
-        )
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.passive) is not bool
+            or type(self.durable) is not bool
+            or type(self.auto_delete) is not bool
+            or type(self.internal) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(40, 10, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.type)
+        out.append(len(octets))
+        out += octets
+        out.append(self.passive | self.durable << 1 | self.auto_delete << 2 | self.internal << 3 | self.nowait << 4)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class ExchangeDeclareOk(_DialectMethod):
@@ -824,11 +1008,11 @@ class ExchangeDeclareOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -859,18 +1043,27 @@ class ExchangeDelete(_DialectMethod):
         self.if_unused = if_unused
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.nowait = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        number1 = data[pos]
+        self.if_unused = number1 & 1 != 0
+        self.nowait = number1 & 2 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.if_unused) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(40, 20, self.ticket, len(octets))
+        out += octets
+        out.append(self.if_unused | self.nowait << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -886,11 +1079,11 @@ class ExchangeDeleteOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 21)
 
 
 class Exchange:
@@ -951,29 +1144,37 @@ class QueueDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.auto_delete = (bits & 8) != 0
-        self.nowait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.passive = number1 & 1 != 0
+        self.durable = number1 & 2 != 0
+        self.exclusive = number1 & 4 != 0
+        self.auto_delete = number1 & 8 != 0
+        self.nowait = number1 & 16 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 10)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.auto_delete, "auto-delete") << 3
-            | writer.bit(self.nowait, "nowait") << 4
-        )
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.passive) is not bool
+            or type(self.durable) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.auto_delete) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 10, self.ticket, len(octets))
+        out += octets
+        out.append(self.passive | self.durable << 1 | self.exclusive << 2 | self.auto_delete << 3 | self.nowait << 4)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -996,16 +1197,24 @@ class QueueDeclareOk(_DialectMethod):
         self.message_count = message_count
         self.consumer_count = consumer_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.queue = reader.shortstr("queue")
-        self.message_count = reader.long("message-count")
-        self.consumer_count = reader.long("consumer-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        self.message_count, self.consumer_count = _read_II(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
-        writer.long(self.message_count, "message-count")
-        writer.long(self.consumer_count, "consumer-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+            or type(self.consumer_count) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHB(50, 11, len(octets))
+        out += octets
+        out += _write_II(self.message_count, self.consumer_count)
 
 
 class QueueBind(_DialectMethod):
@@ -1042,23 +1251,43 @@ class QueueBind(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.nowait = number1 & 1 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.nowait, "nowait"))
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 20, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.nowait)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class QueueBindOk(_DialectMethod):
@@ -1074,11 +1303,11 @@ class QueueBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(50, 21)
 
 
 class QueuePurge(_DialectMethod):
@@ -1101,17 +1330,25 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.nowait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 30)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.nowait, "nowait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 30, self.ticket, len(octets))
+        out += octets
+        out.append(self.nowait)
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1130,12 +1367,16 @@ class QueuePurgeOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 31)
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+        ):
+            raise _OddError
+        out += _write_HHI(50, 31, self.message_count)
 
 
 class QueueDelete(_DialectMethod):
@@ -1169,23 +1410,29 @@ class QueueDelete(_DialectMethod):
         self.if_empty = if_empty
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.if_empty = (bits & 2) != 0
-        self.nowait = (bits & 4) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.if_unused = number1 & 1 != 0
+        self.if_empty = number1 & 2 != 0
+        self.nowait = number1 & 4 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.if_unused, "if-unused")
-            | writer.bit(self.if_empty, "if-empty") << 1
-            | writer.bit(self.nowait, "nowait") << 2
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.if_unused) is not bool
+            or type(self.if_empty) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 40, self.ticket, len(octets))
+        out += octets
+        out.append(self.if_unused | self.if_empty << 1 | self.nowait << 2)
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1204,12 +1451,16 @@ class QueueDeleteOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 41)
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+        ):
+            raise _OddError
+        out += _write_HHI(50, 41, self.message_count)
 
 
 class Queue:
@@ -1245,17 +1496,19 @@ class BasicQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
+        self.global_ = number3 & 1 != 0
+        return pos + 7
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.prefetch_size) is not int
+            or type(self.prefetch_count) is not int
+            or type(self.global_) is not bool
+        ):
+            raise _OddError
+        out += _write_HHIHB(60, 10, self.prefetch_size, self.prefetch_count, self.global_)
 
 
 class BasicQosOk(_DialectMethod):
@@ -1271,11 +1524,11 @@ class BasicQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1315,27 +1568,38 @@ class BasicConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.nowait = (bits & 8) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_local = number1 & 1 != 0
+        self.no_ack = number1 & 2 != 0
+        self.exclusive = number1 & 4 != 0
+        self.nowait = number1 & 8 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.nowait, "nowait") << 3
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.no_local) is not bool
+            or type(self.no_ack) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(60, 20, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.consumer_tag)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.nowait << 3)
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1354,12 +1618,17 @@ class BasicConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 21, len(octets))
+        out += octets
 
 
 class BasicCancel(_DialectMethod):
@@ -1380,15 +1649,24 @@ class BasicCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.nowait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 30, len(octets))
+        out += octets
+        out.append(self.nowait)
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1407,12 +1685,17 @@ class BasicCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 31, len(octets))
+        out += octets
 
 
 class BasicPublish(_DialectMethod):
@@ -1446,20 +1729,34 @@ class BasicPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1 = data[pos]
+        self.mandatory = number1 & 1 != 0
+        self.immediate = number1 & 2 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.mandatory) is not bool
+            or type(self.immediate) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(60, 40, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.mandatory | self.immediate << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -1496,18 +1793,35 @@ class BasicReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(60, 50, self.reply_code, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -1547,21 +1861,37 @@ class BasicDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        self.delivery_tag, number2, size = _read_QBB(data, pos)
+        self.redelivered = number2 & 1 != 0
+        start = pos + 10
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.redelivered) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 60, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -1590,17 +1920,25 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-ack")
-        self.no_ack = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_ack = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 70)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_ack, "no-ack"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.no_ack) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(60, 70, self.ticket, len(octets))
+        out += octets
+        out.append(self.no_ack)
 
 
 class BasicGetOk(_DialectMethod):
@@ -1634,21 +1972,33 @@ class BasicGetOk(_DialectMethod):
         self.routing_key = routing_key
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2, size = _read_QBB(data, pos)
+        self.redelivered = number2 & 1 != 0
+        start = pos + 10
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 71)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.message_count) is not int
+            or type(self.redelivered) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHQBB(60, 71, self.delivery_tag, self.redelivered, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out += _write_I(self.message_count)
 
     def _has_content(self) -> bool:
         return True
@@ -1673,12 +2023,17 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
 
-    def _read(self, reader: _Reader) -> None:
-        self.cluster_id = reader.shortstr("cluster-id")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.cluster_id = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 72)
-        writer.shortstr(self.cluster_id, "cluster-id")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.cluster_id)
+        out += _write_HHB(60, 72, len(octets))
+        out += octets
 
 
 class BasicAck(_DialectMethod):
@@ -1699,15 +2054,18 @@ class BasicAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.multiple = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 80)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.multiple) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(60, 80, self.delivery_tag, self.multiple)
 
 
 class BasicReject(_DialectMethod):
@@ -1728,15 +2086,18 @@ class BasicReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.requeue = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(60, 90, self.delivery_tag, self.requeue)
 
 
 class BasicRecover(_DialectMethod):
@@ -1755,13 +2116,17 @@ class BasicRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.requeue = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 100)
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(60, 100, self.requeue)
 
 
 class BasicProperties(_DialectProperties):
@@ -1850,83 +2215,180 @@ class BasicProperties(_DialectProperties):
         self.app_id = app_id
         self.cluster_id = cluster_id
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x0002)
-        self.content_type = reader.shortstr("content-type") if flags & 0x8000 else None
-        self.content_encoding = reader.shortstr("content-encoding") if flags & 0x4000 else None
-        self.headers = reader.table("headers") if flags & 0x2000 else None
-        self.delivery_mode = reader.octet("delivery-mode") if flags & 0x1000 else None
-        self.priority = reader.octet("priority") if flags & 0x0800 else None
-        self.correlation_id = reader.shortstr("correlation-id") if flags & 0x0400 else None
-        self.reply_to = reader.shortstr("reply-to") if flags & 0x0200 else None
-        self.expiration = reader.shortstr("expiration") if flags & 0x0100 else None
-        self.message_id = reader.shortstr("message-id") if flags & 0x0080 else None
-        self.timestamp = reader.timestamp("timestamp") if flags & 0x0040 else None
-        self.type = reader.shortstr("type") if flags & 0x0020 else None
-        self.user_id = reader.shortstr("user-id") if flags & 0x0010 else None
-        self.app_id = reader.shortstr("app-id") if flags & 0x0008 else None
-        self.cluster_id = reader.shortstr("cluster-id") if flags & 0x0004 else None
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.delivery_mode is not None:
-            flags |= 0x1000
-        if self.priority is not None:
-            flags |= 0x0800
-        if self.correlation_id is not None:
-            flags |= 0x0400
-        if self.reply_to is not None:
-            flags |= 0x0200
-        if self.expiration is not None:
-            flags |= 0x0100
-        if self.message_id is not None:
-            flags |= 0x0080
-        if self.timestamp is not None:
-            flags |= 0x0040
-        if self.type is not None:
-            flags |= 0x0020
-        if self.user_id is not None:
-            flags |= 0x0010
-        if self.app_id is not None:
-            flags |= 0x0008
-        if self.cluster_id is not None:
-            flags |= 0x0004
-        writer.word(flags)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0x0003:
+            raise _OddError
+        pos += 2
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_type = data[start:pos].decode()
+        else:
+            self.content_type = None
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_encoding = data[start:pos].decode()
+        else:
+            self.content_encoding = None
         if flags & 0x2000:
-            writer.table(self.headers, "headers")
+            start = pos + 4
+            pos = start + _read_I(data, pos)[0]
+            self.headers = reader.quick_table(data, start, pos, end)
+        else:
+            self.headers = None
         if flags & 0x1000:
-            writer.octet(self.delivery_mode, "delivery-mode")
+            self.delivery_mode = data[pos]
+            pos += 1
+        else:
+            self.delivery_mode = None
         if flags & 0x0800:
-            writer.octet(self.priority, "priority")
+            self.priority = data[pos]
+            pos += 1
+        else:
+            self.priority = None
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.correlation_id = data[start:pos].decode()
+        else:
+            self.correlation_id = None
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            start = pos + 1
+            pos = start + data[pos]
+            self.reply_to = data[start:pos].decode()
+        else:
+            self.reply_to = None
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            start = pos + 1
+            pos = start + data[pos]
+            self.expiration = data[start:pos].decode()
+        else:
+            self.expiration = None
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.message_id = data[start:pos].decode()
+        else:
+            self.message_id = None
         if flags & 0x0040:
-            writer.timestamp(self.timestamp, "timestamp")
+            self.timestamp = _timestamp(_read_Q(data, pos)[0])
+            pos += 8
+        else:
+            self.timestamp = None
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.type = data[start:pos].decode()
+        else:
+            self.type = None
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.user_id = data[start:pos].decode()
+        else:
+            self.user_id = None
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.app_id = data[start:pos].decode()
+        else:
+            self.app_id = None
         if flags & 0x0004:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.cluster_id = data[start:pos].decode()
+        else:
+            self.cluster_id = None
+        return pos
+
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        flags = 0
+        at = len(out)
+        out += b"\0\0"
+        value: _Any = self.content_type
+        if value is not None:
+            flags |= 0x8000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.content_encoding
+        if value is not None:
+            flags |= 0x4000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.headers
+        if value is not None:
+            flags |= 0x2000
+            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
+        value = self.delivery_mode
+        if value is not None:
+            flags |= 0x1000
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.priority
+        if value is not None:
+            flags |= 0x0800
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.correlation_id
+        if value is not None:
+            flags |= 0x0400
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.reply_to
+        if value is not None:
+            flags |= 0x0200
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.expiration
+        if value is not None:
+            flags |= 0x0100
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.message_id
+        if value is not None:
+            flags |= 0x0080
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.timestamp
+        if value is not None:
+            flags |= 0x0040
+            out += _write_Q(_seconds(value))
+        value = self.type
+        if value is not None:
+            flags |= 0x0020
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.user_id
+        if value is not None:
+            flags |= 0x0010
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.app_id
+        if value is not None:
+            flags |= 0x0008
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.cluster_id
+        if value is not None:
+            flags |= 0x0004
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 60
@@ -1972,17 +2434,19 @@ class FileQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
+        self.global_ = number3 & 1 != 0
+        return pos + 7
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.prefetch_size) is not int
+            or type(self.prefetch_count) is not int
+            or type(self.global_) is not bool
+        ):
+            raise _OddError
+        out += _write_HHIHB(70, 10, self.prefetch_size, self.prefetch_count, self.global_)
 
 
 class FileQosOk(_DialectMethod):
@@ -1998,11 +2462,11 @@ class FileQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(70, 11)
 
 
 class FileConsume(_DialectMethod):
@@ -2042,27 +2506,38 @@ class FileConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.nowait = (bits & 8) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_local = number1 & 1 != 0
+        self.no_ack = number1 & 2 != 0
+        self.exclusive = number1 & 4 != 0
+        self.nowait = number1 & 8 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.nowait, "nowait") << 3
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.no_local) is not bool
+            or type(self.no_ack) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(70, 20, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.consumer_tag)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.nowait << 3)
 
 
 class FileConsumeOk(_DialectMethod):
@@ -2081,12 +2556,17 @@ class FileConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(70, 21, len(octets))
+        out += octets
 
 
 class FileCancel(_DialectMethod):
@@ -2107,15 +2587,24 @@ class FileCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.nowait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(70, 30, len(octets))
+        out += octets
+        out.append(self.nowait)
 
 
 class FileCancelOk(_DialectMethod):
@@ -2134,12 +2623,17 @@ class FileCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(70, 31, len(octets))
+        out += octets
 
 
 class FileOpen(_DialectMethod):
@@ -2160,14 +2654,23 @@ class FileOpen(_DialectMethod):
         self.identifier = identifier
         self.content_size = content_size
 
-    def _read(self, reader: _Reader) -> None:
-        self.identifier = reader.shortstr("identifier")
-        self.content_size = reader.longlong("content-size")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.identifier = data[start:pos].decode()
+        self.content_size = _read_Q(data, pos)[0]
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 40)
-        writer.shortstr(self.identifier, "identifier")
-        writer.longlong(self.content_size, "content-size")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.content_size) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.identifier)
+        out += _write_HHB(70, 40, len(octets))
+        out += octets
+        out += _write_Q(self.content_size)
 
 
 class FileOpenOk(_DialectMethod):
@@ -2186,12 +2689,16 @@ class FileOpenOk(_DialectMethod):
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
 
-    def _read(self, reader: _Reader) -> None:
-        self.staged_size = reader.longlong("staged-size")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.staged_size = _read_Q(data, pos)[0]
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 41)
-        writer.longlong(self.staged_size, "staged-size")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.staged_size) is not int
+        ):
+            raise _OddError
+        out += _write_HHQ(70, 41, self.staged_size)
 
 
 class FileStage(_DialectMethod):
@@ -2207,11 +2714,11 @@ class FileStage(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 50)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(70, 50)
 
     def _has_content(self) -> bool:
         return True
@@ -2254,22 +2761,39 @@ class FilePublish(_DialectMethod):
         self.immediate = immediate
         self.identifier = identifier
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
-        self.identifier = reader.shortstr("identifier")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1, size = _read_BB(data, pos)
+        self.mandatory = number1 & 1 != 0
+        self.immediate = number1 & 2 != 0
+        start = pos + 2
+        pos = start + size
+        self.identifier = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 60)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-        writer.shortstr(self.identifier, "identifier")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.mandatory) is not bool
+            or type(self.immediate) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(70, 60, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.identifier)
+        out += _write_BB(self.mandatory | self.immediate << 1, len(octets))
+        out += octets
 
 
 class FileReturn(_DialectMethod):
@@ -2300,18 +2824,35 @@ class FileReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 70)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(70, 70, self.reply_code, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -2354,23 +2895,44 @@ class FileDeliver(_DialectMethod):
         self.routing_key = routing_key
         self.identifier = identifier
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.identifier = reader.shortstr("identifier")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        self.delivery_tag, number2, size = _read_QBB(data, pos)
+        self.redelivered = number2 & 1 != 0
+        start = pos + 10
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.identifier = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 80)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.identifier, "identifier")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.redelivered) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(70, 80, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.identifier)
+        out.append(len(octets))
+        out += octets
 
 
 class FileAck(_DialectMethod):
@@ -2391,15 +2953,18 @@ class FileAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.multiple = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.multiple) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(70, 90, self.delivery_tag, self.multiple)
 
 
 class FileReject(_DialectMethod):
@@ -2420,15 +2985,18 @@ class FileReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.requeue = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(70, 100)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(70, 100, self.delivery_tag, self.requeue)
 
 
 class FileProperties(_DialectProperties):
@@ -2492,58 +3060,121 @@ class FileProperties(_DialectProperties):
         self.timestamp = timestamp
         self.cluster_id = cluster_id
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x007e)
-        self.content_type = reader.shortstr("content-type") if flags & 0x8000 else None
-        self.content_encoding = reader.shortstr("content-encoding") if flags & 0x4000 else None
-        self.headers = reader.table("headers") if flags & 0x2000 else None
-        self.priority = reader.octet("priority") if flags & 0x1000 else None
-        self.reply_to = reader.shortstr("reply-to") if flags & 0x0800 else None
-        self.message_id = reader.shortstr("message-id") if flags & 0x0400 else None
-        self.filename = reader.shortstr("filename") if flags & 0x0200 else None
-        self.timestamp = reader.timestamp("timestamp") if flags & 0x0100 else None
-        self.cluster_id = reader.shortstr("cluster-id") if flags & 0x0080 else None
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.priority is not None:
-            flags |= 0x1000
-        if self.reply_to is not None:
-            flags |= 0x0800
-        if self.message_id is not None:
-            flags |= 0x0400
-        if self.filename is not None:
-            flags |= 0x0200
-        if self.timestamp is not None:
-            flags |= 0x0100
-        if self.cluster_id is not None:
-            flags |= 0x0080
-        writer.word(flags)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0x007f:
+            raise _OddError
+        pos += 2
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_type = data[start:pos].decode()
+        else:
+            self.content_type = None
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_encoding = data[start:pos].decode()
+        else:
+            self.content_encoding = None
         if flags & 0x2000:
-            writer.table(self.headers, "headers")
+            start = pos + 4
+            pos = start + _read_I(data, pos)[0]
+            self.headers = reader.quick_table(data, start, pos, end)
+        else:
+            self.headers = None
         if flags & 0x1000:
-            writer.octet(self.priority, "priority")
+            self.priority = data[pos]
+            pos += 1
+        else:
+            self.priority = None
         if flags & 0x0800:
-            writer.shortstr(self.reply_to, "reply-to")
+            start = pos + 1
+            pos = start + data[pos]
+            self.reply_to = data[start:pos].decode()
+        else:
+            self.reply_to = None
         if flags & 0x0400:
-            writer.shortstr(self.message_id, "message-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.message_id = data[start:pos].decode()
+        else:
+            self.message_id = None
         if flags & 0x0200:
-            writer.shortstr(self.filename, "filename")
+            start = pos + 1
+            pos = start + data[pos]
+            self.filename = data[start:pos].decode()
+        else:
+            self.filename = None
         if flags & 0x0100:
-            writer.timestamp(self.timestamp, "timestamp")
+            self.timestamp = _timestamp(_read_Q(data, pos)[0])
+            pos += 8
+        else:
+            self.timestamp = None
         if flags & 0x0080:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.cluster_id = data[start:pos].decode()
+        else:
+            self.cluster_id = None
+        return pos
+
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        flags = 0
+        at = len(out)
+        out += b"\0\0"
+        value: _Any = self.content_type
+        if value is not None:
+            flags |= 0x8000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.content_encoding
+        if value is not None:
+            flags |= 0x4000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.headers
+        if value is not None:
+            flags |= 0x2000
+            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
+        value = self.priority
+        if value is not None:
+            flags |= 0x1000
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.reply_to
+        if value is not None:
+            flags |= 0x0800
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.message_id
+        if value is not None:
+            flags |= 0x0400
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.filename
+        if value is not None:
+            flags |= 0x0200
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.timestamp
+        if value is not None:
+            flags |= 0x0100
+            out += _write_Q(_seconds(value))
+        value = self.cluster_id
+        if value is not None:
+            flags |= 0x0080
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 70
@@ -2596,19 +3227,20 @@ class StreamQos(_DialectMethod):
         self.consume_rate = consume_rate
         self.global_ = global_
 
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        self.consume_rate = reader.long("consume-rate")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.prefetch_size, self.prefetch_count, self.consume_rate, number4 = _read_IHIB(data, pos)
+        self.global_ = number4 & 1 != 0
+        return pos + 11
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.long(self.consume_rate, "consume-rate")
-        writer.bits(writer.bit(self.global_, "global"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.prefetch_size) is not int
+            or type(self.prefetch_count) is not int
+            or type(self.consume_rate) is not int
+            or type(self.global_) is not bool
+        ):
+            raise _OddError
+        out += _write_HHIHIB(80, 10, self.prefetch_size, self.prefetch_count, self.consume_rate, self.global_)
 
 
 class StreamQosOk(_DialectMethod):
@@ -2624,11 +3256,11 @@ class StreamQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(80, 11)
 
 
 class StreamConsume(_DialectMethod):
@@ -2665,25 +3297,36 @@ class StreamConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.exclusive = (bits & 2) != 0
-        self.nowait = (bits & 4) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_local = number1 & 1 != 0
+        self.exclusive = number1 & 2 != 0
+        self.nowait = number1 & 4 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 20)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.exclusive, "exclusive") << 1
-            | writer.bit(self.nowait, "nowait") << 2
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.no_local) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(80, 20, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.consumer_tag)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_local | self.exclusive << 1 | self.nowait << 2)
 
 
 class StreamConsumeOk(_DialectMethod):
@@ -2702,12 +3345,17 @@ class StreamConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(80, 21, len(octets))
+        out += octets
 
 
 class StreamCancel(_DialectMethod):
@@ -2728,15 +3376,24 @@ class StreamCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.nowait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.nowait, "nowait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.nowait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(80, 30, len(octets))
+        out += octets
+        out.append(self.nowait)
 
 
 class StreamCancelOk(_DialectMethod):
@@ -2755,12 +3412,17 @@ class StreamCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(80, 31, len(octets))
+        out += octets
 
 
 class StreamPublish(_DialectMethod):
@@ -2794,20 +3456,34 @@ class StreamPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _read(self, reader: _Reader) -> None:
-        self.ticket = reader.short("ticket")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.ticket, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1 = data[pos]
+        self.mandatory = number1 & 1 != 0
+        self.immediate = number1 & 2 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 40)
-        writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.ticket) is not int
+            or type(self.mandatory) is not bool
+            or type(self.immediate) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(80, 40, self.ticket, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.mandatory | self.immediate << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -2844,18 +3520,35 @@ class StreamReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(80, 50, self.reply_code, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -2892,18 +3585,35 @@ class StreamDeliver(_DialectMethod):
         self.exchange = exchange
         self.queue = queue
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        self.exchange = reader.shortstr("exchange")
-        self.queue = reader.shortstr("queue")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        self.delivery_tag, size = _read_QB(data, pos)
+        start = pos + 9
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(80, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.queue, "queue")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(80, 60, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out += _write_QB(self.delivery_tag, len(octets))
+        out += octets
+        octets = _encode(self.queue)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -2941,38 +3651,73 @@ class StreamProperties(_DialectProperties):
         self.priority = priority
         self.timestamp = timestamp
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x07fe)
-        self.content_type = reader.shortstr("content-type") if flags & 0x8000 else None
-        self.content_encoding = reader.shortstr("content-encoding") if flags & 0x4000 else None
-        self.headers = reader.table("headers") if flags & 0x2000 else None
-        self.priority = reader.octet("priority") if flags & 0x1000 else None
-        self.timestamp = reader.timestamp("timestamp") if flags & 0x0800 else None
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.priority is not None:
-            flags |= 0x1000
-        if self.timestamp is not None:
-            flags |= 0x0800
-        writer.word(flags)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0x07ff:
+            raise _OddError
+        pos += 2
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_type = data[start:pos].decode()
+        else:
+            self.content_type = None
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_encoding = data[start:pos].decode()
+        else:
+            self.content_encoding = None
         if flags & 0x2000:
-            writer.table(self.headers, "headers")
+            start = pos + 4
+            pos = start + _read_I(data, pos)[0]
+            self.headers = reader.quick_table(data, start, pos, end)
+        else:
+            self.headers = None
         if flags & 0x1000:
-            writer.octet(self.priority, "priority")
+            self.priority = data[pos]
+            pos += 1
+        else:
+            self.priority = None
         if flags & 0x0800:
-            writer.timestamp(self.timestamp, "timestamp")
+            self.timestamp = _timestamp(_read_Q(data, pos)[0])
+            pos += 8
+        else:
+            self.timestamp = None
+        return pos
+
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        flags = 0
+        at = len(out)
+        out += b"\0\0"
+        value: _Any = self.content_type
+        if value is not None:
+            flags |= 0x8000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.content_encoding
+        if value is not None:
+            flags |= 0x4000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.headers
+        if value is not None:
+            flags |= 0x2000
+            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
+        value = self.priority
+        if value is not None:
+            flags |= 0x1000
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.timestamp
+        if value is not None:
+            flags |= 0x0800
+            out += _write_Q(_seconds(value))
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 80
@@ -3005,11 +3750,11 @@ class TxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 10)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -3025,11 +3770,11 @@ class TxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -3045,11 +3790,11 @@ class TxCommit(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 20)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -3065,11 +3810,11 @@ class TxCommitOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -3085,11 +3830,11 @@ class TxRollback(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 30)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -3105,11 +3850,11 @@ class TxRollbackOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 31)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 31)
 
 
 class Tx:
@@ -3136,11 +3881,11 @@ class DtxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 10)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(100, 10)
 
 
 class DtxSelectOk(_DialectMethod):
@@ -3156,11 +3901,11 @@ class DtxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(100, 11)
 
 
 class DtxStart(_DialectMethod):
@@ -3179,12 +3924,17 @@ class DtxStart(_DialectMethod):
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
 
-    def _read(self, reader: _Reader) -> None:
-        self.dtx_identifier = reader.shortstr("dtx-identifier")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.dtx_identifier = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 20)
-        writer.shortstr(self.dtx_identifier, "dtx-identifier")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.dtx_identifier)
+        out += _write_HHB(100, 20, len(octets))
+        out += octets
 
 
 class DtxStartOk(_DialectMethod):
@@ -3200,11 +3950,11 @@ class DtxStartOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(100, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(100, 21)
 
 
 class Dtx:
@@ -3232,12 +3982,16 @@ class TunnelRequest(_DialectMethod):
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
 
-    def _read(self, reader: _Reader) -> None:
-        self.meta_data = reader.table("meta-data")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.meta_data = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(110, 10)
-        writer.table(self.meta_data, "meta-data")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(110, 10)
+        _quick_table(out, self.meta_data, rules.depth_limit, rules.quick_writers)
 
     def _has_content(self) -> bool:
         return True
@@ -3275,38 +4029,75 @@ class TunnelProperties(_DialectProperties):
         self.durable = durable
         self.broadcast = broadcast
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x07fe)
-        self.headers = reader.table("headers") if flags & 0x8000 else None
-        self.proxy_name = reader.shortstr("proxy-name") if flags & 0x4000 else None
-        self.data_name = reader.shortstr("data-name") if flags & 0x2000 else None
-        self.durable = reader.octet("durable") if flags & 0x1000 else None
-        self.broadcast = reader.octet("broadcast") if flags & 0x0800 else None
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.headers is not None:
-            flags |= 0x8000
-        if self.proxy_name is not None:
-            flags |= 0x4000
-        if self.data_name is not None:
-            flags |= 0x2000
-        if self.durable is not None:
-            flags |= 0x1000
-        if self.broadcast is not None:
-            flags |= 0x0800
-        writer.word(flags)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0x07ff:
+            raise _OddError
+        pos += 2
         if flags & 0x8000:
-            writer.table(self.headers, "headers")
+            start = pos + 4
+            pos = start + _read_I(data, pos)[0]
+            self.headers = reader.quick_table(data, start, pos, end)
+        else:
+            self.headers = None
         if flags & 0x4000:
-            writer.shortstr(self.proxy_name, "proxy-name")
+            start = pos + 1
+            pos = start + data[pos]
+            self.proxy_name = data[start:pos].decode()
+        else:
+            self.proxy_name = None
         if flags & 0x2000:
-            writer.shortstr(self.data_name, "data-name")
+            start = pos + 1
+            pos = start + data[pos]
+            self.data_name = data[start:pos].decode()
+        else:
+            self.data_name = None
         if flags & 0x1000:
-            writer.octet(self.durable, "durable")
+            self.durable = data[pos]
+            pos += 1
+        else:
+            self.durable = None
         if flags & 0x0800:
-            writer.octet(self.broadcast, "broadcast")
+            self.broadcast = data[pos]
+            pos += 1
+        else:
+            self.broadcast = None
+        return pos
+
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        flags = 0
+        at = len(out)
+        out += b"\0\0"
+        value: _Any = self.headers
+        if value is not None:
+            flags |= 0x8000
+            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
+        value = self.proxy_name
+        if value is not None:
+            flags |= 0x4000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.data_name
+        if value is not None:
+            flags |= 0x2000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.durable
+        if value is not None:
+            flags |= 0x1000
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.broadcast
+        if value is not None:
+            flags |= 0x0800
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 110
@@ -3349,20 +4140,28 @@ class TestInteger(_DialectMethod):
         self.integer_4 = integer_4
         self.operation = operation
 
-    def _read(self, reader: _Reader) -> None:
-        self.integer_1 = reader.octet("integer-1")
-        self.integer_2 = reader.short("integer-2")
-        self.integer_3 = reader.long("integer-3")
-        self.integer_4 = reader.longlong("integer-4")
-        self.operation = reader.octet("operation")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.integer_1, self.integer_2, self.integer_3, self.integer_4, self.operation = _read_BHIQB(data, pos)
+        return pos + 16
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 10)
-        writer.octet(self.integer_1, "integer-1")
-        writer.short(self.integer_2, "integer-2")
-        writer.long(self.integer_3, "integer-3")
-        writer.longlong(self.integer_4, "integer-4")
-        writer.octet(self.operation, "operation")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.integer_1) is not int
+            or type(self.integer_2) is not int
+            or type(self.integer_3) is not int
+            or type(self.integer_4) is not int
+            or type(self.operation) is not int
+        ):
+            raise _OddError
+        out += _write_HHBHIQB(
+            120,
+            10,
+            self.integer_1,
+            self.integer_2,
+            self.integer_3,
+            self.integer_4,
+            self.operation,
+        )
 
 
 class TestIntegerOk(_DialectMethod):
@@ -3381,12 +4180,16 @@ class TestIntegerOk(_DialectMethod):
     def __init__(self, result: int = 0) -> None:
         self.result = result
 
-    def _read(self, reader: _Reader) -> None:
-        self.result = reader.longlong("result")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.result = _read_Q(data, pos)[0]
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 11)
-        writer.longlong(self.result, "result")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.result) is not int
+        ):
+            raise _OddError
+        out += _write_HHQ(120, 11, self.result)
 
 
 class TestString(_DialectMethod):
@@ -3409,16 +4212,30 @@ class TestString(_DialectMethod):
         self.string_2 = string_2
         self.operation = operation
 
-    def _read(self, reader: _Reader) -> None:
-        self.string_1 = reader.shortstr("string-1")
-        self.string_2 = reader.longstr("string-2")
-        self.operation = reader.octet("operation")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.string_1 = data[start:pos].decode()
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.string_2 = bytes(data[start:pos])
+        self.operation = data[pos]
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 20)
-        writer.shortstr(self.string_1, "string-1")
-        writer.longstr(self.string_2, "string-2")
-        writer.octet(self.operation, "operation")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.operation) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.string_1)
+        out += _write_HHB(120, 20, len(octets))
+        out += octets
+        out += _long_octets(self.string_2)
+        out.append(self.operation)
 
 
 class TestStringOk(_DialectMethod):
@@ -3437,12 +4254,18 @@ class TestStringOk(_DialectMethod):
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
 
-    def _read(self, reader: _Reader) -> None:
-        self.result = reader.longstr("result")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.result = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 21)
-        writer.longstr(self.result, "result")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(120, 21)
+        out += _long_octets(self.result)
 
 
 class TestTable(_DialectMethod):
@@ -3470,16 +4293,23 @@ class TestTable(_DialectMethod):
         self.integer_op = integer_op
         self.string_op = string_op
 
-    def _read(self, reader: _Reader) -> None:
-        self.table = reader.table("table")
-        self.integer_op = reader.octet("integer-op")
-        self.string_op = reader.octet("string-op")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.table = reader.quick_table(data, start, pos, end)
+        self.integer_op, self.string_op = _read_BB(data, pos)
+        return pos + 2
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 30)
-        writer.table(self.table, "table")
-        writer.octet(self.integer_op, "integer-op")
-        writer.octet(self.string_op, "string-op")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.integer_op) is not int
+            or type(self.string_op) is not int
+        ):
+            raise _OddError
+        out += _write_HH(120, 30)
+        _quick_table(out, self.table, rules.depth_limit, rules.quick_writers)
+        out += _write_BB(self.integer_op, self.string_op)
 
 
 class TestTableOk(_DialectMethod):
@@ -3500,14 +4330,22 @@ class TestTableOk(_DialectMethod):
         self.integer_result = integer_result
         self.string_result = string_result
 
-    def _read(self, reader: _Reader) -> None:
-        self.integer_result = reader.longlong("integer-result")
-        self.string_result = reader.longstr("string-result")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.integer_result, size = _read_QI(data, pos)
+        start = pos + 12
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.string_result = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 31)
-        writer.longlong(self.integer_result, "integer-result")
-        writer.longstr(self.string_result, "string-result")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.integer_result) is not int
+        ):
+            raise _OddError
+        out += _write_HHQ(120, 31, self.integer_result)
+        out += _long_octets(self.string_result)
 
 
 class TestContent(_DialectMethod):
@@ -3523,11 +4361,11 @@ class TestContent(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 40)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(120, 40)
 
     def _has_content(self) -> bool:
         return True
@@ -3552,12 +4390,16 @@ class TestContentOk(_DialectMethod):
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
 
-    def _read(self, reader: _Reader) -> None:
-        self.content_checksum = reader.long("content-checksum")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.content_checksum = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(120, 41)
-        writer.long(self.content_checksum, "content-checksum")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.content_checksum) is not int
+        ):
+            raise _OddError
+        out += _write_HHI(120, 41, self.content_checksum)
 
     def _has_content(self) -> bool:
         return True
@@ -3576,13 +4418,19 @@ class TestProperties(_DialectProperties):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0xfffe)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0xffff:
+            raise _OddError
+        pos += 2
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
         flags = 0
-        writer.word(flags)
+        at = len(out)
+        out += b"\0\0"
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 120

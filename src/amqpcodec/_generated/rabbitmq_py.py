@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from struct import Struct as _Struct
+
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 from typing import Any as _Any
@@ -17,10 +19,16 @@ from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.records_py import Method as _Method
-from amqpcodec._kernel.records_py import Properties as _Properties
+from amqpcodec._kernel.routines_py import Method as _Method
+from amqpcodec._kernel.routines_py import Properties as _Properties
 from amqpcodec._kernel.reader_py import Reader as _Reader
-from amqpcodec._kernel.writer_py import Writer as _Writer
+from amqpcodec._kernel.writer_py import WriterRules as _WriterRules
+from amqpcodec._kernel.quick_reader_py import Octets as _Octets
+from amqpcodec._kernel.quick_reader_py import OddError as _OddError
+from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
+from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
+from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
+from amqpcodec._kernel.quick_writer_py import seconds as _seconds
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import rabbitmq_facts as _facts
 
@@ -50,6 +58,31 @@ NOT_ALLOWED = 530  # forbidden by a rule of this server
 NOT_IMPLEMENTED = 540  # this peer lacks the feature asked for
 INTERNAL_ERROR = 541  # the peer failed for reasons of its own
 NO_ROUTE = 312  # no binding matched a mandatory message
+_encode = str.encode  # whatever a subclass makes of it
+_read_BBI = _Struct(">BBI").unpack_from
+_read_BI = _Struct(">BI").unpack_from
+_read_HB = _Struct(">HB").unpack_from
+_read_HH = _Struct(">HH").unpack_from
+_read_HIH = _Struct(">HIH").unpack_from
+_read_I = _Struct(">I").unpack_from
+_read_IHB = _Struct(">IHB").unpack_from
+_read_II = _Struct(">II").unpack_from
+_read_Q = _Struct(">Q").unpack_from
+_read_QB = _Struct(">QB").unpack_from
+_read_QBB = _Struct(">QBB").unpack_from
+_write_HH = _Struct(">HH").pack
+_write_HHB = _Struct(">HHB").pack
+_write_HHBB = _Struct(">HHBB").pack
+_write_HHHB = _Struct(">HHHB").pack
+_write_HHHIH = _Struct(">HHHIH").pack
+_write_HHI = _Struct(">HHI").pack
+_write_HHIHB = _Struct(">HHIHB").pack
+_write_HHQB = _Struct(">HHQB").pack
+_write_HHQBB = _Struct(">HHQBB").pack
+_write_I = _Struct(">I").pack
+_write_II = _Struct(">II").pack
+_write_Q = _Struct(">Q").pack
+_write_QBB = _Struct(">QBB").pack
 
 
 class _DialectMethod(_Method):
@@ -97,20 +130,35 @@ class ConnectionStart(_DialectMethod):
         self.mechanisms = mechanisms
         self.locales = locales
 
-    def _read(self, reader: _Reader) -> None:
-        self.version_major = reader.octet("version-major")
-        self.version_minor = reader.octet("version-minor")
-        self.server_properties = reader.table("server-properties")
-        self.mechanisms = reader.longstr("mechanisms")
-        self.locales = reader.longstr("locales")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.version_major, self.version_minor, size = _read_BBI(data, pos)
+        start = pos + 6
+        pos = start + size
+        self.server_properties = reader.quick_table(data, start, pos, end)
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.mechanisms = bytes(data[start:pos])
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.locales = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 10)
-        writer.octet(self.version_major, "version-major")
-        writer.octet(self.version_minor, "version-minor")
-        writer.table(self.server_properties, "server-properties")
-        writer.longstr(self.mechanisms, "mechanisms")
-        writer.longstr(self.locales, "locales")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.version_major) is not int
+            or type(self.version_minor) is not int
+        ):
+            raise _OddError
+        out += _write_HHBB(10, 10, self.version_major, self.version_minor)
+        _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
+        out += _long_octets(self.mechanisms)
+        out += _long_octets(self.locales)
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -141,18 +189,37 @@ class ConnectionStartOk(_DialectMethod):
         self.response = response
         self.locale = locale
 
-    def _read(self, reader: _Reader) -> None:
-        self.client_properties = reader.table("client-properties")
-        self.mechanism = reader.shortstr("mechanism")
-        self.response = reader.longstr("response")
-        self.locale = reader.shortstr("locale")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.client_properties = reader.quick_table(data, start, pos, end)
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.mechanism = data[start:pos].decode()
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.response = bytes(data[start:pos])
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.locale = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 11)
-        writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
-        writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 11)
+        _quick_table(out, self.client_properties, rules.depth_limit, rules.quick_writers)
+        octets = _encode(self.mechanism)
+        out.append(len(octets))
+        out += octets
+        out += _long_octets(self.response)
+        octets = _encode(self.locale)
+        out.append(len(octets))
+        out += octets
 
 
 class ConnectionSecure(_DialectMethod):
@@ -171,12 +238,18 @@ class ConnectionSecure(_DialectMethod):
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
 
-    def _read(self, reader: _Reader) -> None:
-        self.challenge = reader.longstr("challenge")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.challenge = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 20)
-        writer.longstr(self.challenge, "challenge")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 20)
+        out += _long_octets(self.challenge)
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -195,12 +268,18 @@ class ConnectionSecureOk(_DialectMethod):
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
 
-    def _read(self, reader: _Reader) -> None:
-        self.response = reader.longstr("response")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.response = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 21)
-        writer.longstr(self.response, "response")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 21)
+        out += _long_octets(self.response)
 
 
 class ConnectionTune(_DialectMethod):
@@ -223,16 +302,18 @@ class ConnectionTune(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 30)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.channel_max) is not int
+            or type(self.frame_max) is not int
+            or type(self.heartbeat) is not int
+        ):
+            raise _OddError
+        out += _write_HHHIH(10, 30, self.channel_max, self.frame_max, self.heartbeat)
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -255,16 +336,18 @@ class ConnectionTuneOk(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _read(self, reader: _Reader) -> None:
-        self.channel_max = reader.short("channel-max")
-        self.frame_max = reader.long("frame-max")
-        self.heartbeat = reader.short("heartbeat")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 31)
-        writer.short(self.channel_max, "channel-max")
-        writer.long(self.frame_max, "frame-max")
-        writer.short(self.heartbeat, "heartbeat")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.channel_max) is not int
+            or type(self.frame_max) is not int
+            or type(self.heartbeat) is not int
+        ):
+            raise _OddError
+        out += _write_HHHIH(10, 31, self.channel_max, self.frame_max, self.heartbeat)
 
 
 class ConnectionOpen(_DialectMethod):
@@ -287,17 +370,31 @@ class ConnectionOpen(_DialectMethod):
         self.reserved_1 = reserved_1
         self.reserved_2 = reserved_2
 
-    def _read(self, reader: _Reader) -> None:
-        self.virtual_host = reader.shortstr("virtual-host")
-        self.reserved_1 = reader.shortstr("reserved-1")
-        bits = reader.bits("reserved-2")
-        self.reserved_2 = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.virtual_host = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reserved_1 = data[start:pos].decode()
+        number1 = data[pos]
+        self.reserved_2 = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.reserved_1, "reserved-1")
-        writer.bits(writer.bit(self.reserved_2, "reserved-2"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_2) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.virtual_host)
+        out += _write_HHB(10, 40, len(octets))
+        out += octets
+        octets = _encode(self.reserved_1)
+        out.append(len(octets))
+        out += octets
+        out.append(self.reserved_2)
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -316,12 +413,17 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reserved_1 = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 41)
-        writer.shortstr(self.reserved_1, "reserved-1")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.reserved_1)
+        out += _write_HHB(10, 41, len(octets))
+        out += octets
 
 
 class ConnectionClose(_DialectMethod):
@@ -352,18 +454,25 @@ class ConnectionClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        self.class_id, self.method_id = _read_HH(data, pos)
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+            or type(self.class_id) is not int
+            or type(self.method_id) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(10, 50, self.reply_code, len(octets))
+        out += octets
+        out += _write_HH(self.class_id, self.method_id)
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -379,11 +488,11 @@ class ConnectionCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 51)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 51)
 
 
 class ConnectionBlocked(_DialectMethod):
@@ -402,12 +511,17 @@ class ConnectionBlocked(_DialectMethod):
     def __init__(self, reason: str = "") -> None:
         self.reason = reason
 
-    def _read(self, reader: _Reader) -> None:
-        self.reason = reader.shortstr("reason")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reason = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 60)
-        writer.shortstr(self.reason, "reason")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.reason)
+        out += _write_HHB(10, 60, len(octets))
+        out += octets
 
 
 class ConnectionUnblocked(_DialectMethod):
@@ -423,11 +537,11 @@ class ConnectionUnblocked(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 61)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 61)
 
 
 class ConnectionUpdateSecret(_DialectMethod):
@@ -448,14 +562,25 @@ class ConnectionUpdateSecret(_DialectMethod):
         self.new_secret = new_secret
         self.reason = reason
 
-    def _read(self, reader: _Reader) -> None:
-        self.new_secret = reader.longstr("new-secret")
-        self.reason = reader.shortstr("reason")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.new_secret = bytes(data[start:pos])
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reason = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 70)
-        writer.longstr(self.new_secret, "new-secret")
-        writer.shortstr(self.reason, "reason")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 70)
+        out += _long_octets(self.new_secret)
+        octets = _encode(self.reason)
+        out.append(len(octets))
+        out += octets
 
 
 class ConnectionUpdateSecretOk(_DialectMethod):
@@ -471,11 +596,11 @@ class ConnectionUpdateSecretOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(10, 71)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(10, 71)
 
 
 class Connection:
@@ -513,12 +638,17 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reserved_1 = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 10)
-        writer.shortstr(self.reserved_1, "reserved-1")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.reserved_1)
+        out += _write_HHB(20, 10, len(octets))
+        out += octets
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -537,12 +667,18 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.longstr("reserved-1")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        if pos > end:
+            raise _OddError
+        self.reserved_1 = bytes(data[start:pos])
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 11)
-        writer.longstr(self.reserved_1, "reserved-1")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(20, 11)
+        out += _long_octets(self.reserved_1)
 
 
 class ChannelFlow(_DialectMethod):
@@ -561,13 +697,17 @@ class ChannelFlow(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.active = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 20)
-        writer.bits(writer.bit(self.active, "active"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.active) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(20, 20, self.active)
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -586,13 +726,17 @@ class ChannelFlowOk(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("active")
-        self.active = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.active = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 21)
-        writer.bits(writer.bit(self.active, "active"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.active) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(20, 21, self.active)
 
 
 class ChannelClose(_DialectMethod):
@@ -623,18 +767,25 @@ class ChannelClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.class_id = reader.short("class-id")
-        self.method_id = reader.short("method-id")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        self.class_id, self.method_id = _read_HH(data, pos)
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 40)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.short(self.class_id, "class-id")
-        writer.short(self.method_id, "method-id")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+            or type(self.class_id) is not int
+            or type(self.method_id) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(20, 40, self.reply_code, len(octets))
+        out += octets
+        out += _write_HH(self.class_id, self.method_id)
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -650,11 +801,11 @@ class ChannelCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(20, 41)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(20, 41)
 
 
 class Channel:
@@ -731,31 +882,44 @@ class ExchangeDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.type = reader.shortstr("type")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.auto_delete = (bits & 4) != 0
-        self.internal = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.type = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.passive = number1 & 1 != 0
+        self.durable = number1 & 2 != 0
+        self.auto_delete = number1 & 4 != 0
+        self.internal = number1 & 8 != 0
+        self.no_wait = number1 & 16 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.auto_delete, "auto-delete") << 2
-            | writer.bit(self.internal, "internal") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.passive) is not bool
+            or type(self.durable) is not bool
+            or type(self.auto_delete) is not bool
+            or type(self.internal) is not bool
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(40, 10, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.type)
+        out.append(len(octets))
+        out += octets
+        out.append(self.passive | self.durable << 1 | self.auto_delete << 2 | self.internal << 3 | self.no_wait << 4)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class ExchangeDeclareOk(_DialectMethod):
@@ -771,11 +935,11 @@ class ExchangeDeclareOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -807,18 +971,27 @@ class ExchangeDelete(_DialectMethod):
         self.if_unused = if_unused
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.no_wait = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        number1 = data[pos]
+        self.if_unused = number1 & 1 != 0
+        self.no_wait = number1 & 2 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.no_wait, "no-wait") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.if_unused) is not bool
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(40, 20, self.reserved_1, len(octets))
+        out += octets
+        out.append(self.if_unused | self.no_wait << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -834,11 +1007,11 @@ class ExchangeDeleteOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 21)
 
 
 class ExchangeBind(_DialectMethod):
@@ -876,23 +1049,43 @@ class ExchangeBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.destination = reader.shortstr("destination")
-        self.source = reader.shortstr("source")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.destination = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.source = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.no_wait = number1 & 1 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 30)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.destination, "destination")
-        writer.shortstr(self.source, "source")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.destination)
+        out += _write_HHHB(40, 30, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.source)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_wait)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class ExchangeBindOk(_DialectMethod):
@@ -908,11 +1101,11 @@ class ExchangeBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 31)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 31)
 
 
 class ExchangeUnbind(_DialectMethod):
@@ -950,23 +1143,43 @@ class ExchangeUnbind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.destination = reader.shortstr("destination")
-        self.source = reader.shortstr("source")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.destination = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.source = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.no_wait = number1 & 1 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.destination, "destination")
-        writer.shortstr(self.source, "source")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.destination)
+        out += _write_HHHB(40, 40, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.source)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_wait)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class ExchangeUnbindOk(_DialectMethod):
@@ -982,11 +1195,11 @@ class ExchangeUnbindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(40, 51)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(40, 51)
 
 
 class Exchange:
@@ -1052,29 +1265,37 @@ class QueueDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("passive")
-        self.passive = (bits & 1) != 0
-        self.durable = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.auto_delete = (bits & 8) != 0
-        self.no_wait = (bits & 16) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.passive = number1 & 1 != 0
+        self.durable = number1 & 2 != 0
+        self.exclusive = number1 & 4 != 0
+        self.auto_delete = number1 & 8 != 0
+        self.no_wait = number1 & 16 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 10)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.passive, "passive")
-            | writer.bit(self.durable, "durable") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.auto_delete, "auto-delete") << 3
-            | writer.bit(self.no_wait, "no-wait") << 4
-        )
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.passive) is not bool
+            or type(self.durable) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.auto_delete) is not bool
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 10, self.reserved_1, len(octets))
+        out += octets
+        out.append(self.passive | self.durable << 1 | self.exclusive << 2 | self.auto_delete << 3 | self.no_wait << 4)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -1097,16 +1318,24 @@ class QueueDeclareOk(_DialectMethod):
         self.message_count = message_count
         self.consumer_count = consumer_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.queue = reader.shortstr("queue")
-        self.message_count = reader.long("message-count")
-        self.consumer_count = reader.long("consumer-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        self.message_count, self.consumer_count = _read_II(data, pos)
+        return pos + 8
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
-        writer.long(self.message_count, "message-count")
-        writer.long(self.consumer_count, "consumer-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+            or type(self.consumer_count) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHB(50, 11, len(octets))
+        out += octets
+        out += _write_II(self.message_count, self.consumer_count)
 
 
 class QueueBind(_DialectMethod):
@@ -1144,23 +1373,43 @@ class QueueBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.no_wait = number1 & 1 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 20, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_wait)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class QueueBindOk(_DialectMethod):
@@ -1176,11 +1425,11 @@ class QueueBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(50, 21)
 
 
 class QueueUnbind(_DialectMethod):
@@ -1215,20 +1464,40 @@ class QueueUnbind(_DialectMethod):
         self.routing_key = routing_key
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        size = _read_I(data, pos)[0]
+        start = pos + 4
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 50)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 50, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class QueueUnbindOk(_DialectMethod):
@@ -1244,11 +1513,11 @@ class QueueUnbindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 51)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(50, 51)
 
 
 class QueuePurge(_DialectMethod):
@@ -1271,17 +1540,25 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_wait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 30)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 30, self.reserved_1, len(octets))
+        out += octets
+        out.append(self.no_wait)
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1300,12 +1577,16 @@ class QueuePurgeOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 31)
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+        ):
+            raise _OddError
+        out += _write_HHI(50, 31, self.message_count)
 
 
 class QueueDelete(_DialectMethod):
@@ -1340,23 +1621,29 @@ class QueueDelete(_DialectMethod):
         self.if_empty = if_empty
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("if-unused")
-        self.if_unused = (bits & 1) != 0
-        self.if_empty = (bits & 2) != 0
-        self.no_wait = (bits & 4) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.if_unused = number1 & 1 != 0
+        self.if_empty = number1 & 2 != 0
+        self.no_wait = number1 & 4 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(
-            writer.bit(self.if_unused, "if-unused")
-            | writer.bit(self.if_empty, "if-empty") << 1
-            | writer.bit(self.no_wait, "no-wait") << 2
-        )
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.if_unused) is not bool
+            or type(self.if_empty) is not bool
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(50, 40, self.reserved_1, len(octets))
+        out += octets
+        out.append(self.if_unused | self.if_empty << 1 | self.no_wait << 2)
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1375,12 +1662,16 @@ class QueueDeleteOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(50, 41)
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.message_count) is not int
+        ):
+            raise _OddError
+        out += _write_HHI(50, 41, self.message_count)
 
 
 class Queue:
@@ -1418,17 +1709,19 @@ class BasicQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _read(self, reader: _Reader) -> None:
-        self.prefetch_size = reader.long("prefetch-size")
-        self.prefetch_count = reader.short("prefetch-count")
-        bits = reader.bits("global")
-        self.global_ = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
+        self.global_ = number3 & 1 != 0
+        return pos + 7
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 10)
-        writer.long(self.prefetch_size, "prefetch-size")
-        writer.short(self.prefetch_count, "prefetch-count")
-        writer.bits(writer.bit(self.global_, "global"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.prefetch_size) is not int
+            or type(self.prefetch_count) is not int
+            or type(self.global_) is not bool
+        ):
+            raise _OddError
+        out += _write_HHIHB(60, 10, self.prefetch_size, self.prefetch_count, self.global_)
 
 
 class BasicQosOk(_DialectMethod):
@@ -1444,11 +1737,11 @@ class BasicQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1501,29 +1794,42 @@ class BasicConsume(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-local")
-        self.no_local = (bits & 1) != 0
-        self.no_ack = (bits & 2) != 0
-        self.exclusive = (bits & 4) != 0
-        self.no_wait = (bits & 8) != 0
-        self.arguments = reader.table("arguments")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1, size = _read_BI(data, pos)
+        self.no_local = number1 & 1 != 0
+        self.no_ack = number1 & 2 != 0
+        self.exclusive = number1 & 4 != 0
+        self.no_wait = number1 & 8 != 0
+        start = pos + 5
+        pos = start + size
+        self.arguments = reader.quick_table(data, start, pos, end)
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 20)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(
-            writer.bit(self.no_local, "no-local")
-            | writer.bit(self.no_ack, "no-ack") << 1
-            | writer.bit(self.exclusive, "exclusive") << 2
-            | writer.bit(self.no_wait, "no-wait") << 3
-        )
-        writer.table(self.arguments, "arguments")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_local) is not bool
+            or type(self.no_ack) is not bool
+            or type(self.exclusive) is not bool
+            or type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(60, 20, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.consumer_tag)
+        out.append(len(octets))
+        out += octets
+        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.no_wait << 3)
+        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1542,12 +1848,17 @@ class BasicConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 21, len(octets))
+        out += octets
 
 
 class BasicCancel(_DialectMethod):
@@ -1568,15 +1879,24 @@ class BasicCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.no_wait = no_wait
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        bits = reader.bits("no-wait")
-        self.no_wait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_wait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.bits(writer.bit(self.no_wait, "no-wait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.no_wait) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 30, len(octets))
+        out += octets
+        out.append(self.no_wait)
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1595,12 +1915,17 @@ class BasicCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 31, len(octets))
+        out += octets
 
 
 class BasicPublish(_DialectMethod):
@@ -1635,20 +1960,34 @@ class BasicPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        bits = reader.bits("mandatory")
-        self.mandatory = (bits & 1) != 0
-        self.immediate = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        number1 = data[pos]
+        self.mandatory = number1 & 1 != 0
+        self.immediate = number1 & 2 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 40)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.mandatory) is not bool
+            or type(self.immediate) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHHB(60, 40, self.reserved_1, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out.append(self.mandatory | self.immediate << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -1685,18 +2024,35 @@ class BasicReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.reply_code = reader.short("reply-code")
-        self.reply_text = reader.shortstr("reply-text")
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reply_code, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.reply_text = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 50)
-        writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reply_code) is not int
+        ):
+            raise _OddError
+        octets = _encode(self.reply_text)
+        out += _write_HHHB(60, 50, self.reply_code, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out.append(len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -1736,21 +2092,37 @@ class BasicDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _read(self, reader: _Reader) -> None:
-        self.consumer_tag = reader.shortstr("consumer-tag")
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.consumer_tag = data[start:pos].decode()
+        self.delivery_tag, number2, size = _read_QBB(data, pos)
+        self.redelivered = number2 & 1 != 0
+        start = pos + 10
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.redelivered) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.consumer_tag)
+        out += _write_HHB(60, 60, len(octets))
+        out += octets
+        octets = _encode(self.exchange)
+        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
 
     def _has_content(self) -> bool:
         return True
@@ -1779,17 +2151,25 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.short("reserved-1")
-        self.queue = reader.shortstr("queue")
-        bits = reader.bits("no-ack")
-        self.no_ack = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.reserved_1, size = _read_HB(data, pos)
+        start = pos + 3
+        pos = start + size
+        self.queue = data[start:pos].decode()
+        number1 = data[pos]
+        self.no_ack = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 70)
-        writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.bits(writer.bit(self.no_ack, "no-ack"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.reserved_1) is not int
+            or type(self.no_ack) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.queue)
+        out += _write_HHHB(60, 70, self.reserved_1, len(octets))
+        out += octets
+        out.append(self.no_ack)
 
 
 class BasicGetOk(_DialectMethod):
@@ -1823,21 +2203,33 @@ class BasicGetOk(_DialectMethod):
         self.routing_key = routing_key
         self.message_count = message_count
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("redelivered")
-        self.redelivered = (bits & 1) != 0
-        self.exchange = reader.shortstr("exchange")
-        self.routing_key = reader.shortstr("routing-key")
-        self.message_count = reader.long("message-count")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2, size = _read_QBB(data, pos)
+        self.redelivered = number2 & 1 != 0
+        start = pos + 10
+        pos = start + size
+        self.exchange = data[start:pos].decode()
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.routing_key = data[start:pos].decode()
+        self.message_count = _read_I(data, pos)[0]
+        return pos + 4
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 71)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.long(self.message_count, "message-count")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.message_count) is not int
+            or type(self.redelivered) is not bool
+        ):
+            raise _OddError
+        octets = _encode(self.exchange)
+        out += _write_HHQBB(60, 71, self.delivery_tag, self.redelivered, len(octets))
+        out += octets
+        octets = _encode(self.routing_key)
+        out.append(len(octets))
+        out += octets
+        out += _write_I(self.message_count)
 
     def _has_content(self) -> bool:
         return True
@@ -1862,12 +2254,17 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _read(self, reader: _Reader) -> None:
-        self.reserved_1 = reader.shortstr("reserved-1")
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        size = data[pos]
+        start = pos + 1
+        pos = start + size
+        self.reserved_1 = data[start:pos].decode()
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 72)
-        writer.shortstr(self.reserved_1, "reserved-1")
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        octets = _encode(self.reserved_1)
+        out += _write_HHB(60, 72, len(octets))
+        out += octets
 
 
 class BasicAck(_DialectMethod):
@@ -1888,15 +2285,18 @@ class BasicAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.multiple = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 80)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.multiple) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(60, 80, self.delivery_tag, self.multiple)
 
 
 class BasicReject(_DialectMethod):
@@ -1917,15 +2317,18 @@ class BasicReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.requeue = number2 & 1 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 90)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(60, 90, self.delivery_tag, self.requeue)
 
 
 class BasicRecoverAsync(_DialectMethod):
@@ -1944,13 +2347,17 @@ class BasicRecoverAsync(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.requeue = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 100)
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(60, 100, self.requeue)
 
 
 class BasicRecover(_DialectMethod):
@@ -1969,13 +2376,17 @@ class BasicRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("requeue")
-        self.requeue = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.requeue = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 110)
-        writer.bits(writer.bit(self.requeue, "requeue"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(60, 110, self.requeue)
 
 
 class BasicRecoverOk(_DialectMethod):
@@ -1991,11 +2402,11 @@ class BasicRecoverOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 111)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(60, 111)
 
 
 class BasicNack(_DialectMethod):
@@ -2018,16 +2429,20 @@ class BasicNack(_DialectMethod):
         self.multiple = multiple
         self.requeue = requeue
 
-    def _read(self, reader: _Reader) -> None:
-        self.delivery_tag = reader.longlong("delivery-tag")
-        bits = reader.bits("multiple")
-        self.multiple = (bits & 1) != 0
-        self.requeue = (bits & 2) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        self.delivery_tag, number2 = _read_QB(data, pos)
+        self.multiple = number2 & 1 != 0
+        self.requeue = number2 & 2 != 0
+        return pos + 9
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(60, 120)
-        writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.bits(writer.bit(self.multiple, "multiple") | writer.bit(self.requeue, "requeue") << 1)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.delivery_tag) is not int
+            or type(self.multiple) is not bool
+            or type(self.requeue) is not bool
+        ):
+            raise _OddError
+        out += _write_HHQB(60, 120, self.delivery_tag, self.multiple | self.requeue << 1)
 
 
 class BasicProperties(_DialectProperties):
@@ -2116,83 +2531,180 @@ class BasicProperties(_DialectProperties):
         self.app_id = app_id
         self.reserved = reserved
 
-    def _read(self, reader: _Reader) -> None:
-        flags = reader.flag_word()
-        reader.further_flags(flags, flags & 0x0002)
-        self.content_type = reader.shortstr("content-type") if flags & 0x8000 else None
-        self.content_encoding = reader.shortstr("content-encoding") if flags & 0x4000 else None
-        self.headers = reader.table("headers") if flags & 0x2000 else None
-        self.delivery_mode = reader.octet("delivery-mode") if flags & 0x1000 else None
-        self.priority = reader.octet("priority") if flags & 0x0800 else None
-        self.correlation_id = reader.shortstr("correlation-id") if flags & 0x0400 else None
-        self.reply_to = reader.shortstr("reply-to") if flags & 0x0200 else None
-        self.expiration = reader.shortstr("expiration") if flags & 0x0100 else None
-        self.message_id = reader.shortstr("message-id") if flags & 0x0080 else None
-        self.timestamp = reader.timestamp("timestamp") if flags & 0x0040 else None
-        self.type = reader.shortstr("type") if flags & 0x0020 else None
-        self.user_id = reader.shortstr("user-id") if flags & 0x0010 else None
-        self.app_id = reader.shortstr("app-id") if flags & 0x0008 else None
-        self.reserved = reader.shortstr("reserved") if flags & 0x0004 else None
-
-    def _write(self, writer: _Writer) -> None:
-        flags = 0
-        if self.content_type is not None:
-            flags |= 0x8000
-        if self.content_encoding is not None:
-            flags |= 0x4000
-        if self.headers is not None:
-            flags |= 0x2000
-        if self.delivery_mode is not None:
-            flags |= 0x1000
-        if self.priority is not None:
-            flags |= 0x0800
-        if self.correlation_id is not None:
-            flags |= 0x0400
-        if self.reply_to is not None:
-            flags |= 0x0200
-        if self.expiration is not None:
-            flags |= 0x0100
-        if self.message_id is not None:
-            flags |= 0x0080
-        if self.timestamp is not None:
-            flags |= 0x0040
-        if self.type is not None:
-            flags |= 0x0020
-        if self.user_id is not None:
-            flags |= 0x0010
-        if self.app_id is not None:
-            flags |= 0x0008
-        if self.reserved is not None:
-            flags |= 0x0004
-        writer.word(flags)
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        flags = data[pos] << 8 | data[pos + 1]
+        if flags & 0x0003:
+            raise _OddError
+        pos += 2
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_type = data[start:pos].decode()
+        else:
+            self.content_type = None
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            start = pos + 1
+            pos = start + data[pos]
+            self.content_encoding = data[start:pos].decode()
+        else:
+            self.content_encoding = None
         if flags & 0x2000:
-            writer.table(self.headers, "headers")
+            start = pos + 4
+            pos = start + _read_I(data, pos)[0]
+            self.headers = reader.quick_table(data, start, pos, end)
+        else:
+            self.headers = None
         if flags & 0x1000:
-            writer.octet(self.delivery_mode, "delivery-mode")
+            self.delivery_mode = data[pos]
+            pos += 1
+        else:
+            self.delivery_mode = None
         if flags & 0x0800:
-            writer.octet(self.priority, "priority")
+            self.priority = data[pos]
+            pos += 1
+        else:
+            self.priority = None
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.correlation_id = data[start:pos].decode()
+        else:
+            self.correlation_id = None
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            start = pos + 1
+            pos = start + data[pos]
+            self.reply_to = data[start:pos].decode()
+        else:
+            self.reply_to = None
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            start = pos + 1
+            pos = start + data[pos]
+            self.expiration = data[start:pos].decode()
+        else:
+            self.expiration = None
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.message_id = data[start:pos].decode()
+        else:
+            self.message_id = None
         if flags & 0x0040:
-            writer.timestamp(self.timestamp, "timestamp")
+            self.timestamp = _timestamp(_read_Q(data, pos)[0])
+            pos += 8
+        else:
+            self.timestamp = None
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            start = pos + 1
+            pos = start + data[pos]
+            self.type = data[start:pos].decode()
+        else:
+            self.type = None
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.user_id = data[start:pos].decode()
+        else:
+            self.user_id = None
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            start = pos + 1
+            pos = start + data[pos]
+            self.app_id = data[start:pos].decode()
+        else:
+            self.app_id = None
         if flags & 0x0004:
-            writer.shortstr(self.reserved, "reserved")
+            start = pos + 1
+            pos = start + data[pos]
+            self.reserved = data[start:pos].decode()
+        else:
+            self.reserved = None
+        return pos
+
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        flags = 0
+        at = len(out)
+        out += b"\0\0"
+        value: _Any = self.content_type
+        if value is not None:
+            flags |= 0x8000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.content_encoding
+        if value is not None:
+            flags |= 0x4000
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.headers
+        if value is not None:
+            flags |= 0x2000
+            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
+        value = self.delivery_mode
+        if value is not None:
+            flags |= 0x1000
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.priority
+        if value is not None:
+            flags |= 0x0800
+            if type(value) is not int:
+                raise _OddError
+            out.append(value)
+        value = self.correlation_id
+        if value is not None:
+            flags |= 0x0400
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.reply_to
+        if value is not None:
+            flags |= 0x0200
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.expiration
+        if value is not None:
+            flags |= 0x0100
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.message_id
+        if value is not None:
+            flags |= 0x0080
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.timestamp
+        if value is not None:
+            flags |= 0x0040
+            out += _write_Q(_seconds(value))
+        value = self.type
+        if value is not None:
+            flags |= 0x0020
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.user_id
+        if value is not None:
+            flags |= 0x0010
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.app_id
+        if value is not None:
+            flags |= 0x0008
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        value = self.reserved
+        if value is not None:
+            flags |= 0x0004
+            octets = _encode(value)
+            out.append(len(octets))
+            out += octets
+        out[at] = flags >> 8
+        out[at + 1] = flags & 0xFF
 
     def _class_id(self) -> int:
         return 60
@@ -2234,11 +2746,11 @@ class TxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 10)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -2254,11 +2766,11 @@ class TxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -2274,11 +2786,11 @@ class TxCommit(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 20)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -2294,11 +2806,11 @@ class TxCommitOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 21)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -2314,11 +2826,11 @@ class TxRollback(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 30)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -2334,11 +2846,11 @@ class TxRollbackOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(90, 31)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(90, 31)
 
 
 class Tx:
@@ -2368,13 +2880,17 @@ class ConfirmSelect(_DialectMethod):
     def __init__(self, nowait: bool = False) -> None:
         self.nowait = nowait
 
-    def _read(self, reader: _Reader) -> None:
-        bits = reader.bits("nowait")
-        self.nowait = (bits & 1) != 0
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        number1 = data[pos]
+        self.nowait = number1 & 1 != 0
+        return pos + 1
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(85, 10)
-        writer.bits(writer.bit(self.nowait, "nowait"))
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        if (
+            type(self.nowait) is not bool
+        ):
+            raise _OddError
+        out += _write_HHB(85, 10, self.nowait)
 
 
 class ConfirmSelectOk(_DialectMethod):
@@ -2390,11 +2906,11 @@ class ConfirmSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _read(self, reader: _Reader) -> None:
-        pass
+    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
+        return pos
 
-    def _write(self, writer: _Writer) -> None:
-        writer.ids(85, 11)
+    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        out += _write_HH(85, 11)
 
 
 class Confirm:

@@ -7,7 +7,7 @@ A `Reader` stands on the payload of one frame and never looks past its end. Layo
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from struct import Struct
 from typing import Any, TypeAlias
@@ -38,6 +38,7 @@ from ..profiles import (
     TableProfile,
 )
 from ..types import InlineContent, ReferenceContent
+from .quick_reader_py import ODD, OddError, quick_pairs, quick_readers, timestamp
 from .rawtable_py import RawTable
 
 _ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
@@ -46,15 +47,17 @@ _ENVELOPE = Struct(">BHI")
 _SHORT = Struct(">H")
 _LONG = Struct(">I")
 _LONGLONG = Struct(">Q")
+_CONTENT_HEAD = Struct(">HHQ")
 _DECIMAL = Struct(">Bi")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
 
 
 class ReaderRules:
     """What is the same for everything a decoder reads, worked out once and shared freely."""
 
-    __slots__ = ("depth_limit", "entries_limit", "octets_limit", "profile", "raw_tables", "strict", "values")
+    __slots__ = (
+        "depth_limit", "entries_limit", "octets_limit", "profile", "quick_limit", "quick_readers",
+        "raw_tables", "strict", "values",
+    )  # fmt: skip
 
     def __init__(self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool) -> None:
         self.profile = profile
@@ -63,6 +66,9 @@ class ReaderRules:
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
         self.raw_tables = raw_tables
+        # A table of so many octets cannot have too many entries. Strict mode always takes the exact way.
+        self.quick_limit = -1 if strict else min(limits.table_octets, limits.table_entries)
+        self.quick_readers = quick_readers(profile.readable(strict))
         self.values: list[_ValueReader] = [Reader._unknown] * 256
         for tag, kind in profile.readable(strict).items():
             self.values[ord(tag)] = _VALUES[kind]
@@ -133,6 +139,11 @@ class Reader:
     def content_head(self) -> int:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
         are kept."""
+        pos = self._pos
+        if self._end - pos >= 12:
+            class_id, self.weight, self.body_size = _CONTENT_HEAD.unpack_from(self._data, pos)
+            self._pos = pos + 12
+            return int(class_id)
         class_id = self.short("class-id")
         self.weight = self.short("weight")
         self.body_size = self.longlong("body-size")
@@ -205,7 +216,7 @@ class Reader:
     def timestamp(self, field: str) -> datetime | int:
         if self._end - self._pos < 8:
             raise self._short_of(field, "timestamp", 8)
-        return _timestamp(self.longlong(field))
+        return timestamp(self.longlong(field))
 
     def shortstr(self, field: str) -> str:
         start = self._pos + 1
@@ -237,8 +248,31 @@ class Reader:
         octets = self.longstr(field)
         return ReferenceContent(octets) if kind else InlineContent(octets)
 
+    def quick_table(self, data: bytes | bytearray, start: int, stop: int, end: int) -> Any:
+        """What lies in data[start:stop] as a field table, if that lies before `end`.
+
+        Raises:
+            OddError: or any other of `ODD`: it takes the exact way to read it.
+        """
+        rules = self._rules
+        if stop > end or stop - start > rules.quick_limit:
+            raise OddError
+        if rules.raw_tables:
+            return RawTable(bytes(data[start:stop]), rules.profile.name)
+        return quick_pairs(data, start, stop, rules.depth_limit, rules.quick_readers)
+
     def table(self, field: str) -> Any:
         """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        data, pos = self._data, self._pos
+        try:
+            stop = pos + 4 + _LONG.unpack_from(data, pos)[0]
+            table = self.quick_table(data, pos + 4, stop, self._end)
+        except ODD:
+            return self._table_exactly(field)
+        self._pos = stop
+        return table
+
+    def _table_exactly(self, field: str) -> Any:
         start = self._pos + 4
         if start > self._end:
             raise self._short_of(field, "length of a table", 4)
@@ -403,18 +437,13 @@ class Reader:
         return self._pairs(end, depth + 1, field)
 
     def _time(self, end: int, depth: int, field: str) -> datetime | int:
-        return _timestamp(_LONGLONG.unpack_from(self._data, self._take(8, end, field))[0])
+        return timestamp(_LONGLONG.unpack_from(self._data, self._take(8, end, field))[0])
 
     def _void(self, end: int, depth: int, field: str) -> None:
         return None
 
     def _character(self, end: int, depth: int, field: str) -> str:
         return chr(self._data[self._take(1, end, field)])
-
-
-def _timestamp(seconds: int) -> datetime | int:
-    """An aware UTC datetime, or the number itself beyond the year 9999."""
-    return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 
 
 def _fixed(layout: Struct) -> _ValueReader:

@@ -39,6 +39,7 @@ from ..profiles import (
     profiles_with,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent
+from .quick_writer_py import ODD, quick_table, quick_writers
 from .rawtable_py import RawTable
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire import MAX_PAYLOAD, OVERHEAD
@@ -69,7 +70,7 @@ _MAX_SIZE = 2**32 - 1
 class WriterRules:
     """What is the same for everything an encoder writes, worked out once."""
 
-    __slots__ = ("depth_limit", "integer_tags", "octets_tag", "profile", "strict")
+    __slots__ = ("depth_limit", "integer_tags", "octets_tag", "profile", "quick_writers", "strict")
 
     def __init__(self, profile: TableProfile, strict: bool, depth_limit: int) -> None:
         self.profile = profile
@@ -77,6 +78,7 @@ class WriterRules:
         self.depth_limit = depth_limit
         self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = "x" if "x" in profile.tags else "S"
+        self.quick_writers = quick_writers(profile)
 
     def writer(self) -> Writer:
         """A writer by these rules, with nothing written yet."""
@@ -193,6 +195,14 @@ class Writer:
 
     def table(self, value: Any, field: str) -> None:
         """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        out = self._out
+        size = len(out)
+        if not self._rules.strict:
+            try:
+                quick_table(out, value, self._rules.depth_limit, self._rules.quick_writers)
+                return
+            except ODD:
+                del out[size:]
         if not isinstance(value, Mapping):
             raise EncodeError(f"expected a mapping, not {named(value)}", field)
         try:
