@@ -16,11 +16,11 @@ from codecgen.model import Class, Field, Method
 
 BUILD = "py"
 KERNEL = {
-    "Dialect": "dialect", "Encoder": "encoder", "FrameDecoder": "frames", "MessageDecoder": "messages",
-    "Method": "routines", "Properties": "routines", "Reader": "reader", "WriterRules": "writer",
-    "Octets": "quick_reader", "OddError": "quick_reader", "timestamp": "quick_reader",
-    "long_octets": "quick_writer", "quick_table": "quick_writer", "seconds": "quick_writer",
-    "table_codec": "tables",
+    "Dialect": "dialect", "Encoder": "quick_encoder", "FrameDecoder": "quick_stream",
+    "MessageDecoder": "quick_stream", "Method": "routines", "Properties": "routines", "Reader": "reader",
+    "WriterRules": "writer", "Octets": "quick_reader", "OddError": "quick_reader",
+    "timestamp": "quick_reader", "long_octets": "quick_writer", "quick_table": "quick_writer",
+    "seconds": "quick_writer", "table_codec": "tables",
 }  # fmt: skip
 HEADER = "from struct import Struct as _Struct"
 PARAMETER = ""
@@ -203,23 +203,21 @@ def _emit_sized_writing(code: Code, field: Field, value: str) -> None:
 
 
 def _emit_properties_reading(code: Code, places: list[Flag]) -> None:
-    undefined = 0xFFFF & ~sum(flag.mask for flag in places)
-    code.lines(
-        "flags = data[pos] << 8 | data[pos + 1]", f"if flags & {undefined:#06x}:", "    raise _OddError"
-    )
-    code.line("pos += 2")
+    """The flags from the highest down: each that is found set is taken off, which leaves those undefined."""
+    code.lines("flags = data[pos] << 8 | data[pos + 1]", "pos += 2")
     for flag in places:
         attribute = f"self.{flag.field.attribute}"
-        if flag.field.type == "bit":
-            code.line(f"{attribute} = flags & {flag.mask:#06x} != 0")
-            continue
-        with code.block(f"if flags & {flag.mask:#06x}:"):
+        with code.block(f"if flags >= {flag.mask:#06x}:"):
+            code.line(f"flags -= {flag.mask:#06x}")
             _emit_property_reading(code, flag.field)
-        code.lines("else:", f"    {attribute} = None")
-    code.line("return pos")
+        code.lines("else:", f"    {attribute} = {'False' if flag.field.type == 'bit' else 'None'}")
+    code.lines("if flags:", "    raise _OddError", "return pos")
 
 
 def _emit_property_reading(code: Code, field: Field) -> None:
+    if field.type == "bit":
+        code.line(f"self.{field.attribute} = True")
+        return
     layout = _LAYOUTS.get(field.type)
     if layout is None:
         size = "data[pos]" if field.type == "shortstr" else "_read_I(data, pos)[0]"

@@ -16,9 +16,9 @@ from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.encoder_py import Encoder as _Encoder
-from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
-from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.quick_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.quick_stream_py import FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.quick_stream_py import MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.routines_py import Method as _Method
 from amqpcodec._kernel.routines_py import Properties as _Properties
 from amqpcodec._kernel.reader_py import Reader as _Reader
@@ -2533,90 +2533,104 @@ class BasicProperties(_DialectProperties):
 
     def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
         flags = data[pos] << 8 | data[pos + 1]
-        if flags & 0x0003:
-            raise _OddError
         pos += 2
-        if flags & 0x8000:
+        if flags >= 0x8000:
+            flags -= 0x8000
             start = pos + 1
             pos = start + data[pos]
             self.content_type = data[start:pos].decode()
         else:
             self.content_type = None
-        if flags & 0x4000:
+        if flags >= 0x4000:
+            flags -= 0x4000
             start = pos + 1
             pos = start + data[pos]
             self.content_encoding = data[start:pos].decode()
         else:
             self.content_encoding = None
-        if flags & 0x2000:
+        if flags >= 0x2000:
+            flags -= 0x2000
             start = pos + 4
             pos = start + _read_I(data, pos)[0]
             self.headers = reader.quick_table(data, start, pos, end)
         else:
             self.headers = None
-        if flags & 0x1000:
+        if flags >= 0x1000:
+            flags -= 0x1000
             self.delivery_mode = data[pos]
             pos += 1
         else:
             self.delivery_mode = None
-        if flags & 0x0800:
+        if flags >= 0x0800:
+            flags -= 0x0800
             self.priority = data[pos]
             pos += 1
         else:
             self.priority = None
-        if flags & 0x0400:
+        if flags >= 0x0400:
+            flags -= 0x0400
             start = pos + 1
             pos = start + data[pos]
             self.correlation_id = data[start:pos].decode()
         else:
             self.correlation_id = None
-        if flags & 0x0200:
+        if flags >= 0x0200:
+            flags -= 0x0200
             start = pos + 1
             pos = start + data[pos]
             self.reply_to = data[start:pos].decode()
         else:
             self.reply_to = None
-        if flags & 0x0100:
+        if flags >= 0x0100:
+            flags -= 0x0100
             start = pos + 1
             pos = start + data[pos]
             self.expiration = data[start:pos].decode()
         else:
             self.expiration = None
-        if flags & 0x0080:
+        if flags >= 0x0080:
+            flags -= 0x0080
             start = pos + 1
             pos = start + data[pos]
             self.message_id = data[start:pos].decode()
         else:
             self.message_id = None
-        if flags & 0x0040:
+        if flags >= 0x0040:
+            flags -= 0x0040
             self.timestamp = _timestamp(_read_Q(data, pos)[0])
             pos += 8
         else:
             self.timestamp = None
-        if flags & 0x0020:
+        if flags >= 0x0020:
+            flags -= 0x0020
             start = pos + 1
             pos = start + data[pos]
             self.type = data[start:pos].decode()
         else:
             self.type = None
-        if flags & 0x0010:
+        if flags >= 0x0010:
+            flags -= 0x0010
             start = pos + 1
             pos = start + data[pos]
             self.user_id = data[start:pos].decode()
         else:
             self.user_id = None
-        if flags & 0x0008:
+        if flags >= 0x0008:
+            flags -= 0x0008
             start = pos + 1
             pos = start + data[pos]
             self.app_id = data[start:pos].decode()
         else:
             self.app_id = None
-        if flags & 0x0004:
+        if flags >= 0x0004:
+            flags -= 0x0004
             start = pos + 1
             pos = start + data[pos]
             self.reserved = data[start:pos].decode()
         else:
             self.reserved = None
+        if flags:
+            raise _OddError
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 class Dispatch:
     """Makes an empty instance of the class registered under a number."""
 
-    __slots__ = ("_classes",)
+    __slots__ = ("classes",)
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
-        self._classes = dict(classes)
+        self.classes = dict(classes)
 
     def create(self, index: int) -> Any:
         """A new, unfilled instance, or None where nothing is registered."""
-        cls = self._classes.get(index)
+        cls = self.classes.get(index)
         return None if cls is None else object.__new__(cls)

@@ -40,6 +40,7 @@ QuickReader: TypeAlias = "Callable[[Octets, int, int, int, list[QuickReader]], t
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
+_from_timestamp = datetime.fromtimestamp
 _long = Struct(">I").unpack_from
 _int32 = Struct(">i").unpack_from
 _longlong = Struct(">Q").unpack_from
@@ -57,7 +58,7 @@ ODD = (OddError, IndexError, KeyError, UnicodeDecodeError, error)
 def timestamp(seconds: int) -> datetime | int:
     """An aware UTC datetime, or the number itself beyond the year 9999."""
     if seconds < 0x100000000:  # some platforms cannot do this for later times
-        return datetime.fromtimestamp(seconds, UTC)
+        return _from_timestamp(seconds, UTC)
     return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 
 

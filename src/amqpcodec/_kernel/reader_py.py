@@ -301,9 +301,9 @@ class Reader:
 
     def rest(self) -> bytes:
         """Everything up to the end, as bytes."""
-        pos = self._pos
+        octets = self._data[self._pos : self._end]
         self._pos = self._end
-        return bytes(self._data[pos : self._end])
+        return octets if type(octets) is bytes else bytes(octets)
 
     def flag_word(self) -> int:
         """One word of property flags (0-9-1 section 4.2.6.1); bit 0 says that another follows."""

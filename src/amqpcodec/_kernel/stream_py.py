@@ -9,6 +9,7 @@ own end, so that the cost of a stream does not depend on how it was cut.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 RECEIVE_SIZE = 65536  # octets of the buffer lent to asyncio
 
 DEFAULT_LIMITS = Limits()
+
+_NOTHING: Iterator[Any] = iter(())  # used up from the start, so that all decoders can give it out
 
 
 class StreamDecoder:
@@ -81,7 +84,7 @@ class StreamDecoder:
         self._end = 0
         self._queue: deque[bytes] | None = None  # chunks fed before the one being read was used up
         self._partial: Any = None  # a frame begun in chunks that are used up, in a bytearray
-        self._need = 0  # octets of that frame; 0 as long as its envelope is not whole
+        self._need = 0  # octets of that frame, or of its envelope as long as that is not whole
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
         self._record: Any = None  # the method or properties being read, to name it in errors
@@ -95,16 +98,22 @@ class StreamDecoder:
             data: bytes or any bytes-like object, cut anywhere. What is not `bytes` is copied.
 
         Returns:
-            The decoder itself, an iterator over what is complete so far. It decodes as it is asked;
-            what is not asked for stays buffered for the next time.
+            An iterator over what is complete so far: the decoder itself, which decodes as it is asked, and
+            buffers for the next time what it is not asked for; or an empty one, where the octets go to
+            a frame that still lacks some.
 
         Raises:
             TypeError: data is not bytes-like.
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._refuse_entry()
+        if self._busy or self._reader is None:
+            self._refuse_entry()
         octets = data if type(data) is bytes else memoryview(data).tobytes()
         if self._pos == self._end and not self._queue:
+            partial = self._partial
+            if partial is not None and len(partial) + len(octets) < self._need and self._error is None:
+                partial += octets
+                return _NOTHING
             self._chunk = octets
             self._pos = 0
             self._end = len(octets)
@@ -241,7 +250,7 @@ class StreamDecoder:
                         return True
                     self._set_aside(size)
                 elif left > 0:
-                    self._set_aside(0)
+                    self._set_aside(ENVELOPE_SIZE)
             if not self._queue:
                 return False
             self._chunk = self._queue.popleft()
@@ -256,13 +265,13 @@ class StreamDecoder:
 
     def _fill(self) -> bool:
         """Add to the frame set aside what it lacks; True once it is whole."""
-        if self._need == 0:
-            if not self._top_up(ENVELOPE_SIZE):
-                return False
-            self._reader.attach(self._partial)
-            self._need = self._frame_size(0)
         if not self._top_up(self._need):
             return False
+        if self._need == ENVELOPE_SIZE:
+            self._reader.attach(self._partial)
+            self._need = self._frame_size(0)
+            if not self._top_up(self._need):
+                return False
         # Growing may have moved the octets, so nothing is attached before the last has come.
         self._reader.attach(self._partial)
         return True
