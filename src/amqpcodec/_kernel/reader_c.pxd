@@ -38,11 +38,16 @@ cdef class Reader:
     cdef long long _base
     cdef unsigned long long _entries
     cdef PyObject **_cache
+    cdef unsigned long long _last_seconds
+    cdef object _last_time
 
     cdef int attach(self, object data) except -1
     cdef long long envelope(self, Py_ssize_t at) noexcept
     cdef int octet_at(self, Py_ssize_t at) noexcept
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
+    cdef Py_ssize_t step(
+        self, object data, Py_ssize_t at, Py_ssize_t end, long long size_limit, long long offset
+    ) except -1
     cdef long long method_index(self) except -1
     cdef int content_head(self) except -1
     cdef Py_ssize_t left(self) noexcept

@@ -28,6 +28,7 @@ from .kinds cimport (
 )
 
 from .rawtable_c cimport RawTable
+from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
 
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
@@ -211,6 +212,30 @@ cdef class Reader:
         self._end = self._data + end
         self._base = offset
 
+    cdef Py_ssize_t step(
+        self, object data, Py_ssize_t at, Py_ssize_t end, long long size_limit, long long offset
+    ) except -1:
+        """Stand on the payload of the frame at data[at:end] if it is whole and there is nothing odd about its
+        envelope; its octets, or 0 where that is not so."""
+        cdef const unsigned char *p
+        cdef uint64_t size
+        if end - at < OVERHEAD:
+            return 0
+        if data is not self._owner or type(data) is not bytes:
+            self.attach(data)
+        p = self._data + at
+        size = _u32(p + 3)
+        if size > <uint64_t>size_limit or size > <uint64_t>(end - at - OVERHEAD):
+            return 0
+        if p[0] < METHOD or p[0] > BODY or p[ENVELOPE_SIZE + size] != FRAME_END:
+            return 0
+        self.frame_type = p[0]
+        self.channel = _u16(p + 1)
+        self._start = self._pos = p + ENVELOPE_SIZE
+        self._end = self._start + size
+        self._base = offset + ENVELOPE_SIZE
+        return <Py_ssize_t>size + OVERHEAD
+
     cdef long long method_index(self) except -1:
         """Class and method id as one number; the caller has seen that four octets are left."""
         cdef const unsigned char *p = self._pos
@@ -298,7 +323,10 @@ cdef class Reader:
         if self._end - p < 8:
             raise self._short_of(field, "timestamp", 8)
         self._pos = p + 8
-        return _timestamp(_u64(p))
+        if _u64(p) != self._last_seconds or self._last_time is None:
+            self._last_time = _timestamp(_u64(p))
+            self._last_seconds = _u64(p)
+        return self._last_time  # messages in a row mostly come of the same second
 
     cdef object shortstr(self, object field):
         cdef const unsigned char *p = self._pos
