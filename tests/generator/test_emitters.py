@@ -340,6 +340,132 @@ def test_the_builds_share_all_but_the_routines() -> None:
     )
 
 
+def pure_text(*fields: Field) -> str:
+    return method_text(*fields, routines=emit_routines_py)
+
+
+def test_the_pure_build_reads_what_has_a_fixed_size_in_one_go() -> None:
+    fields = (field("a", "octet"), field("b", "long"), *bits(9), field("c", "timestamp"))
+    flags = ["self.b0 = number3 & 1 != 0", "self.b1 = number3 & 2 != 0", "self.b2 = number3 & 4 != 0"]
+    read = function(pure_text(*fields), "_take")
+    assert read[0] == "self.a, self.b, number3, number4, number5 = _read_BIBBQ(data, pos)"
+    assert read[1:4] == flags
+    assert read[-3:] == ["self.b8 = number4 & 1 != 0", "self.c = _timestamp(number5)", "return pos + 15"]
+
+
+def test_the_pure_build_reads_a_length_together_with_what_is_before_it() -> None:
+    assert function(pure_text(field("n"), field("s", "shortstr"), field("t", "table")), "_take") == [
+        "self.n, size = _read_HB(data, pos)",
+        "start = pos + 3",
+        "pos = start + size",
+        "self.s = data[start:pos].decode()",
+        "size = _read_I(data, pos)[0]",
+        "start = pos + 4",
+        "pos = start + size",
+        "self.t = reader.quick_table(data, start, pos, end)",
+        "return pos",
+    ]
+
+
+def test_the_pure_build_looks_whether_a_longstr_is_there_before_copying_it() -> None:
+    assert function(pure_text(field("s", "longstr")), "_take")[3:] == [
+        "if pos > end:",
+        "    raise _OddError",
+        "self.s = bytes(data[start:pos])",
+        "return pos",
+    ]
+
+
+def test_the_pure_build_writes_what_has_a_fixed_size_in_one_go() -> None:
+    fields = (field("n", "longlong"), *bits(2), field("s", "shortstr"), field("when", "timestamp"))
+    assert function(pure_text(*fields), "_put") == [
+        "if (",
+        "    type(self.n) is not int",
+        "    or type(self.b0) is not bool",
+        "    or type(self.b1) is not bool",
+        "):",
+        "    raise _OddError",
+        "octets = _encode(self.s)",
+        "out += _write_HHQBB(9, 7, self.n, self.b0 | self.b1 << 1, len(octets))",
+        "out += octets",
+        "out += _write_Q(_seconds(self.when))",
+    ]
+
+
+def test_the_pure_build_writes_what_has_a_length_of_its_own_on_its_own() -> None:
+    assert function(pure_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "_put")[5:] == [
+        "out += _long_octets(self.s)",
+        "_quick_table(out, self.t, rules.depth_limit, rules.quick_writers)",
+        "out.append(self.b)",
+    ]
+
+
+def test_a_method_without_arguments_has_a_short_way_too() -> None:
+    assert function(pure_text(), "_take") == ["return pos"]
+    assert function(pure_text(), "_put") == ["out += _write_HH(9, 7)"]
+
+
+def test_properties_are_read_by_their_flags_from_the_highest_down() -> None:
+    text = properties_text(field("s", "shortstr"), field("on", "bit"), routines=emit_routines_py)
+    assert function(text, "_take") == [
+        "flags = data[pos] << 8 | data[pos + 1]",
+        "pos += 2",
+        "if flags >= 0x8000:",
+        "    flags -= 0x8000",
+        "    start = pos + 1",
+        "    pos = start + data[pos]",
+        "    self.s = data[start:pos].decode()",
+        "else:",
+        "    self.s = None",
+        "if flags >= 0x4000:",
+        "    flags -= 0x4000",
+        "    self.on = True",
+        "else:",
+        "    self.on = False",
+        "if flags:",
+        "    raise _OddError",
+        "return pos",
+    ]
+
+
+def test_properties_are_written_behind_their_flags() -> None:
+    text = properties_text(field("n", "octet"), field("on", "bit"), routines=emit_routines_py)
+    assert function(text, "_put") == [
+        "flags = 0",
+        "at = len(out)",
+        'out += b"\\0\\0"',
+        "value: _Any = self.n",
+        "if value is not None:",
+        "    flags |= 0x8000",
+        "    if type(value) is not int:",
+        "        raise _OddError",
+        "    out.append(value)",
+        "value = self.on",
+        "if type(value) is not bool:",
+        "    raise _OddError",
+        "if value:",
+        "    flags |= 0x4000",
+        "out[at] = flags >> 8",
+        "out[at + 1] = flags & 0xFF",
+    ]
+
+
+def test_what_is_rare_has_no_short_way() -> None:
+    assert "_take" not in pure_text(field("n"), field("c", "content"))
+    few, many = (tuple(field(f"p{place}") for place in range(count)) for count in (15, 16))
+    assert "_take" in properties_text(*few, routines=emit_routines_py)
+    assert "_take" not in properties_text(*many, routines=emit_routines_py)
+
+
+def test_a_module_has_the_structs_that_its_routines_use_and_no_others() -> None:
+    classes = class_of((), method(field("n"), field("s", "shortstr")))
+    text = render_module(dialect(classes), "demo", "demo.facts", emit_routines_py)
+    assert re.findall(r"^_(?:read|write)_.*", text, re.MULTILINE) == [
+        '_read_HB = _Struct(">HB").unpack_from',
+        '_write_HHHB = _Struct(">HHHB").pack',
+    ]
+
+
 def constant(name: str, value: int, kind: str | None = None) -> Constant:
     return Constant(name, value, kind, f"the {name}", name.replace("-", "_").upper())
 

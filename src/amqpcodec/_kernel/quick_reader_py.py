@@ -57,7 +57,7 @@ ODD = (OddError, IndexError, KeyError, UnicodeDecodeError, error)
 
 def timestamp(seconds: int) -> datetime | int:
     """An aware UTC datetime, or the number itself beyond the year 9999."""
-    if seconds < 0x100000000:  # some platforms cannot do this for later times
+    if seconds < 0x80000000:  # not every platform can do this for later times
         return _from_timestamp(seconds, UTC)
     return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 

@@ -12,6 +12,7 @@ from typing import Any
 from . import frames_py, messages_py
 from .quick_reader_py import ODD
 from .records_py import ContentHeader, Frame
+from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 
 _new = object.__new__
@@ -20,7 +21,33 @@ _envelope_and_ids_at = Struct(">BHII").unpack_from
 _content_head_at = Struct(">HHQ").unpack_from
 
 
-class FrameDecoder(frames_py.FrameDecoder):
+class _QuickStream(StreamDecoder):
+    """From one frame to the next in one go."""
+
+    __slots__ = ()
+
+    def _advance(self) -> bool:
+        at = self._pos
+        if self._partial is None and self._end - at > ENVELOPE_SIZE:
+            data = self._chunk
+            frame_type, channel, size = _envelope_at(data, at)
+            end = at + ENVELOPE_SIZE + size
+            plain = METHOD <= frame_type <= BODY and size <= self._size_limit
+            if plain and end < self._end and data[end] == FRAME_END:
+                reader = self._reader
+                reader.frame_type = frame_type
+                reader.channel = channel
+                reader._data = data
+                reader._start = reader._pos = at + ENVELOPE_SIZE
+                reader._end = end
+                reader._base = self._offset - at
+                self._pos = end + 1
+                self._offset += size + OVERHEAD
+                return True
+        return super()._advance()
+
+
+class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
     """From octets to frame in one go."""
 
     __slots__ = ()
@@ -66,30 +93,10 @@ class FrameDecoder(frames_py.FrameDecoder):
         return super().__next__()
 
 
-class MessageDecoder(messages_py.MessageDecoder):
-    """From one frame to the next in one go."""
+class MessageDecoder(_QuickStream, messages_py.MessageDecoder):
+    """Its frames come quicker; what they make up is for messages_py.py."""
 
     __slots__ = ()
-
-    def _advance(self) -> bool:
-        at = self._pos
-        if self._partial is None and self._end - at > ENVELOPE_SIZE:
-            data = self._chunk
-            frame_type, channel, size = _envelope_at(data, at)
-            end = at + ENVELOPE_SIZE + size
-            plain = METHOD <= frame_type <= BODY and size <= self._size_limit
-            if plain and end < self._end and data[end] == FRAME_END:
-                reader = self._reader
-                reader.frame_type = frame_type
-                reader.channel = channel
-                reader._data = data
-                reader._start = reader._pos = at + ENVELOPE_SIZE
-                reader._end = end
-                reader._base = self._offset - at
-                self._pos = end + 1
-                self._offset += size + OVERHEAD
-                return True
-        return super()._advance()
 
 
 # The generated classes have no docstring of their own: help shows that of the next class they are made of.

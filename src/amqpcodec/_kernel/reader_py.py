@@ -66,8 +66,8 @@ class ReaderRules:
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
         self.raw_tables = raw_tables
-        # A table of so many octets cannot have too many entries. Strict mode always takes the exact way.
-        self.quick_limit = -1 if strict else min(limits.table_octets, limits.table_entries)
+        # A table of so many octets cannot have too many entries. Strict mode never takes the short way.
+        self.quick_limit = min(limits.table_octets, limits.table_entries)
         self.quick_readers = quick_readers(profile.readable(strict))
         self.values: list[_ValueReader] = [Reader._unknown] * 256
         for tag, kind in profile.readable(strict).items():
@@ -263,6 +263,8 @@ class Reader:
 
     def table(self, field: str) -> Any:
         """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        if self.strict:
+            return self._table_exactly(field)
         data, pos = self._data, self._pos
         try:
             stop = pos + 4 + _LONG.unpack_from(data, pos)[0]

@@ -7,7 +7,7 @@ writer, and starts over: it says what is wrong, at which octet, or knows what to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from . import records_py
 from .quick_reader_py import ODD, OddError
@@ -74,25 +74,33 @@ class Method(_Quick, records_py.Method):
 
     __slots__ = ()
 
+    _steps: ClassVar[tuple[tuple[FieldSpec, ...], ...]]  # the fields in wire order, bits by the octet
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "spec"):
+            cls._steps = tuple(_steps(cls.spec.fields))
+
     def _read_exactly(self, reader: Reader) -> None:
-        for run in _steps(self.spec.fields):
-            if run[0].type == "bit":
-                bits = reader.bits(run[0].name)
-                for place, field in enumerate(run):
+        for step in self._steps:
+            first = step[0]
+            if first.type == "bit":
+                bits = reader.bits(first.name)
+                for place, field in enumerate(step):
                     setattr(self, field.attribute, bits & 1 << place != 0)
             else:
-                setattr(self, run[0].attribute, getattr(reader, run[0].type)(run[0].name))
+                setattr(self, first.attribute, getattr(reader, first.type)(first.name))
 
     def _write_exactly(self, writer: Writer) -> None:
         writer.ids(self.spec.class_id, self.spec.method_id)
-        for run in _steps(self.spec.fields):
-            if run[0].type == "bit":
+        for step in self._steps:
+            first = step[0]
+            if first.type == "bit":
                 bits = 0
-                for place, field in enumerate(run):
+                for place, field in enumerate(step):
                     bits |= writer.bit(getattr(self, field.attribute), field.name) << place
                 writer.bits(bits)
             else:
-                getattr(writer, run[0].type)(getattr(self, run[0].attribute), run[0].name)
+                getattr(writer, first.type)(getattr(self, first.attribute), first.name)
 
 
 class Properties(_Quick, records_py.Properties):
@@ -100,56 +108,63 @@ class Properties(_Quick, records_py.Properties):
 
     __slots__ = ()
 
+    _flags: ClassVar[tuple[tuple[int, int, FieldSpec], ...]]  # word and mask of each field
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "spec"):
+            cls._flags = tuple(_flags(cls.spec.fields))
+
     def _read_exactly(self, reader: Reader) -> None:
-        fields = self.spec.fields
         words = [reader.flag_word()]
-        while len(words) * _FLAGS_PER_WORD < len(fields):
+        while len(words) * _FLAGS_PER_WORD < len(self._flags):
             words.append(reader.flag_word() if words[-1] & 1 else 0)
         # Flags without a property can only be in the last word; those before are full.
-        in_last = len(fields) - (len(words) - 1) * _FLAGS_PER_WORD
+        in_last = len(self._flags) - (len(words) - 1) * _FLAGS_PER_WORD
         reader.further_flags(words[-1], words[-1] & 0xFFFE >> in_last & 0xFFFE)
-        for index, field in enumerate(fields):
-            value: Any = words[index // _FLAGS_PER_WORD] & _mask(index) != 0
-            if field.type != "bit":
-                value = getattr(reader, field.type)(field.name) if value else None
-            setattr(self, field.attribute, value)
+        for word, mask, field in self._flags:
+            if field.type == "bit":
+                setattr(self, field.attribute, words[word] & mask != 0)
+            elif words[word] & mask:
+                setattr(self, field.attribute, getattr(reader, field.type)(field.name))
+            else:
+                setattr(self, field.attribute, None)
 
     def _write_exactly(self, writer: Writer) -> None:
-        words = [0]
+        words: list[int] = [0]
         given = []
-        for index, field in enumerate(self.spec.fields):
-            if index and index % _FLAGS_PER_WORD == 0:
-                words.append(0)
+        for word, mask, field in self._flags:
             value = getattr(self, field.attribute)
-            present = writer.bit(value, field.name) != 0 if field.type == "bit" else value is not None
-            if present:
-                words[-1] |= _mask(index)
-                if field.type != "bit":
-                    given.append((field, value))
-        while len(words) > 1 and words[-1] == 0:
-            del words[-1]
-        for word in words[:-1]:
-            writer.word(word | 1)
-        writer.word(words[-1])
+            if field.type == "bit":
+                value = writer.bit(value, field.name) or None
+            if value is not None:
+                words += [0] * (word + 1 - len(words))
+                words[word] |= mask
+                given.append((field, value))
+        for further in range(len(words) - 1):
+            words[further] |= 1
+        for flags in words:
+            writer.word(flags)
         for field, value in given:
-            getattr(writer, field.type)(value, field.name)
+            if field.type != "bit":
+                getattr(writer, field.type)(value, field.name)
 
 
-def _mask(index: int) -> int:
-    """The flag of a property in its word: from bit 15 down (0-9-1 section 4.2.6.1)."""
-    return 0x8000 >> index % _FLAGS_PER_WORD
+def _flags(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[int, int, FieldSpec]]:
+    """Fifteen to a word, from bit 15 down (0-9-1 section 4.2.6.1)."""
+    for index, field in enumerate(fields):
+        yield index // _FLAGS_PER_WORD, 0x8000 >> index % _FLAGS_PER_WORD, field
 
 
-def _steps(fields: tuple[FieldSpec, ...]) -> Iterator[list[FieldSpec]]:
+def _steps(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[FieldSpec, ...]]:
     """Fields one by one, but bits gathered octet by octet (0-9-1 section 4.2.5.2)."""
-    run: list[FieldSpec] = []
+    run: tuple[FieldSpec, ...] = ()
     for field in fields:
         if run and (field.type != "bit" or len(run) == _BITS_PER_OCTET):
             yield run
-            run = []
+            run = ()
         if field.type == "bit":
-            run.append(field)
+            run += (field,)
         else:
-            yield [field]
+            yield (field,)
     if run:
         yield run

@@ -145,7 +145,7 @@ class StreamDecoder:
             nbytes: octets received into it.
 
         Returns:
-            The decoder itself, as `feed` does.
+            An iterator over what is complete so far, as `feed` does.
 
         Raises:
             ValueError: no buffer was lent, or it is not that large.

@@ -1,0 +1,246 @@
+"""The short ways of the pure build: taken for what is plain, and left, without a trace, for what is odd."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.failures import Failures
+from support.implementation import Implementation, method_class
+from support.odd_values import odd_values
+from support.outcomes import decoding, describe, encoding
+
+from amqpcodec import DecodeError, FieldValue, InlineContent
+from amqpcodec._kernel import reader_py, routines_py, writer_py
+
+SEED = 4711
+TABLE = {
+    "text": "é", "number": -7, "large": 1 << 40, "yes": True, "none": None, "real": 1.5, "octets": b"\xff\0",
+    "when": datetime(2024, 5, 1, tzinfo=UTC), "price": Decimal("12.50"), "inner": {"a": {"b": []}},
+    "items": ["x", 1, 1 << 40, None, {"k": "v"}, [False]],
+}  # fmt: skip
+PLAIN = {
+    "bit": True, "octet": 255, "short": 65535, "long": 2**32 - 1, "longlong": 2**64 - 1,
+    "shortstr": "é" * 127, "longstr": b"\xff" * 300, "table": TABLE, "content": InlineContent(b"octets"),
+    "timestamp": datetime(2024, 5, 1, 12, 30, 59, tzinfo=UTC),
+}  # fmt: skip
+# Tables of the oldest dialects have fewer tags; those take the short way with what they have.
+PLAIN_OLD = PLAIN | {"table": {"text": "é", "number": -7, "inner": {"when": TABLE["when"]}}}
+BEHIND = b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce" + bytes(range(256)) * 2  # a frame, then what is none
+
+
+@pytest.fixture
+def no_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes it a failure to leave the short way."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the exact way was taken")
+
+    for cls in (routines_py.Method, routines_py.Properties):
+        monkeypatch.setattr(cls, "_read_exactly", refuse)
+        monkeypatch.setattr(cls, "_write_exactly", refuse)
+    monkeypatch.setattr(reader_py.Reader, "_pairs", refuse)
+    monkeypatch.setattr(writer_py.Writer, "_table", refuse)
+
+
+def filled(cls: type, values: dict[str, Any]) -> Any:
+    return cls(**{field.attribute: values[field.type] for field in cls.spec.fields})  # type: ignore[attr-defined]
+
+
+def has_short_way(cls: Any) -> bool:
+    return all(field.type != "content" for field in cls.spec.fields)
+
+
+@pytest.mark.usefixtures("no_exact_way")
+def test_plain_values_take_the_short_way(dialect: str) -> None:
+    module = Implementation("py").dialect(dialect)
+    plain = PLAIN_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else PLAIN
+    classes = [cls for cls in module.METHODS.values() if has_short_way(cls)]
+    assert len(classes) > 40
+    for cls in classes:
+        for method in (cls(), filled(cls, plain)):
+            [frame] = module.FrameDecoder().feed(module.encode_method(1, method))
+            assert frame.payload == method
+    for cls in module.PROPERTIES.values():
+        for properties in (cls(), filled(cls, plain)):
+            [frame] = module.FrameDecoder().feed(module.encode_header(1, properties, 7))
+            assert frame.payload.properties == properties
+
+
+@pytest.mark.usefixtures("no_exact_way")
+def test_messages_take_the_short_way_wherever_they_are_cut() -> None:
+    module = Implementation("py").dialect("rabbitmq-0-9-1")
+    method, properties = filled(module.BasicPublish, PLAIN), filled(module.BasicProperties, PLAIN)
+    octets = module.encode_message(1, method, properties, b"body") * 2
+    for size in (1, 7, 100, len(octets)):
+        decoder = module.MessageDecoder()
+        pieces = [octets[at : at + size] for at in range(0, len(octets), size)]
+        messages = [message for piece in pieces for message in decoder.feed(piece)]
+        assert [(each.method, each.properties, each.body) for each in messages] == [
+            (method, properties, b"body")
+        ] * 2
+
+
+def samples(module: ModuleType) -> Iterator[bytes]:
+    """A frame of every method and content header, its fields filled."""
+    plain = PLAIN_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else PLAIN
+    small = plain | {"shortstr": "é", "longstr": b"\xff\0"}
+    for cls in module.METHODS.values():
+        channel = 0 if cls.spec.name.startswith("connection.") else 1
+        yield module.encode_method(channel, filled(cls, small))
+    for cls in module.PROPERTIES.values():
+        yield module.encode_header(1, filled(cls, small), 7)
+
+
+def lent(decoder: Any, data: bytes) -> Iterator[Any]:
+    """Feed by the buffer that the decoder lends, which is a bytearray."""
+    decoder.get_buffer(0)[: len(data)] = data
+    yield from decoder.buffer_updated(len(data))
+
+
+class Lending:
+    """A decoder that is fed by its own buffer."""
+
+    def __init__(self, decoder: Any) -> None:
+        self._decoder = decoder
+
+    def feed(self, data: bytes) -> Iterator[Any]:
+        return lent(self._decoder, data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._decoder, name)
+
+
+def damaged(frame: bytes, numbers: random.Random) -> Iterator[bytes]:
+    """The frame with every shorter payload, a longer one, and with octets that are others."""
+    payload = frame[7:-1]
+    for size in range(len(payload)):
+        yield payload[:size]
+    yield payload + b"\0"
+    yield payload + payload[:5]
+    for _ in range(20):
+        octets = bytearray(payload)
+        octets[numbers.randrange(len(octets))] = numbers.choice((0, 1, 0x7F, 0x80, 0xFF))
+        yield bytes(octets)
+
+
+@pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+@pytest.mark.parametrize("wrap", [lambda decoder: decoder, Lending], ids=["bytes", "bytearray"])
+def test_damage_with_octets_behind_it_is_seen_alike(
+    both: tuple[Implementation, Implementation], dialect: str, kind: str, strict: bool, wrap: Any
+) -> None:
+    modules = [impl.dialect(dialect) for impl in both]
+    decoders = [getattr(module, kind)(strict=strict) for module in modules]
+    numbers = random.Random(SEED)
+    failures = Failures()
+    for frame in list(samples(modules[0]))[:: 1 if wrap is Lending else 2]:
+        with failures.case(frame[:40].hex()):
+            for payload in damaged(frame, numbers):
+                stream = frame[:3] + len(payload).to_bytes(4, "big") + payload + b"\xce" + BEHIND
+                outcomes = []
+                for decoder in decoders:
+                    decoder.reset()
+                    outcomes.append(decoding(wrap(decoder), [stream]))
+                assert outcomes[0] == outcomes[1], payload
+    failures.check(at_least=25)
+
+
+def test_both_builds_write_the_same_of_an_odd_value_in_any_field(
+    both: tuple[Implementation, Implementation], dialect: str
+) -> None:
+    modules = [impl.dialect(dialect) for impl in both]
+    values = odd_values()
+    failures = Failures()
+    for index, cls in modules[0].METHODS.items():
+        twin = modules[1].METHODS[index]
+        for place, field in enumerate(cls.spec.fields):
+            with failures.case(f"{cls.spec.name} {field.name}"):
+                # Each field gets a part of the values; there are enough fields for all.
+                for _, make in values[place % 4 :: 4]:
+                    value = make()
+                    one = encoding(modules[0].encode_method, 1, cls(**{field.attribute: value}))
+                    two = encoding(modules[1].encode_method, 1, twin(**{field.attribute: value}))
+                    assert one == two, value
+    failures.check(at_least=90)
+
+
+def test_both_builds_write_the_same_of_an_odd_value_in_any_property(
+    both: tuple[Implementation, Implementation],
+) -> None:
+    one, two = (impl.dialect("rabbitmq-0-9-1") for impl in both)
+    failures = Failures()
+    for field in one.BasicProperties.spec.fields:
+        for name, make in odd_values():
+            with failures.case(f"{field.name} {name}"):
+                given = {"content_type": "before", "app_id": "after", field.attribute: make()}
+                outcomes = [
+                    encoding(m.encode_message, 1, m.BasicPublish(), m.BasicProperties(**given), b"body")
+                    for m in (one, two)
+                ]
+                assert outcomes[0] == outcomes[1]
+    failures.check(at_least=1000)
+
+
+@pytest.mark.parametrize("value", [FieldValue("s", 5), Decimal(1), {"k": FieldValue("b", 1)}, ("\udcff", 2)])
+def test_an_odd_entry_leaves_nothing_of_the_short_way(
+    both: tuple[Implementation, Implementation], value: Any
+) -> None:
+    table = {"before": "text", "odd": value, "behind": 1}
+    outcomes = []
+    for impl in both:
+        module = impl.dialect("rabbitmq-0-9-1")
+        octets = module.encode_table(table)
+        outcomes.append(octets)
+        frame = module.encode_method(1, module.QueueDeclare(queue="q", arguments=table))
+        assert frame.count(octets) == 1
+        assert len(frame) == len(octets) + 17
+    assert outcomes[0] == outcomes[1]
+
+
+class TestPieces:
+    """Octets that leave a frame incomplete, which are only added to it."""
+
+    def test_frames_come_with_their_last_octet(self, amqp: ModuleType) -> None:
+        method = method_class(amqp, "basic.deliver")("tag", 1, False, "x", "k")
+        octets = amqp.encode_method(1, method) * 2
+        decoder = amqp.FrameDecoder()
+        size = len(octets) // 2
+        for at in range(len(octets)):
+            given = [frame.payload for frame in decoder.feed(octets[at : at + 1])]
+            assert given == ([method] if (at + 1) % size == 0 else [])
+            assert decoder.pending == (at + 1) % size
+            assert decoder.offset == (at + 1) // size * size
+
+    def test_what_is_given_out_for_them_stays_empty(self, amqp: ModuleType) -> None:
+        octets = amqp.encode_heartbeat()
+        decoder = amqp.FrameDecoder()
+        assert list(decoder.feed(octets[:1])) == []
+        nothing = decoder.feed(octets[1:2])
+        assert list(nothing) == []
+        assert len(list(decoder.feed(octets[2:]))) == 1
+        assert list(nothing) == []
+
+    @pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
+    def test_an_error_in_the_envelope_is_raised_again_for_further_octets(
+        self, amqp: ModuleType, wrap: Any
+    ) -> None:
+        decoder = amqp.FrameDecoder()
+        for octet in b"\x63\0\0\0\0\0":
+            assert list(decoder.feed(wrap(bytes([octet])))) == []
+        for _ in range(3):
+            with pytest.raises(DecodeError, match="frame type 99"):
+                list(decoder.feed(wrap(b"\0")))
+
+    def test_what_was_not_asked_for_is_not_passed_over(self, amqp: ModuleType) -> None:
+        octets = amqp.encode_heartbeat()
+        decoder = amqp.FrameDecoder()
+        assert list(decoder.feed(octets[:3])) == []
+        decoder.feed(octets[3:] + octets)
+        frames = list(decoder.feed(b""))
+        assert [describe(frame) for frame in frames] == [describe(frames[0])] * 2
