@@ -30,6 +30,7 @@ cdef class MessageDecoder(StreamDecoder):
 
     @cython.locals(frame_type=cython.int)
     cdef object _next(self)
+    cdef int _forget(self) except -1
     @cython.locals(current=Content)
     cdef Content _find(self, int channel)
     cdef int _drop(self, Content content) except -1

@@ -88,9 +88,9 @@ class MessageDecoder(StreamDecoder):
             strict=strict, limits=limits,
         )  # fmt: skip
 
-    def reset(self) -> None:
-        """Forget all octets, open messages and any error; see `FrameDecoder.reset`."""
-        super().reset()
+    def _forget(self) -> None:
+        """Open messages are forgotten as well."""
+        super()._forget()
         # Most streams have one message open at a time; `_open` has those beyond it, by channel.
         self._current: Content | None = None
         self._open: dict[int, Content] = {}

@@ -53,14 +53,15 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
     __slots__ = ()
 
     def __next__(self) -> Frame:
-        if self._error is not None or self._partial is not None or self._strict or self._busy:
+        if self._error is not None or self._partial is not None or self._strict:
             return super().__next__()
-        at = self._pos
-        if at == self._end and not self._queue:
+        if self._pos == self._end and not self._queue:
             raise StopIteration
-        data = self._chunk
-        self._busy = True
+        if not self._turn.take():
+            return super().__next__()  # says so
         try:
+            at = self._pos
+            data = self._chunk
             frame_type, channel, size, index = _envelope_and_ids_at(data, at)
             end = at + ENVELOPE_SIZE + size
             if end < self._end and data[end] == FRAME_END and size <= self._size_limit:
@@ -89,7 +90,7 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
         except ODD:
             pass
         finally:
-            self._busy = False
+            self._turn.end()
         return super().__next__()
 
 

@@ -3,6 +3,7 @@ cimport cython
 from .dispatch_c cimport Dispatch
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
+from .turn_c cimport Turn
 from .wire cimport ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 
@@ -14,7 +15,7 @@ cdef class StreamDecoder:
     cdef unsigned int _types
     cdef long long _size_limit
     cdef bint _strict
-    cdef bint _busy
+    cdef Turn _turn
     cdef object _receive
     cdef object _pin
     cdef object _chunk
@@ -28,7 +29,10 @@ cdef class StreamDecoder:
     cdef object _record
 
     cdef object _next(self)
-    cdef int _refuse_entry(self) except -1
+    cdef int _take_turn(self) except -1
+    cdef int _forget(self) except -1
+    cdef bint _put(self, bytes octets) except -1
+    cdef int _put_received(self, Py_ssize_t size) except -1
     cdef int _blame(self, object error) except -1
     @cython.locals(left=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.longlong)
     cdef bint _advance(self) except -1

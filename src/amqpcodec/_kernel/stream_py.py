@@ -18,6 +18,7 @@ from ..profiles import table_profile
 from ..spec import violation
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
+from .turn_py import Turn
 from .wire import ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
 
     __slots__ = (
-        "_busy", "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
+        "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
         "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
-        "_size_limit", "_strict", "_types",
+        "_size_limit", "_strict", "_turn", "_types",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
@@ -69,7 +70,7 @@ class StreamDecoder:
         self._strict = strict
         self._receive: bytearray | None = None
         self._pin: memoryview | None = None
-        self._busy = False
+        self._turn = Turn()
         self.reset()
 
     def reset(self) -> None:
@@ -78,7 +79,13 @@ class StreamDecoder:
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._refuse_entry()
+        self._take_turn()
+        try:
+            self._forget()
+        finally:
+            self._turn.end()
+
+    def _forget(self) -> None:
         self._chunk: bytes | bytearray = b""  # being read from _pos up to _end
         self._pos = 0
         self._end = 0
@@ -106,14 +113,23 @@ class StreamDecoder:
             TypeError: data is not bytes-like.
             DecoderInUseError: called while the decoder is decoding.
         """
-        if self._busy or self._reader is None:
-            self._refuse_entry()
+        # Before the turn is taken, since octets may be had from a caller's code that feeds this decoder.
         octets = data if type(data) is bytes else memoryview(data).tobytes()
+        self._take_turn()
+        try:
+            telling = self._put(octets)
+        finally:
+            self._turn.end()
+        return self if telling else _NOTHING
+
+    def _put(self, octets: bytes) -> bool:
+        """Have octets decoded after those that are there; False where they only add to a frame that still
+        lacks some."""
         if self._pos == self._end and not self._queue:
             partial = self._partial
             if partial is not None and len(partial) + len(octets) < self._need and self._error is None:
                 partial += octets
-                return _NOTHING
+                return False
             self._chunk = octets
             self._pos = 0
             self._end = len(octets)
@@ -121,7 +137,7 @@ class StreamDecoder:
             if self._queue is None:
                 self._queue = deque()
             self._queue.append(octets)
-        return self
+        return True
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """A buffer to receive into, for `asyncio.BufferedProtocol.get_buffer`.
@@ -132,11 +148,14 @@ class StreamDecoder:
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._refuse_entry()
-        if self._receive is None or self._pos != self._end or self._queue:
-            # Frames not asked for yet may still lie in the last buffer: lend out another.
-            self._receive = bytearray(RECEIVE_SIZE)
-        return memoryview(self._receive)
+        self._take_turn()
+        try:
+            if self._receive is None or self._pos != self._end or self._queue:
+                # Frames not asked for yet may still lie in the last buffer: lend out another.
+                self._receive = bytearray(RECEIVE_SIZE)
+            return memoryview(self._receive)
+        finally:
+            self._turn.end()
 
     def buffer_updated(self, nbytes: int) -> Any:
         """Take the first octets of the buffer lent by `get_buffer`.
@@ -149,27 +168,43 @@ class StreamDecoder:
 
         Raises:
             ValueError: no buffer was lent, or it is not that large.
+            TypeError: nbytes is not an int.
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._refuse_entry()
+        size = int.__pos__(nbytes)  # the number itself, whatever a subclass makes of its comparisons
+        if not 0 <= size <= RECEIVE_SIZE:
+            raise ValueError(f"no buffer of {size} octets was lent")
+        self._take_turn()
+        try:
+            self._put_received(size)
+        finally:
+            self._turn.end()
+        return self
+
+    def _put_received(self, size: int) -> None:
+        """Have the first octets of the lent buffer decoded, where they lie if there are none before them."""
         receive = self._receive
-        if receive is None or not 0 <= nbytes <= len(receive):
-            raise ValueError(f"no buffer of {nbytes} octets was lent")
+        if receive is None:
+            raise ValueError("no buffer was lent")
         if self._pos == self._end and not self._queue:
             # As long as a view of it is held, nobody can change its size while it is being read.
             self._pin = memoryview(receive)
             self._chunk = receive
             self._pos = 0
-            self._end = nbytes
-            return self
-        return self.feed(bytes(receive[:nbytes]))
+            self._end = size
+        else:
+            self._put(bytes(receive[:size]))
 
     @property
     def pending(self) -> int:
         """Octets taken in and not yet given out."""
-        queued = sum(map(len, self._queue)) if self._queue else 0
-        partial = len(self._partial) if self._partial is not None else 0
-        return self._end - self._pos + queued + partial
+        self._take_turn()
+        try:
+            queued = sum(map(len, self._queue)) if self._queue else 0
+            partial = len(self._partial) if self._partial is not None else 0
+            return self._end - self._pos + queued + partial
+        finally:
+            self._turn.end()
 
     @property
     def offset(self) -> int:
@@ -181,10 +216,15 @@ class StreamDecoder:
 
         Raises:
             DecodeError: the error is fatal: no frame can be trusted to begin anywhere.
+            DecoderInUseError: called while the decoder is decoding.
         """
-        if self._error is not None and self._error.fatal:
-            raise self._error.again()
-        self._error = None
+        self._take_turn()
+        try:
+            if self._error is not None and self._error.fatal:
+                raise self._error.again()
+            self._error = None
+        finally:
+            self._turn.end()
 
     # -- values out
 
@@ -192,17 +232,17 @@ class StreamDecoder:
         return self
 
     def __next__(self) -> Any:
-        self._refuse_entry()
-        if self._error is not None:
-            raise self._error.again()
-        self._busy = True
+        self._take_turn()
         try:
+            if self._error is not None:
+                raise self._error.again()
             value = self._next()
         except DecodeError as error:
-            self._blame(error)
+            if self._error is None:
+                self._blame(error)
             raise
         finally:
-            self._busy = False
+            self._turn.end()
         if value is None:
             raise StopIteration
         return value
@@ -214,10 +254,11 @@ class StreamDecoder:
     def __reduce__(self) -> Any:
         raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")
 
-    def _refuse_entry(self) -> None:
-        if self._reader is None:
+    def _take_turn(self) -> None:
+        """Enter the decoder, or refuse: by a second thread or from a callback it would be corrupted."""
+        if self._turn is None:
             raise AttributeError("this decoder was not initialised")
-        if self._busy:
+        if not self._turn.take():
             raise DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
 
     def _blame(self, error: DecodeError) -> None:
