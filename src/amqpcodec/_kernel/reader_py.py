@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 from struct import Struct
 from typing import Any, TypeAlias
 
@@ -36,9 +37,10 @@ from ..profiles import (
     UINT64,
     VOID,
     TableProfile,
+    table_profile,
 )
 from ..types import InlineContent, ReferenceContent
-from .quick_reader_py import ODD, OddError, quick_pairs, quick_readers, timestamp
+from .quick_reader_py import ODD, OddError, QuickReader, quick_pairs, quick_readers, timestamp
 from .rawtable_py import RawTable
 
 _ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
@@ -68,10 +70,7 @@ class ReaderRules:
         self.raw_tables = raw_tables
         # A table of so many octets cannot have too many entries. Strict mode never takes the short way.
         self.quick_limit = min(limits.table_octets, limits.table_entries)
-        self.quick_readers = quick_readers(profile.readable(strict))
-        self.values: list[_ValueReader] = [Reader._unknown] * 256
-        for tag, kind in profile.readable(strict).items():
-            self.values[ord(tag)] = _VALUES[kind]
+        self.values, self.quick_readers = _readers(profile.name, strict)
 
     def reader(self, keeps_texts: bool) -> Reader:
         """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which short
@@ -446,6 +445,16 @@ class Reader:
 
     def _character(self, end: int, depth: int, field: str) -> str:
         return chr(self._data[self._take(1, end, field)])
+
+
+@lru_cache(maxsize=16)
+def _readers(profile: str, strict: bool) -> tuple[list[_ValueReader], list[QuickReader]]:
+    """What reads the value after a tag: by the exact way, and by the short one. Never changed once made."""
+    tags = table_profile(profile).readable(strict)
+    values: list[_ValueReader] = [Reader._unknown] * 256
+    for tag, kind in tags.items():
+        values[ord(tag)] = _VALUES[kind]
+    return values, quick_readers(tags)
 
 
 def _fixed(layout: Struct) -> _ValueReader:
