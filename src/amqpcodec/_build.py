@@ -28,6 +28,7 @@ _DIRECTIVES = {
     "binding": False,  # calls are cheaper; docs/architecture.md says what it takes from inspect.signature
     "cdivision": True,
     "embedsignature": True,
+    "freethreading_compatible": True,  # docs/reliability.md says why that holds
 }
 _COMPILE = ["-O2", "-g0", "-fno-inline-functions-called-once", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 

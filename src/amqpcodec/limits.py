@@ -9,6 +9,7 @@ from typing import NoReturn
 MAX_TABLE_DEPTH = 256
 
 MAX_LIMIT = 2**63 - 1
+_GREATEST = {"table_depth": MAX_TABLE_DEPTH, "cached_strings": 65536}
 
 
 class Limits:
@@ -21,18 +22,24 @@ class Limits:
         table_depth: how deep tables and arrays may nest; also when encoding. At most 256.
         table_octets: octets of one field table, its length not counted.
         table_entries: entries and array items of one field table, nested ones included.
+        array_items: items of one array, those of nested ones not counted.
         body_size: octets of one message body, as announced by its content header (`MessageDecoder`).
         open_messages: channels with a message not yet complete (`MessageDecoder`).
+        cached_strings: short strings that a decoder of the compiled build keeps to give out again, rounded
+            down to a power of two, at most 65536; a string that is not kept is made anew.
 
-    Going over a limit raises `DecodeError`: 501 for frames, 506 for tables and open messages,
-    311 for bodies; `EncodeError` for the depth of a value to be encoded.
+    Going over a limit raises `DecodeError`: 501 for frames, 506 for tables, arrays and open messages,
+    311 for bodies; `EncodeError` for the depth of a value to be encoded. The cache just stays small.
 
     Raises:
-        ValueError: a limit that is not a positive int, or beyond 2**63 - 1; a table_depth beyond 256.
+        ValueError: a limit that is not a positive int, or beyond 2**63 - 1; a table_depth beyond 256;
+            cached_strings beyond 65536.
     """
 
     __slots__ = (
+        "array_items",
         "body_size",
+        "cached_strings",
         "frame_size",
         "open_messages",
         "table_depth",
@@ -46,6 +53,8 @@ class Limits:
     table_entries: int
     body_size: int
     open_messages: int
+    array_items: int
+    cached_strings: int
 
     def __init__(
         self,
@@ -55,16 +64,20 @@ class Limits:
         table_entries: int = 1_000_000,
         body_size: int = 512 * 1024 * 1024,
         open_messages: int = 65535,
+        array_items: int = 1_000_000,
+        cached_strings: int = 512,
     ) -> None:
         given = locals()
         for name in self.__slots__:
-            if not isinstance(given[name], int) or given[name] < 1:
+            if not issubclass(type(given[name]), int):
                 raise ValueError(f"Limits.{name} must be positive, not {given[name]!r}")
-            if given[name] > MAX_LIMIT:
-                raise ValueError(f"Limits.{name} must be at most {MAX_LIMIT}, not {given[name]}")
-            object.__setattr__(self, name, given[name])
-        if table_depth > MAX_TABLE_DEPTH:
-            raise ValueError(f"Limits.table_depth must be at most {MAX_TABLE_DEPTH}, not {table_depth}")
+            # The number itself: a subclass could make anything of its comparisons.
+            number, most = int.__pos__(given[name]), _GREATEST.get(name, MAX_LIMIT)
+            if number < 1:
+                raise ValueError(f"Limits.{name} must be positive, not {number}")
+            if number > most:
+                raise ValueError(f"Limits.{name} must be at most {most}, not {number}")
+            object.__setattr__(self, name, number)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("Limits cannot be changed; make another")
@@ -86,4 +99,15 @@ class Limits:
 
     def __reduce__(self) -> tuple[object, ...]:
         values = (self.frame_size, self.table_depth, self.table_octets, self.table_entries)
-        return Limits, (*values, self.body_size, self.open_messages)
+        return Limits, (*values, self.body_size, self.open_messages, self.array_items, self.cached_strings)
+
+
+def checked_limits(limits: Limits) -> Limits:
+    """Limits as they were checked: those of another class, or a derived one, could be anything.
+
+    Raises:
+        TypeError: not `Limits`.
+    """
+    if type(limits) is not Limits:
+        raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
+    return limits

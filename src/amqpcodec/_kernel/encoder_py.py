@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import EncodeError
-from ..limits import Limits
+from ..limits import Limits, checked_limits
 from ..profiles import table_profile
 from .records_py import (
     ContentHeader,
@@ -53,7 +53,7 @@ class Encoder:
         dialect = self.dialect
         self._dialect = dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
-        self._rules = WriterRules(table_rules, strict, (limits or Limits()).table_depth)
+        self._rules = WriterRules(table_rules, strict, checked_limits(limits or Limits()).table_depth)
 
     def __reduce__(self) -> Any:
         raise TypeError("an encoder cannot be copied or pickled: make another")
@@ -227,7 +227,7 @@ class Encoder:
         if isinstance(value, Message):
             if not value.complete:
                 raise EncodeError("the message is not complete")
-            body = b"".join(value.body) if isinstance(value.body, list) else value.body
+            body = b"".join(map(_view, value.body)) if isinstance(value.body, list) else value.body
             return self.encode_message(
                 value.channel, value.method, value.properties, body, frame_max=frame_max
             )
@@ -346,10 +346,8 @@ def _view(body: Any) -> Any:
     """Octets whose len() and slices count octets, copied only where they do not lie in one piece."""
     if type(body) is bytes:
         return body
-    if not isinstance(body, (bytes, bytearray, memoryview)):
-        try:
-            body = memoryview(body)
-        except TypeError:
-            raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
-    view = memoryview(body)
+    try:
+        view = memoryview(body)
+    except TypeError:
+        raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
     return view.cast("B") if view.contiguous else view.tobytes()

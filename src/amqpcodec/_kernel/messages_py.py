@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
-from ..limits import MAX_LIMIT, Limits
+from ..limits import MAX_LIMIT, Limits, checked_limits
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
@@ -79,6 +79,7 @@ class MessageDecoder(StreamDecoder):
             raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
         if body not in ("bytes", "pieces"):
             raise ValueError(f'body must be "bytes" or "pieces", not {body!r}')
+        limits = checked_limits(limits)
         self._keep = aborted == "keep"
         self._join = body == "bytes"
         self._body_limit = limits.body_size
@@ -90,7 +91,7 @@ class MessageDecoder(StreamDecoder):
 
     def _forget(self) -> None:
         """Open messages are forgotten as well."""
-        super()._forget()
+        StreamDecoder._forget(self)  # super() is not to be had in a C method
         # Most streams have one message open at a time; `_open` has those beyond it, by channel.
         self._current: Content | None = None
         self._open: dict[int, Content] = {}

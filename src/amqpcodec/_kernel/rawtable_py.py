@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from .._pickle import restore_public
@@ -11,6 +12,10 @@ from ..errors import DecodeError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+# Held while a table's memo is looked at or set, never while it is made: a raw table may be read by several
+# threads at once. Re-entrant, since a finaliser may run meanwhile and read another.
+_MEMO = RLock()
 
 
 class RawTable:
@@ -46,10 +51,16 @@ class RawTable:
         return self._profile
 
     def _decoded(self) -> dict[str, Any]:
-        if self._table is None:
+        with _MEMO:
+            table = self._table
+        if table is None:
             # Looked up late, since reading a table takes the reader, which makes these.
-            self._table = import_module("amqpcodec").decode_pairs(self._octets, self._profile)
-        return self._table
+            table = import_module("amqpcodec").decode_pairs(self._octets, self._profile)
+            with _MEMO:
+                if self._table is None:
+                    self._table = table
+                table = self._table
+        return table
 
     def __getitem__(self, key: str) -> Any:
         return self._decoded()[key]

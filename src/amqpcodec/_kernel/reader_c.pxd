@@ -4,7 +4,6 @@ from .rawtable_c cimport RawTable
 
 
 cdef enum:
-    CACHE_SLOTS = 512
     CACHED_OCTETS = 48
 
 
@@ -18,6 +17,8 @@ cdef class ReaderRules:
     cdef Py_ssize_t depth_limit
     cdef unsigned long long octets_limit
     cdef unsigned long long entries_limit
+    cdef unsigned long long items_limit
+    cdef size_t cache_slots  # a power of two
     cdef unsigned char kinds[256]  # tag to wire kind, 0 for a tag nobody knows
 
     cdef Reader reader(self, bint keeps_texts)
@@ -40,6 +41,7 @@ cdef class Reader:
     cdef PyObject **_cache
     cdef unsigned long long _last_seconds
     cdef object _last_time
+    cdef size_t _cache_mask
 
     cdef int attach(self, object data) except -1
     cdef long long envelope(self, Py_ssize_t at) noexcept
@@ -81,6 +83,7 @@ cdef class Reader:
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field)
     cdef int _enter(self, Py_ssize_t depth, object field) except -1
     cdef int _too_many(self, const unsigned char *at, object field) except -1
+    cdef int _too_many_items(self, const unsigned char *at, object field) except -1
     cdef int _refuse_value(self, Py_ssize_t size, const unsigned char *end, object field) except -1
     cdef int _refuse_sized_value(self, const unsigned char *p, const unsigned char *end, object field) except -1
     cdef int _refuse_key(self, const unsigned char *at, const unsigned char *end, object field) except -1

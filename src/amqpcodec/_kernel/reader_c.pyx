@@ -10,6 +10,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.datetime cimport datetime_new, get_utc, import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
+from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -93,7 +94,7 @@ cdef inline bint _is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nog
     return (seen & 0x8080808080808080U) == 0
 
 
-cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size, size_t mask) noexcept nogil:
     """Where a string lives in the cache. Collisions only cost a miss: hits are compared octet by octet."""
     cdef const unsigned char *last = p + size - 8
     cdef uint64_t word, mix = <uint64_t>size
@@ -107,7 +108,7 @@ cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size) noexcept nogil
             p += 8
         memcpy(&word, last, 8)
     mix = (mix ^ word) * 0x9E3779B97F4A7C15U
-    return <size_t>((mix >> 40) & (CACHE_SLOTS - 1))
+    return <size_t>((mix >> 40) & mask)
 
 
 cdef inline object _ascii_text(const unsigned char *p, Py_ssize_t size):
@@ -152,6 +153,8 @@ cdef class ReaderRules:
         self.depth_limit = limits.table_depth
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
+        self.items_limit = limits.array_items
+        self.cache_slots = 1 << (limits.cached_strings.bit_length() - 1)
         self.raw_tables = raw_tables
         for tag, kind in profile.readable(strict).items():
             self.kinds[<int>ord(tag)] = kind
@@ -164,7 +167,8 @@ cdef class ReaderRules:
         reader.strict = self.strict
         reader.attach(b"")
         if keeps_texts:
-            reader._cache = <PyObject **>PyMem_Calloc(CACHE_SLOTS, sizeof(PyObject *))
+            reader._cache_mask = self.cache_slots - 1
+            reader._cache = <PyObject **>PyMem_Calloc(self.cache_slots, sizeof(PyObject *))
             if reader._cache is NULL:
                 raise MemoryError
         return reader
@@ -177,7 +181,7 @@ cdef class Reader:
 
     def __dealloc__(self):
         if self._cache is not NULL:
-            for slot in range(CACHE_SLOTS):
+            for slot in range(self._cache_mask + 1):
                 Py_XDECREF(self._cache[slot])
             PyMem_Free(self._cache)
 
@@ -429,7 +433,7 @@ cdef class Reader:
         cdef PyObject *kept
         if size > CACHED_OCTETS or self._cache is NULL:
             return self._new_text(start, size, field)
-        slot = _slot(start, size)
+        slot = _slot(start, size, self._cache_mask)
         kept = self._cache[slot]
         if kept is not NULL and PyUnicode_GET_LENGTH(<object>kept) == size:
             if memcmp(PyUnicode_DATA(<object>kept), start, <size_t>size) == 0:
@@ -499,6 +503,8 @@ cdef class Reader:
         self._enter(depth, field)
         while self._pos < end:
             at = self._pos
+            if <unsigned long long>PyList_GET_SIZE(items) >= self._rules.items_limit:
+                self._too_many_items(at, field)
             self._entries += 1
             if self._entries > self._rules.entries_limit:
                 self._too_many(at, field)
@@ -514,6 +520,10 @@ cdef class Reader:
 
     cdef int _too_many(self, const unsigned char *at, object field) except -1:
         message = f"table of more than {self._rules.entries_limit} entries"
+        raise self._error(RESOURCE_ERROR, message, at, field)
+
+    cdef int _too_many_items(self, const unsigned char *at, object field) except -1:
+        message = f"array of more than {self._rules.items_limit} items"
         raise self._error(RESOURCE_ERROR, message, at, field)
 
     cdef inline const unsigned char *_take(

@@ -57,7 +57,7 @@ class ReaderRules:
     """What is the same for everything a decoder reads, worked out once and shared freely."""
 
     __slots__ = (
-        "depth_limit", "entries_limit", "octets_limit", "profile", "quick_limit", "quick_readers",
+        "depth_limit", "entries_limit", "items_limit", "octets_limit", "profile", "quick_limit", "quick_readers",
         "raw_tables", "strict", "values",
     )  # fmt: skip
 
@@ -67,9 +67,10 @@ class ReaderRules:
         self.depth_limit = limits.table_depth
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
+        self.items_limit = limits.array_items
         self.raw_tables = raw_tables
-        # A table of so many octets cannot have too many entries. Strict mode never takes the short way.
-        self.quick_limit = min(limits.table_octets, limits.table_entries)
+        # A table of so many octets cannot have too many entries or items. Strict mode never takes the short way.
+        self.quick_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
         self.values, self.quick_readers = _readers(profile.name, strict)
 
     def reader(self, keeps_texts: bool) -> Reader:
@@ -366,6 +367,9 @@ class Reader:
         items: list[Any] = []
         while self._pos < end:
             at = self._pos
+            if len(items) >= self._rules.items_limit:
+                message = f"array of more than {self._rules.items_limit} items"
+                raise self._error(RESOURCE_ERROR, message, at, field)
             self._count(at, field)
             self._pos = at + 1
             items.append(self._rules.values[self._data[at]](self, end, depth, field))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
-from ..limits import MAX_LIMIT, Limits
+from ..limits import MAX_LIMIT, Limits, checked_limits
 from ..profiles import table_profile
 from ..spec import violation
 from .reader_py import ReaderRules
@@ -58,6 +58,7 @@ class StreamDecoder:
             raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
         if tables not in ("dict", "raw"):
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
+        limits = checked_limits(limits)
         dialect = self.dialect
         table_rules = dialect.profile if profile is None else table_profile(profile)
         self._dialect = dialect

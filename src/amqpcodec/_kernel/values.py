@@ -21,7 +21,8 @@ def named(value: Any) -> str:
 
 def exact_int(value: Any, what: str, field: str) -> int:
     """The number an int or a subclass holds, whatever the subclass makes of its operators; no bool."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    # By its type: what an object says of its own class may be anything.
+    if type(value) is bool or not issubclass(type(value), int):
         raise EncodeError(f"{what} must be an int, not {named(value)}", field)
     return int.__pos__(value)
 
@@ -44,13 +45,15 @@ def octets_of(value: Any, field: str) -> bytes:
     """The octets of bytes, a bytearray or a memoryview."""
     if type(value) is bytes:
         return value
-    if not isinstance(value, (bytes, bytearray, memoryview)):
+    if not issubclass(type(value), (bytes, bytearray, memoryview)):
         raise EncodeError(f"expected bytes, not {named(value)}", field)
     return memoryview(value).tobytes()
 
 
 def seconds_of(value: datetime, field: str) -> int:
     """Whole seconds since 1970; a naive datetime counts as UTC, fractions round down."""
+    if not issubclass(type(value), datetime):
+        raise EncodeError(f"timestamp must be a datetime or an int, not {named(value)}", field)
     if value.utcoffset() is None:
         value = value.replace(tzinfo=UTC)
     seconds = (value - _EPOCH) // _SECOND
@@ -61,7 +64,7 @@ def seconds_of(value: datetime, field: str) -> int:
 
 def scaled(value: Any, field: str) -> tuple[int, int]:
     """Scale and mantissa of a Decimal, a positive exponent multiplied out."""
-    if not isinstance(value, Decimal):
+    if not issubclass(type(value), Decimal):
         raise EncodeError(f"decimal must be a Decimal, not {named(value)}", field)
     if not Decimal.is_finite(value):
         raise EncodeError("decimal must be finite", field)

@@ -200,6 +200,8 @@ cdef class Writer:
             number = small(frame_max)
             if number > OVERHEAD:
                 return min(number - OVERHEAD, MAX_PAYLOAD)
+        else:
+            frame_max = exact_int(frame_max, "frame_max", "frame_max")
         if frame_max == 0:
             return MAX_PAYLOAD
         if frame_max <= OVERHEAD:
@@ -424,10 +426,16 @@ cdef class Writer:
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1:
         cdef Py_ssize_t at = self._begin(depth, field)
         cdef Py_ssize_t index = 0
+        cdef Py_ssize_t size
         try:
+            size = len(items)
             for value in items:
+                if index == size:
+                    break
                 self._value(value, depth, field)
                 index += 1
+            if index != size or len(items) != size:
+                raise RuntimeError("list changed size during iteration")
         except EncodeError as error:
             error.path = (index, *error.path)
             raise
@@ -464,9 +472,9 @@ cdef class Writer:
             return self._plain(value, ARRAY, c"A", depth, field)
         if isinstance(value, (bytes, bytearray, memoryview)):
             return self._plain(value, OCTETS, self._rules.octets_tag, depth, field)
-        if isinstance(value, datetime):
+        if issubclass(type(value), datetime):
             return self._plain(value, TIMESTAMP, c"T", depth, field)
-        if isinstance(value, Decimal):
+        if issubclass(type(value), Decimal):
             return self._plain(value, DECIMAL, c"D", depth, field)
         if isinstance(value, Mapping):
             return self._plain(value, TABLE, c"F", depth, field)
@@ -506,7 +514,8 @@ cdef class Writer:
 
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1:
         tag = wrapper.tag
-        kind = self._rules.profile.tags.get(tag) if isinstance(tag, str) else None
+        tag = str.__str__(tag) if isinstance(tag, str) else tag
+        kind = self._rules.profile.tags.get(tag) if type(tag) is str else None
         if kind is None:
             raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
         self._grow(1)[0] = <unsigned char>ord(tag)
@@ -553,9 +562,10 @@ cdef class Writer:
                 raise EncodeError(f"void must be None, not {named(value)}", field)
             return 0
         if kind == CHARACTER:
-            if not isinstance(value, str) or len(value) != 1 or ord(value) > 255:
+            text = str.__str__(value) if isinstance(value, str) else ""
+            if len(text) != 1 or ord(text) > 255:
                 raise EncodeError("character must be a str of one character up to U+00FF", field)
-            self._grow(1)[0] = <unsigned char>ord(value)
+            self._grow(1)[0] = <unsigned char>ord(text)
             return 0
         return self._write_integer(value, kind, field)
 

@@ -98,6 +98,8 @@ class Writer:
 
     def payload_limit(self, frame_max: int) -> int:
         """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
+        if type(frame_max) is not int:
+            frame_max = exact_int(frame_max, "frame_max", "frame_max")
         if frame_max == 0:
             return MAX_PAYLOAD
         if frame_max <= OVERHEAD:
@@ -184,7 +186,7 @@ class Writer:
         self._out += octets
 
     def longstr(self, value: Any, field: str) -> None:
-        octets = utf8(value, field) if isinstance(value, str) else octets_of(value, field)
+        octets = utf8(value, field) if issubclass(type(value), str) else octets_of(value, field)
         self._sized(octets, field)
 
     def content(self, value: Any, field: str) -> None:
@@ -221,7 +223,7 @@ class Writer:
         return number
 
     def _short_octets(self, value: Any, field: str) -> bytes:
-        if not isinstance(value, str):
+        if not issubclass(type(value), str):
             raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
         octets = utf8(value, field)
         if len(octets) > 255:
@@ -259,9 +261,14 @@ class Writer:
         at = self._begin(depth, field)
         index = 0
         try:
+            size = len(items)
             for value in items:
+                if index == size:
+                    break
                 self._value(value, depth, field)
                 index += 1
+            if index != size or len(items) != size:
+                raise RuntimeError("list changed size during iteration")
         except EncodeError as error:
             error.path = (index, *error.path)
             raise
@@ -298,10 +305,11 @@ class Writer:
         _WRITERS[kind](self, value, kind, depth, field)
 
     def _tagged(self, wrapper: FieldValue, depth: int, field: str) -> None:
-        kind = self._rules.profile.tags.get(wrapper.tag) if isinstance(wrapper.tag, str) else None
+        tag = str.__str__(wrapper.tag) if issubclass(type(wrapper.tag), str) else wrapper.tag
+        kind = self._rules.profile.tags.get(tag) if type(tag) is str else None
         if kind is None:
-            raise EncodeError(f"table profile {self._rules.profile.name} has no tag {wrapper.tag!r}", field)
-        self._out.append(ord(wrapper.tag))
+            raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
+        self._out.append(ord(tag))
         _WRITERS[kind](self, wrapper.value, kind, depth, field)
 
     def _integer_tag(self, value: int, field: str) -> tuple[int, str]:
@@ -329,7 +337,7 @@ class Writer:
         self._out.append(self.bit(value, field))
 
     def _write_real(self, value: Any, kind: int, depth: int, field: str) -> None:
-        if not isinstance(value, float):
+        if not issubclass(type(value), float):
             raise EncodeError(f"{KIND_NAMES[kind]} must be a float, not {named(value)}", field)
         try:
             self._out += (_FLOAT if kind == FLOAT else _DOUBLE).pack(value)
@@ -350,7 +358,7 @@ class Writer:
         self._sized(octets_of(value, field), field)
 
     def _write_array(self, value: Any, kind: int, depth: int, field: str) -> None:
-        if not isinstance(value, (list, tuple)):
+        if not issubclass(type(value), (list, tuple)):
             raise EncodeError(f"array must be a list or tuple, not {named(value)}", field)
         self._array(value, depth + 1, field)
 
@@ -367,9 +375,10 @@ class Writer:
             raise EncodeError(f"void must be None, not {named(value)}", field)
 
     def _write_character(self, value: Any, kind: int, depth: int, field: str) -> None:
-        if not isinstance(value, str) or len(value) != 1 or ord(value) > 255:
+        text = str.__str__(value) if issubclass(type(value), str) else ""
+        if len(text) != 1 or ord(text) > 255:
             raise EncodeError("character must be a str of one character up to U+00FF", field)
-        self._out.append(ord(value))
+        self._out.append(ord(text))
 
 
 _WRITERS: dict[int, Callable[[Writer, Any, int, int, str], None]] = {
@@ -409,6 +418,6 @@ _TAG_OF_TYPE: dict[type, tuple[int, str]] = {
 def _tag_by_instance(value: Any) -> tuple[int, str] | None:
     """The same for subclasses, and for mappings of every kind."""
     for base, kind_and_tag in _TAG_OF_TYPE.items():
-        if isinstance(value, base):
+        if issubclass(type(value), base):
             return kind_and_tag
     return (TABLE, "F") if isinstance(value, Mapping) else None
