@@ -20,6 +20,15 @@ TAGGED_NUMBERS = {
     "f": ">f", "d": ">d", "T": ">Q",
 }  # fmt: skip
 SIZED_TEXT = "ScC"
+# The tags that decoders read outside strict mode: those of 0-8 and 0-9 tolerate RabbitMQ's.
+RABBITMQ_TAGS = "tbBsuIilLUfdDSAFTVx"
+READ_TAGS = {
+    "0-8": RABBITMQ_TAGS,
+    "0-9": RABBITMQ_TAGS,
+    "rabbitmq": RABBITMQ_TAGS,
+    "wg-0-9-1": RABBITMQ_TAGS.replace("x", ""),
+    "qpid": "tbBsuIilfdDSAFTVxcCk",
+}
 INFINITIES = {"inf": float("inf"), "-inf": float("-inf")}
 
 
@@ -55,11 +64,16 @@ def text_of(octets: bytes) -> Any:
         return {"hex": octets.hex()}
 
 
+class Malformed(Exception):  # noqa: N818
+    """Octets that do not follow the layout."""
+
+
 class Oracle:
     """Encodes and decodes for one dialect, with the tags of one table profile."""
 
     def __init__(self, dialect: str, profile: str) -> None:
         self.dialect = dialect
+        self.tags = READ_TAGS[profile]
         self.working_group = profile == "wg-0-9-1"
 
     # -- out
@@ -148,27 +162,33 @@ class Oracle:
     # -- in
 
     def read_method(self, frame: bytes) -> tuple[str, dict[str, Any]]:
-        """Name and values of a method frame."""
+        """Name and values of a method frame whose envelope is sound."""
         source = Source(frame[7:-1])
         ids = source.numbers(">HH")
         for name, (group, method) in methods(self.dialect).items():
             if (group["index"], method["index"]) == ids:
                 values = self._read_fields(source, method["fields"])
-                assert source.at == len(source.octets)
+                source.end()
                 return name, values
-        raise LookupError(ids)
+        raise Malformed(ids)
 
     def read_header(self, frame: bytes) -> tuple[str, int, int, dict[str, Any]]:
-        """Class, body size, weight and present properties of a header frame with one word of flags."""
+        """Class, body size, weight and present properties of a header frame whose envelope is sound."""
         source = Source(frame[7:-1])
         index, weight, size, flags = source.numbers(">HHQH")
-        [(name, group)] = [item for item in contents(self.dialect).items() if item[1]["index"] == index]
+        found = [item for item in contents(self.dialect).items() if item[1]["index"] == index]
+        if not found or frame[1:3] == b"\0\0":
+            raise Malformed("no such content, or on channel 0")
+        [(name, group)] = found
+        further = flags
+        while further & 1:
+            [further] = source.numbers(">H")
         values = {
             field["name"]: self._read(source, field["type"])
             for place, field in enumerate(group["properties"])
             if flags & 0x8000 >> place
         }
-        assert source.at == len(source.octets)
+        source.end()
         return name, size, weight, values
 
     def _read_fields(self, source: Source, fields: list[Any]) -> dict[str, Any]:
@@ -194,8 +214,10 @@ class Oracle:
             case "table":
                 return self._read_pairs(source.long())
             case "content":
-                kind = ("inline", "reference")[source.take(1)[0]]
-                return {kind: text_of(source.long())}
+                kind = source.take(1)[0]
+                if kind > 1:
+                    raise Malformed(kind)
+                return {("inline", "reference")[kind]: text_of(source.long())}
             case _:
                 return source.numbers(NUMBERS[wire_type])[0]
 
@@ -216,6 +238,8 @@ class Oracle:
         return items
 
     def _read_tagged(self, source: Source, tag: str) -> Any:
+        if tag not in self.tags:
+            raise Malformed(tag)
         if tag == "V":
             return None
         if tag == "t":
@@ -246,8 +270,13 @@ class Source:
         self.octets = octets
         self.at = 0
 
+    def end(self) -> None:
+        if self.at != len(self.octets):
+            raise Malformed("octets left over")
+
     def take(self, size: int) -> bytes:
-        assert self.at + size <= len(self.octets)
+        if size > len(self.octets) - self.at:
+            raise Malformed("octets missing")
         self.at += size
         return self.octets[self.at - size : self.at]
 
