@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-# Each level of nesting costs the reader a few hundred octets of stack; this many fit the smallest
-# thread stacks in use (128 KiB on musl) with room to spare.
+# Each level of nesting costs the compiled build up to 800 octets of stack. The default of 128 levels fits
+# the smallest thread stacks in use (128 KiB on musl) with room to spare; these fit in 256 KiB.
 MAX_TABLE_DEPTH = 256
 
 MAX_LIMIT = 2**63 - 1
@@ -19,7 +19,8 @@ class Limits:
         frame_size: octets of one frame with its 8 octets of envelope, also where frame_max is larger or
             0 (no limit agreed). The default is the most that the wire can express: a decoder holds no
             more than has come.
-        table_depth: how deep tables and arrays may nest; also when encoding. At most 256.
+        table_depth: how deep tables and arrays may nest; also when encoding. At most 256; beyond the default
+            of 128, threads need a stack of 256 KiB, which only musl does not give them.
         table_octets: octets of one field table, its length not counted.
         table_entries: entries and array items of one field table, nested ones included.
         array_items: items of one array, those of nested ones not counted.

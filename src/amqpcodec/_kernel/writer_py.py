@@ -292,25 +292,25 @@ class Writer:
         if kind_and_tag is None:
             if not isinstance(value, FieldValue):
                 raise EncodeError(f"no table tag carries {named(value)}", field)
-            self._tagged(value, depth, field)
-            return
-        kind, tag = kind_and_tag
-        if kind == INT32:
-            kind, tag = self._integer_tag(value, field)
-        elif kind == OCTETS:
-            tag = self._rules.octets_tag
-        if tag not in self._rules.profile.tags:
-            raise self._not_in_profile(f"{named(value)} (tag {tag!r})", kind, field)
+            kind, tag = self._tag_given(value, field)
+            value = value.value  # not in a call of its own, which would cost a level of the stack
+        else:
+            kind, tag = kind_and_tag
+            if kind == INT32:
+                kind, tag = self._integer_tag(value, field)
+            elif kind == OCTETS:
+                tag = self._rules.octets_tag
+            if tag not in self._rules.profile.tags:
+                raise self._not_in_profile(f"{named(value)} (tag {tag!r})", kind, field)
         self._out.append(ord(tag))
         _WRITERS[kind](self, value, kind, depth, field)
 
-    def _tagged(self, wrapper: FieldValue, depth: int, field: str) -> None:
+    def _tag_given(self, wrapper: FieldValue, field: str) -> tuple[int, str]:
         tag = str.__str__(wrapper.tag) if issubclass(type(wrapper.tag), str) else wrapper.tag
         kind = self._rules.profile.tags.get(tag) if type(tag) is str else None
         if kind is None:
             raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
-        self._out.append(ord(tag))
-        _WRITERS[kind](self, wrapper.value, kind, depth, field)
+        return kind, tag
 
     def _integer_tag(self, value: int, field: str) -> tuple[int, str]:
         number = exact_int(value, "int", field)
