@@ -1,0 +1,26 @@
+"""One target under atheris: ``python run.py TARGET [libFuzzer options] [corpus folders]``.
+
+Started by `campaign.py`, which prepares the build, the environment and the seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import atheris
+
+
+def main(target: str, options: list[str]) -> None:
+    if target == "capture":
+        # Written in Python throughout; the other targets are guided by the coverage of the extension.
+        with atheris.instrument_imports(include=["amqpcodec.capture"]):
+            import targets
+    else:
+        import targets
+
+    atheris.Setup([sys.argv[0], *options], targets.TARGETS[target])
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,76 @@
+"""The seed corpus: what the golden vectors and the captures hold, in the shape each target takes."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+from support import vectors
+
+from amqpcodec import DIALECTS
+from amqpcodec.profiles import PROFILES
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMES = tuple(DIALECTS)
+REGRESSIONS = Path(__file__).resolve().parent / "regressions"
+
+
+def _octets(vector: dict[str, str]) -> bytes:
+    return bytes.fromhex(vector["hex"])
+
+
+def _frames(dialect: str) -> list[bytes]:
+    cases = [vector for vector in vectors.vectors(dialect) if vector["kind"] != "table"]
+    return [_octets(vector) for vector in cases]
+
+
+def _stream() -> Iterator[bytes]:
+    for place, name in enumerate(NAMES):
+        for number, frame in enumerate(_frames(name)):
+            yield bytes([place, number % 128, 8 + number % 5, number % 7]) + frame
+    for number, case in enumerate(vectors.load("bad-inputs-public")):
+        if len(case["hex"]) < 4000:
+            yield bytes([4, 16 * (number % 2), 8, number % 3]) + _octets(case)
+
+
+def _dialect(name: str) -> Iterator[bytes]:
+    for number, frame in enumerate(_frames(name)):
+        if len(frame) > 12 and frame[0] in (1, 2):
+            # The method is chosen by its number; which one a seed was made of does not matter.
+            yield bytes([frame[0] & 1 | number % 4 << 1, number % 256]) + frame[11 if frame[0] == 1 else 9 : -1]
+
+
+def _tables() -> Iterator[bytes]:
+    for name in NAMES:
+        for vector in vectors.vectors(name, "table"):
+            yield bytes([tuple(PROFILES).index(vector["profile"])]) + _octets(vector)[4:]
+
+
+def _encoder() -> Iterator[bytes]:
+    # Any octets are a program for the builder of values.
+    yield from (frame + frame[::-1] for frame in _frames("rabbitmq-0-9-1")[:200])
+
+
+def _capture() -> Iterator[bytes]:
+    for path in sorted((ROOT / "examples").glob("*.pcap")):
+        data = path.read_bytes()
+        yield data[:1500]
+        yield data[:6000]
+        yield gzip.compress(data[:1500], mtime=0)
+    yield from (_octets(vector) for vector in vectors.vectors("rabbitmq-0-9-1", "content", "protocol-header"))
+    pcapng = "0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000010000001400000001000000ffff000014000000"
+    yield bytes.fromhex(pcapng)
+
+
+def seeds(target: str) -> list[bytes]:
+    """The seeds of a target, findings of earlier runs among them."""
+    found = sorted((REGRESSIONS / target).glob("*"))
+    made = {
+        "stream": _stream,
+        "tables": _tables,
+        "encoder": _encoder,
+        "capture": _capture,
+        **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
+    }[target]()
+    return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))

@@ -1,0 +1,237 @@
+"""What is fuzzed: functions that take any octets and raise only when a promise is broken.
+
+Each compares the compiled with the pure build, so that a crash is not the only thing that shows. The
+options of a run are chosen by its first octets. `run.py` drives these with atheris; the tests replay the
+seeds through them without it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from structured import Builder
+from support.implementation import Implementation
+from support.outcomes import describe, describe_error, encoding
+
+from amqpcodec import DIALECTS, DecodeError, EncodeError, Limits
+from amqpcodec.capture import CapturedFrame, CaptureError, Fault, read_frames, read_raw_frames
+from amqpcodec.profiles import PROFILES
+
+NAMES = tuple(DIALECTS)
+MAX_FRAMES = 64
+BUILDS = (Implementation("c"), Implementation("py"))
+
+
+class BrokenPromiseError(Exception):
+    """The codec did what it says it never does."""
+
+
+def demand(holds: bool, *told: Any) -> None:
+    if not holds:
+        raise BrokenPromiseError(*told)
+
+
+@cache
+def modules(dialect: str) -> tuple[ModuleType, ModuleType]:
+    """A dialect in both builds."""
+    return BUILDS[0].dialect(dialect), BUILDS[1].dialect(dialect)
+
+
+def chunked(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
+
+
+def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
+    """All that a decoder gives out of a stream, bad frames skipped; the values, and all in comparable form."""
+    values: list[Any] = []
+    seen: list[Any] = []
+    fed = 0
+    for chunk in chunks:
+        decoder.feed(chunk)
+        fed += len(chunk)
+        while True:
+            try:
+                value = next(decoder)
+            except StopIteration:
+                break
+            except DecodeError as error:
+                seen.append(describe_error(error))
+                demand(0 <= error.offset <= fed, "offset", error.offset)
+                if error.fatal:
+                    return values, (seen, decoder.offset)
+                decoder.skip_frame()
+                continue
+            values.append(value)
+            seen.append(describe(value))
+    return values, (seen, decoder.offset, decoder.pending)
+
+
+def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool) -> None:
+    """What was decoded can be encoded; and what that gives, decoded and encoded again, is the same."""
+    encoder = module.Encoder(profile=profile)
+    for value in values[:MAX_FRAMES]:
+        if type(value).__name__ == "Message" and not value.complete:
+            continue
+        try:
+            octets = encoder.encode(value, frame_max=0)
+        except EncodeError:
+            demand(not raw, "a frame with raw tables cannot be encoded", value)
+            continue  # a plain value may be one that no tag of the profile carries
+        kind = module.MessageDecoder if type(value).__name__ == "Message" else module.FrameDecoder
+        decoder = kind(profile=profile, frame_max=0, tables="raw" if raw else "dict")
+        [again] = decoder.feed(octets)
+        demand(encoder.encode(again, frame_max=0) == octets, "encoding is not stable", octets)
+
+
+def stream(data: bytes) -> None:
+    """The frame and message decoders: any dialect, any options, any chunks."""
+    if len(data) < 4:
+        return
+    dialect, options, profile_number, size, octets = NAMES[data[0] % 5], data[1], data[2], data[3], data[4:]
+    profile = None if profile_number & 8 else tuple(PROFILES)[profile_number % 5]
+    raw = bool(options & 1)
+    given: dict[str, Any] = {
+        "tables": "raw" if raw else "dict",
+        "strict": bool(options & 2),
+        "profile": profile,
+        "frame_max": 4096 if options & 4 else 0,
+        "limits": Limits(table_depth=8, table_entries=64, array_items=16) if options & 8 else Limits(),
+    }
+    kind = "FrameDecoder"
+    if options & 16:
+        kind = "MessageDecoder"
+        given |= {
+            "aborted": "keep" if options & 32 else "error",
+            "body": "pieces" if options & 64 else "bytes",
+        }
+    outcomes = []
+    for module in modules(dialect):
+        make = getattr(module, kind)
+        values, seen = decoded(make(**given), [octets])
+        _, cut = decoded(make(**given), chunked(octets, size))
+        demand(cut[0] == seen[0], "the cut of the stream tells", dialect, given)
+        outcomes.append(seen)
+        stable(module, profile, values, raw)
+    demand(outcomes[0] == outcomes[1], "the builds differ", dialect, given)
+
+
+def dialect_target(dialect: str) -> Callable[[bytes], None]:
+    """Methods and content headers of one dialect, in sound envelopes: straight to the generated code."""
+
+    def target(data: bytes) -> None:
+        if len(data) < 2:
+            return
+        options, number, payload = data[0], data[1], data[2:]
+        compiled = modules(dialect)[0]
+        if options & 1:
+            ids = tuple(compiled.METHODS)[number % len(compiled.METHODS)]
+            payload = ids[0].to_bytes(2, "big") + ids[1].to_bytes(2, "big") + payload
+        else:
+            class_id = tuple(compiled.PROPERTIES)[number % len(compiled.PROPERTIES)]
+            payload = class_id.to_bytes(2, "big") + payload
+        frame_type = 1 if options & 1 else 2
+        frame = bytes([frame_type, 0, 1]) + len(payload).to_bytes(4, "big") + payload + b"\xce"
+        stream(bytes([NAMES.index(dialect), options >> 1 & 3, 8, 0]) + frame)
+
+    return target
+
+
+def tables(data: bytes) -> None:
+    """Field tables by every profile: both functions that read them, and what is written of what was read."""
+    if not data:
+        return
+    profile, strict, entries = tuple(PROFILES)[data[0] % 5], bool(data[0] & 128), data[1:]
+    sized = entries if data[0] & 64 else len(entries).to_bytes(4, "big") + entries
+    outcomes = []
+    for build in BUILDS:
+        functions = build.tables
+        seen: list[Any] = [encoding(functions.decode_pairs, entries, profile)]
+        try:
+            table = functions.decode_table(sized, profile, strict=strict)
+        except DecodeError as error:
+            seen.append(describe_error(error))
+        else:
+            seen.append(describe(table))
+            raw = functions.encode_table(build.raw_table(sized[4:], profile), profile)
+            demand(raw == sized, "a raw table was changed", raw)
+            rewritten(functions, table, profile)
+        outcomes.append([seen[1], describe(seen[0])])
+    demand(outcomes[0] == outcomes[1], "the builds differ", profile, strict)
+
+
+def rewritten(functions: ModuleType, table: dict[str, Any], profile: str) -> None:
+    try:
+        octets = functions.encode_table(table, profile)
+    except EncodeError:
+        return  # a value that no tag of the profile carries, such as a uint64 read by tag T
+    again = functions.decode_table(octets, profile)
+    demand(functions.encode_table(again, profile) == octets, "encoding is not stable", octets)
+
+
+def encoder(data: bytes) -> None:
+    """The encoders, from Python values of every kind put together by the octets."""
+    build = Builder(data)
+    dialect, profile = build.pick(NAMES), build.pick(tuple(PROFILES))
+    options = {"profile": profile, "strict": build.flag()}
+    frame_max, weight, channel = build.pick((0, 9, 64, 4096)), build.pick((0, 1, 65536)), build.number()
+    call = build.pick(("encode_method", "encode_header", "encode_message", "encode_body"))
+    start = build.at
+    outcomes = []
+    for implementation, module in zip(BUILDS, modules(dialect), strict=True):
+        build.at = start  # the same values again, made of the same octets
+        build.raw_table = implementation.raw_table
+        made = module.Encoder(**options)
+        if call == "encode_body":
+            arguments: tuple[Any, ...] = (channel, build.value())
+        else:
+            record = build.record(module.METHODS if call != "encode_header" else module.PROPERTIES)
+            arguments = (channel, record)
+            if call == "encode_header":
+                arguments = (channel, record, build.number())
+            elif call == "encode_message":
+                arguments = (channel, record, build.record(module.PROPERTIES), build.octets())
+        given = {"frame_max": frame_max} | ({"weight": weight} if call == "encode_header" else {})
+        outcome = encoding(lambda *each: getattr(made, call)(*each, **given), *arguments)  # noqa: B023
+        demand(outcome[0] in ("octets", "EncodeError"), outcome)
+        outcomes.append(outcome)
+        if outcome[0] == "octets":
+            readable(module, profile, outcome[1], "raw" if build.raw_tables else "dict")
+    demand(outcomes[0] == outcomes[1], "the builds differ", dialect, call, outcomes)
+
+
+def readable(module: ModuleType, profile: str, octets: bytes, tables: str) -> None:
+    """What was written can be read by the profile that wrote it, but for content on channel 0."""
+    decoder = module.FrameDecoder(profile=profile, frame_max=0, tables=tables)
+    try:
+        frames = list(decoder.feed(octets))
+    except DecodeError as error:
+        demand(error.reply_code == 504, "cannot be read", str(error), octets)
+        return
+    demand(bool(frames), "nothing was written")
+
+
+def capture(data: bytes) -> None:
+    """The reader of capture files, and of raw streams: it ends, and says `CaptureError` or nothing."""
+    for read in (read_frames, read_raw_frames):
+        count = 0
+        options: dict[str, Any] = {"port": None} if read is read_frames else {}
+        try:
+            for item in read(io.BytesIO(data), **options):
+                demand(isinstance(item, (CapturedFrame, Fault)), item)
+                count += 1
+                demand(count <= 64 + len(data), "more items than octets")
+        except CaptureError:
+            pass
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "stream": stream,
+    **{DIALECTS[name]: dialect_target(name) for name in NAMES},
+    "tables": tables,
+    "encoder": encoder,
+    "capture": capture,
+}

@@ -1,0 +1,70 @@
+"""The fuzz targets hold for every seed and for what fuzzing found; atheris is not needed for that."""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from support.failures import Failures
+from support.implementation import wanted
+
+FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
+sys.path.insert(0, str(FUZZ))
+
+if "c" not in wanted():
+    pytest.skip("the targets compare the builds", allow_module_level=True)
+
+import campaign  # noqa: E402
+import seeds  # noqa: E402
+import targets  # noqa: E402
+
+
+def test_the_targets_are_those_that_campaigns_run() -> None:
+    assert tuple(targets.TARGETS) == campaign.TARGETS
+    assert {path.name for path in seeds.REGRESSIONS.iterdir() if path.is_dir()} <= set(targets.TARGETS)
+
+
+@pytest.mark.parametrize("target", targets.TARGETS)
+def test_seeds(target: str) -> None:
+    failures = Failures()
+    for octets in seeds.seeds(target):
+        with failures.case(octets[:40].hex()):
+            targets.TARGETS[target](octets)
+    failures.check(at_least=10)
+
+
+@pytest.mark.parametrize("target", targets.TARGETS)
+def test_damaged_seeds(target: str) -> None:
+    numbers = random.Random(4)
+    corpus = seeds.seeds(target)
+    failures = Failures()
+    for _ in range(250):
+        octets = bytearray(numbers.choice(corpus))
+        for _ in range(numbers.randint(1, 4)):
+            octets[numbers.randrange(len(octets))] = numbers.choice((0, 1, 127, 128, 255, numbers.randrange(256)))
+        with failures.case(bytes(octets[:60]).hex()):
+            targets.TARGETS[target](bytes(octets))
+    failures.check(at_least=200)
+
+
+def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The targets would see it: octets that one build writes otherwise than the other."""
+    compiled, pure = targets.modules("rabbitmq-0-9-1")
+    monkeypatch.setattr(targets, "modules", lambda dialect: (compiled, Other(pure)))
+    with pytest.raises(targets.BrokenPromiseError):
+        for octets in seeds.seeds("stream"):
+            targets.stream(b"\4" + octets[1:])
+
+
+class Other:
+    """A dialect's module whose decoders take one octet too few for a sound frame's limit."""
+
+    def __init__(self, module: object) -> None:
+        self.module = module
+
+    def __getattr__(self, name: str) -> object:
+        if name == "FrameDecoder":
+            return lambda **options: self.module.FrameDecoder(**options | {"frame_max": 4095})
+        return getattr(self.module, name)

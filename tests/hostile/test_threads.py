@@ -1,0 +1,198 @@
+"""Threads: one decoder refuses to be used twice at once; what is meant to be shared can be."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.implementation import Implementation
+from support.outcomes import describe
+
+from amqpcodec import DecodeError, DecoderInUseError
+from amqpcodec.spec import Assert
+
+THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def _frequent_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(work: Callable[[int], Any]) -> list[Any]:
+    """What some work gave in several threads that began together; what one raised is raised here."""
+    start = threading.Barrier(THREADS)
+    outcomes: list[Any] = [None] * THREADS
+
+    def run(number: int) -> None:
+        start.wait()
+        try:
+            outcomes[number] = work(number)
+        except BaseException as error:
+            outcomes[number] = error
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return outcomes
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+def test_one_decoder_in_many_threads_gives_each_frame_once(amqp: ModuleType, strict: bool) -> None:
+    # Strict mode runs Python code in the middle of a frame, where other threads get their turn.
+    total = 2000
+    octets = b"".join(amqp.encode_method(1, amqp.Exchange.Delete(f"name-{n}")) for n in range(total))
+    decoder = amqp.FrameDecoder(strict=strict).feed(octets)
+
+    def take(number: int) -> list[str]:
+        found = []
+        while True:
+            try:
+                found.append(next(decoder).payload.exchange)
+            except StopIteration:
+                return found
+            except DecoderInUseError:
+                continue
+
+    names = Counter(name for found in at_once(take) for name in found)
+    assert names == Counter(f"name-{number}" for number in range(total))
+
+
+def test_a_second_thread_is_refused_while_the_first_decodes(
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def holds(check: Assert, value: Any) -> bool:
+        inside.set()
+        return leave.wait(10)
+
+    monkeypatch.setattr(Assert, "holds", holds)
+    decoder = amqp.FrameDecoder(strict=True)
+    decoder.feed(amqp.encode_method(1, amqp.Exchange.Delete("name")))
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.extend(decoder))
+    thread.start()
+    try:
+        assert inside.wait(10)
+        for entry in (
+            lambda: decoder.feed(b""),
+            lambda: next(decoder),
+            decoder.reset,
+            decoder.skip_frame,
+            lambda: decoder.get_buffer(-1),
+            lambda: decoder.buffer_updated(0),
+            lambda: decoder.pending,
+        ):
+            with pytest.raises(DecoderInUseError, match="decoding"):
+                entry()
+    finally:
+        leave.set()
+        thread.join()
+    assert [frame.payload.exchange for frame in found] == ["name"]
+    assert decoder.pending == 0
+
+
+def test_octets_fed_by_many_threads_are_all_taken_or_refused(amqp: ModuleType) -> None:
+    decoder = amqp.FrameDecoder()
+    heartbeat = amqp.encode_heartbeat()
+
+    def feed(number: int) -> int:
+        taken = 0
+        for _ in range(500):
+            try:
+                decoder.feed(heartbeat)
+                taken += 1
+            except DecoderInUseError:
+                continue
+        return taken
+
+    taken = sum(at_once(feed))
+    assert decoder.pending == 8 * taken
+    assert len(list(decoder)) == taken
+
+
+def test_every_entry_from_every_thread_does_no_harm(amqp: ModuleType) -> None:
+    decoder = amqp.MessageDecoder()
+    octets = amqp.encode_message(1, amqp.Basic.Publish("e", "k"), None, b"x" * 50, frame_max=24)
+
+    def use(number: int) -> None:
+        for turn in range(400):
+            try:
+                match (number + turn) % 7:
+                    case 0 | 1:
+                        decoder.feed(octets[turn % 30 :])
+                    case 2:
+                        decoder.reset()
+                    case 3:
+                        assert decoder.pending >= 0
+                        assert decoder.offset >= 0
+                    case 4:
+                        decoder.skip_frame()
+                    case 5:
+                        decoder.get_buffer(1)[: len(octets)] = octets
+                        decoder.buffer_updated(len(octets))
+                    case _:
+                        for _ in range(20):
+                            next(decoder)
+            except (DecoderInUseError, DecodeError, StopIteration):
+                continue
+
+    at_once(use)
+    decoder.reset()
+    [message] = decoder.feed(octets)
+    assert message.body == b"x" * 50
+
+
+def test_decoders_of_their_own_do_not_disturb_each_other(amqp: ModuleType) -> None:
+    def work(number: int) -> bool:
+        decoder = amqp.MessageDecoder()
+        for turn in range(100):
+            key, body = f"{number}-{turn}", bytes([number]) * turn
+            octets = amqp.encode_message(1 + number, amqp.Basic.Publish(key), None, body, frame_max=64)
+            [message] = decoder.feed(octets)
+            assert (message.channel, message.method.exchange, message.body) == (1 + number, key, body)
+        return True
+
+    assert all(at_once(work))
+
+
+def test_one_encoder_serves_many_threads(amqp: ModuleType) -> None:
+    encoder = amqp.Encoder()
+    properties = amqp.BasicProperties(headers={"list": [1, "two", {"three": 3.0}]}, message_id="id")
+    publish = amqp.Basic.Publish("exchange", "key")
+    expected = encoder.encode_message(1, publish, properties, b"body")
+    encoded = at_once(lambda number: {encoder.encode_message(1, publish, properties, b"body") for _ in range(200)})
+    assert encoded == [{expected}] * THREADS
+
+
+def test_a_raw_table_is_read_by_many_threads(impl: Implementation) -> None:
+    octets = impl.tables.encode_table({f"key{number}": [number] for number in range(50)})[4:]
+    for _ in range(20):
+        table = impl.raw_table(octets)
+        seen = at_once(lambda number, table=table: [table, dict(table), list(table.values())[number]])
+        assert len({id(found[2]) for found in seen}) == THREADS
+        assert all(describe(found[1]) == describe(seen[0][1]) for found in seen)
+        assert [found[2] for found in seen] == [[number] for number in range(THREADS)]
+        assert table["key3"] is seen[3][2]  # all were given the one reading of it
+
+
+def test_tables_on_their_own_in_many_threads(impl: Implementation) -> None:
+    def work(number: int) -> Any:
+        table = {f"key{number}": list(range(number))}
+        return [impl.tables.decode_table(impl.tables.encode_table(table)) == table for _ in range(100)]
+
+    assert all(map(all, at_once(work)))
