@@ -33,13 +33,16 @@ _DIRECTIVES = {
 _COMPILE = ["-O2", "-g0", "-fno-inline-functions-called-once", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
 
-def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build/cython")) -> list[Any]:
+def extensions(
+    package: str, *, source: Path = Path(), stage: Path = Path("build/cython"), **cython: Any
+) -> list[Any]:
     """Every compiled module of a package, ready for `setup(ext_modules=...)`.
 
     Args:
         package: the package's name, such as ``"amqpcodec"``.
         source: the folder that holds the package.
         stage: folder to put Cython's sources together in.
+        cython: further options of `cythonize`.
     """
     from Cython.Build import cythonize
     from Cython.Compiler import Options
@@ -56,6 +59,7 @@ def extensions(package: str, *, source: Path = Path(), stage: Path = Path("build
             include_path=[str(stage), str(Path(__file__).parent.parent)],
             compiler_directives=_DIRECTIVES,
             nthreads=0,
+            **cython,
         )
     )
 

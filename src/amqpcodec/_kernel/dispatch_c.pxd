@@ -11,4 +11,4 @@ cdef class Dispatch:
     cdef Entry *_entries
     cdef uint32_t _mask
 
-    cdef object create(self, uint32_t index)
+    cdef object create(self, long long number)

@@ -38,8 +38,9 @@ cdef class Dispatch:
     def __dealloc__(self):
         PyMem_Free(self._entries)
 
-    cdef object create(self, uint32_t index):
-        """A new, unfilled instance, or None where nothing is registered."""
+    cdef object create(self, long long number):
+        """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""
+        cdef uint32_t index = <uint32_t>number
         cdef uint32_t at = _place(index) & self._mask
         while self._entries[at].maker is not NULL:
             if self._entries[at].index == index:

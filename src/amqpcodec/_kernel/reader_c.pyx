@@ -34,7 +34,7 @@ from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     void *PyUnicode_DATA(object text)
-    bint PyUnicode_IS_ASCII(object text)
+    unsigned int PyUnicode_IS_ASCII(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     char *PyByteArray_AS_STRING(object array)
 
@@ -134,8 +134,8 @@ cdef object _timestamp(uint64_t seconds):
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     month_from_march = (5 * day_of_year + 2) // 153
     day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    month = month_from_march + 3 if month_from_march < 10 else month_from_march - 9
-    year = year_of_era + era * 400 + (1 if month <= 2 else 0)
+    month = <int>(month_from_march + 3 if month_from_march < 10 else month_from_march - 9)
+    year = year_of_era + era * 400 + <int>(month <= 2)
     return datetime_new(year, month, day, of_day // 3600, of_day // 60 % 60, of_day % 60, 0, get_utc())
 
 

@@ -50,7 +50,7 @@ cdef class StreamDecoder:
     @cython.locals(reader=Reader, method=Method, index=cython.longlong)
     cdef object _read_method(self)
     @cython.locals(reader=Reader)
-    cdef int _check_method(self, object method, int class_id) except -1
+    cdef int _check_method(self, object method, long long class_id) except -1
     @cython.locals(reader=Reader, properties=Properties, class_id=cython.int)
     cdef object _read_properties(self)
     @cython.locals(reader=Reader)

@@ -144,7 +144,7 @@ cdef class WriterRules:
         self.strict = strict
         self.depth_limit = depth_limit
         self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
-        self.octets_tag = <int>c"x" if "x" in profile.tags else <int>c"S"
+        self.octets_tag = <unsigned char>(<int>c"x" if "x" in profile.tags else <int>c"S")
         for tag, kind in profile.tags.items():
             self.kinds[<int>ord(tag)] = kind
 
