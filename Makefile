@@ -31,9 +31,18 @@ build: .venv/installed
 	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[bench]'
 	touch $@
 
+# What fuzzing needs; clang itself is not to be had from a package index.
+.venv/fuzz: .venv/installed
+	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[fuzz]'
+	touch $@
+
 clean:
 	rm -rf .venv build src/*.egg-info
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
 bench bench-c bench-guard bench-guard-accept bench-peers bench-wheel bench-report: build .venv/bench
+
+include fuzz/fuzz.mk
+fuzz-long test-asan lint-c leaks soak: build
+fuzz fuzz-all: build .venv/fuzz

@@ -55,7 +55,11 @@ def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any
         while (left := seconds - (time.monotonic() - started)) > 1:
             command = [sys.executable, str(ROOT / "fuzz" / "run.py"), target]
             command += [f"-max_total_time={int(left)}", "-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
-            command += ["-print_final_stats=1", "-use_value_profile=1", f"-artifact_prefix={folders['findings']}/"]
+            command += [
+                "-print_final_stats=1",
+                "-use_value_profile=1",
+                f"-artifact_prefix={folders['findings']}/",
+            ]
             position = output.tell()
             code = subprocess.run(
                 [*command, str(folders["corpus"]), str(folders["seeds"])],

@@ -39,11 +39,17 @@ class Work:
     def __init__(self, impl: str, dialect: str) -> None:
         self.module: ModuleType = Implementation(impl).dialect(dialect)
         numbers = random.Random(9)
-        sound = [bytes.fromhex(vector["hex"]) for vector in vectors.vectors(dialect, "method", "header", "content")]
-        self.streams = [b"".join(self._damaged(numbers, frame) for frame in numbers.sample(sound, 40)) for _ in "12345"]
+        sound = [
+            bytes.fromhex(vector["hex"]) for vector in vectors.vectors(dialect, "method", "header", "content")
+        ]
+        self.streams = [
+            b"".join(self._damaged(numbers, frame) for frame in numbers.sample(sound, 40)) for _ in "12345"
+        ]
         self.streams.append(b"".join(sound))
         self.decoders = [self.module.FrameDecoder(), self.module.MessageDecoder(aborted="keep")]
-        self.decoders.append(self.module.FrameDecoder(tables="raw", strict=True, limits=Limits(table_depth=3)))
+        self.decoders.append(
+            self.module.FrameDecoder(tables="raw", strict=True, limits=Limits(table_depth=3))
+        )
         self.frames = 0
 
     def _damaged(self, numbers: random.Random, frame: bytes) -> bytes:
@@ -86,7 +92,12 @@ class Work:
 
     def watched(self) -> dict[str, int]:
         """Reference counts of what all frames share."""
-        shared: dict[str, Any] = {"dialect": self.module.DIALECT, "None": None, "empty bytes": b"", "empty str": ""}
+        shared: dict[str, Any] = {
+            "dialect": self.module.DIALECT,
+            "None": None,
+            "empty bytes": b"",
+            "empty str": "",
+        }
         shared |= {cls.__name__: cls for cls in self.module.METHODS.values()}
         shared |= {cls.__name__: cls for cls in self.module.PROPERTIES.values()}
         shared |= {cls.__name__: cls for cls in (DecodeError, EncodeError, self.module.FrameDecoder)}
@@ -115,7 +126,9 @@ def check(impl: str, dialect: str, frames: int) -> dict[str, Any]:
         work.round()
     blocks_after, size_after, counts_after = measure(work)
     done = work.frames - begun
-    grown = {name: counts_after[name] - count for name, count in counts.items() if counts_after[name] - count > 20}
+    grown = {
+        name: counts_after[name] - count for name, count in counts.items() if counts_after[name] - count > 20
+    }
     assert not grown, f"references kept after {done} frames: {grown}"
     assert blocks_after - blocks < 400, f"{blocks_after - blocks} blocks kept after {done} frames"
     assert size_after - size < 4 * 1024 * 1024, f"{size_after - size} octets kept after {done} frames"

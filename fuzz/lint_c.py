@@ -21,7 +21,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGE = ROOT / "build" / "lint-c"
-WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wsign-compare", "-Wno-unused-parameter", "-Wno-cast-function-type"]
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wsign-compare",
+    "-Wno-unused-parameter",
+    "-Wno-cast-function-type",
+]
 _WARNING = re.compile(r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:warning|error): (?P<text>.*)$", re.MULTILINE)
 
 
@@ -42,7 +49,17 @@ def make_c() -> list[Path]:
 def warnings_of(source: Path) -> list[tuple[str, int, str]]:
     """What the compiler says of one C source: file, line, text."""
     include = sysconfig.get_paths()["include"]
-    command = [shutil.which("gcc") or "cc", "-O2", "-fPIC", *WARNINGS, "-isystem", include, "-S", "-o", "/dev/null"]
+    command = [
+        shutil.which("gcc") or "cc",
+        "-O2",
+        "-fPIC",
+        *WARNINGS,
+        "-isystem",
+        include,
+        "-S",
+        "-o",
+        "/dev/null",
+    ]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False, cwd=ROOT)
     found = [(w["file"], int(w["line"]), w["text"]) for w in _WARNING.finditer(done.stderr)]
     if done.returncode:

@@ -34,7 +34,12 @@ class Kind:
 
 
 KINDS = {
-    "fuzz": Kind("fuzz", CLANGS, "fuzzer-no-link,address,undefined", "clang and libclang-rt-dev"),
+    "fuzz": Kind(
+        "fuzz",
+        CLANGS,
+        "fuzzer-no-link,address,undefined",
+        "clang with its runtime (Debian: clang-14 libclang-rt-14-dev)",
+    ),
     "asan": Kind("asan", ("gcc",), "address,undefined", "gcc"),
 }
 
@@ -45,11 +50,7 @@ def compiler(kind: Kind) -> str:
     for candidate in (named, *kind.compilers):
         if candidate and (path := shutil.which(candidate)):
             return path
-    raise MissingToolError(
-        f"no {kind.compilers[0]}: install {kind.package} (such as apt-get install clang-14 libclang-rt-14-dev)"
-        if kind.name == "fuzz"
-        else f"no {kind.compilers[0]}: install {kind.package}"
-    )
+    raise MissingToolError(f"no {kind.compilers[0]}: install {kind.package}")
 
 
 def build(name: str) -> Path:

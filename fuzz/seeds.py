@@ -38,7 +38,9 @@ def _dialect(name: str) -> Iterator[bytes]:
     for number, frame in enumerate(_frames(name)):
         if len(frame) > 12 and frame[0] in (1, 2):
             # The method is chosen by its number; which one a seed was made of does not matter.
-            yield bytes([frame[0] & 1 | number % 4 << 1, number % 256]) + frame[11 if frame[0] == 1 else 9 : -1]
+            yield (
+                bytes([frame[0] & 1 | number % 4 << 1, number % 256]) + frame[11 if frame[0] == 1 else 9 : -1]
+            )
 
 
 def _tables() -> Iterator[bytes]:
@@ -59,7 +61,9 @@ def _capture() -> Iterator[bytes]:
         yield data[:6000]
         yield gzip.compress(data[:1500], mtime=0)
     yield from (_octets(vector) for vector in vectors.vectors("rabbitmq-0-9-1", "content", "protocol-header"))
-    pcapng = "0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000010000001400000001000000ffff000014000000"
+    pcapng = (
+        "0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000010000001400000001000000ffff000014000000"
+    )
     yield bytes.fromhex(pcapng)
 
 

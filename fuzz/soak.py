@@ -47,7 +47,9 @@ class Stream:
                     method = build.record(self.content)
                     properties = build.record({0: self.module.PROPERTIES[method.spec.class_id]})
                     body = self.numbers.randbytes(self.numbers.choice((0, 1, 50, 3000, 200_000)))
-                    octets = self.module.encode_message(channel, method, properties, body, frame_max=self.frame_max)
+                    octets = self.module.encode_message(
+                        channel, method, properties, body, frame_max=self.frame_max
+                    )
                 else:
                     method = build.record(self._plain())
                     octets = self.module.encode_method(channel, method, frame_max=self.frame_max)

@@ -46,7 +46,7 @@ def chunked(data: bytes, size: int) -> list[bytes]:
 
 
 def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
-    """All that a decoder gives out of a stream, bad frames skipped; the values, and all in comparable form."""
+    """All that a decoder gives out, bad frames skipped: the values, and everything in comparable form."""
     values: list[Any] = []
     seen: list[Any] = []
     fed = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 from unittest import mock
 
 import pytest
@@ -73,7 +73,7 @@ def test_properties_that_appear_are_left_out(amqp: ModuleType) -> None:
 class Tricky(int):
     """An int whose every special method says something else, and does it with a side effect."""
 
-    asked: list[str] = []
+    asked: ClassVar[list[str]] = []
 
     def __index__(self) -> int:
         self.asked.append("index")
@@ -168,7 +168,9 @@ def test_text_goes_out_as_the_characters_it_holds(impl: Implementation) -> None:
 def test_a_tag_is_the_character_it_holds(impl: Implementation, tag: str) -> None:
     with pytest.raises(EncodeError, match="has no tag"):
         impl.tables.encode_table({"k": FieldValue(TrickyText(tag), 1)})
-    assert impl.tables.encode_table({"k": FieldValue(TrickyText("I"), 1)}) == impl.tables.encode_table({"k": 1})
+    assert impl.tables.encode_table({"k": FieldValue(TrickyText("I"), 1)}) == impl.tables.encode_table(
+        {"k": 1}
+    )
 
 
 CLAIMED = [int, bool, str, bytes, bytearray, float, list, datetime, Decimal]

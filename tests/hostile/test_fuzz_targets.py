@@ -43,7 +43,9 @@ def test_damaged_seeds(target: str) -> None:
     for _ in range(250):
         octets = bytearray(numbers.choice(corpus))
         for _ in range(numbers.randint(1, 4)):
-            octets[numbers.randrange(len(octets))] = numbers.choice((0, 1, 127, 128, 255, numbers.randrange(256)))
+            octets[numbers.randrange(len(octets))] = numbers.choice(
+                (0, 1, 127, 128, 255, numbers.randrange(256))
+            )
         with failures.case(bytes(octets[:60]).hex()):
             targets.TARGETS[target](bytes(octets))
     failures.check(at_least=200)
@@ -53,13 +55,13 @@ def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The targets would see it: octets that one build writes otherwise than the other."""
     compiled, pure = targets.modules("rabbitmq-0-9-1")
     monkeypatch.setattr(targets, "modules", lambda dialect: (compiled, Other(pure)))
+    streams = [b"\4" + octets[1:] for octets in seeds.seeds("stream")]
     with pytest.raises(targets.BrokenPromiseError):
-        for octets in seeds.seeds("stream"):
-            targets.stream(b"\4" + octets[1:])
+        list(map(targets.stream, streams))
 
 
 class Other:
-    """A dialect's module whose decoders take one octet too few for a sound frame's limit."""
+    """A dialect's module whose frame decoders have another limit than they were given."""
 
     def __init__(self, module: object) -> None:
         self.module = module

@@ -51,9 +51,13 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
     "decimals": lambda n: array(b"D\2\0\0\0\7" * (n // 6)),
     "timestamps": lambda n: array(b"T\0\0\0\0\x5f\0\0\0" * (n // 9)),
     "big integers": lambda n: array(b"l\x7f\0\0\0\0\0\0\0" * (n // 9)),
-    "texts of one letter": lambda n: array(b"".join(b"S\0\0\0\2\xc4" + bytes([128 + i % 64]) for i in range(n // 7))),
+    "texts of one letter": lambda n: array(
+        b"".join(b"S\0\0\0\2\xc4%c" % (128 + i % 64) for i in range(n // 7))
+    ),
     "octets": lambda n: array(b"x\0\0\0\2\xff\xfe" * (n // 7)),
-    "short keys": lambda n: header(b"".join(b"\2%c%cV" % (33 + i % 200, 33 + i // 200 % 200) for i in range(n // 4))),
+    "short keys": lambda n: header(
+        b"".join(b"\2%c%cV" % (33 + i % 200, 33 + i // 200 % 200) for i in range(n // 4))
+    ),
     "keys that are not UTF-8": lambda n: header(
         b"".join(b"\2%c%cV" % (128 + i % 64, 192 + i // 64 % 64) for i in range(n // 4))
     ),
@@ -61,7 +65,9 @@ SHAPES: dict[str, Callable[[int], bytes]] = {
     "deep arrays": lambda n: array(nested(b"A") * (n // 500)),
     "deep tables": lambda n: header((b"\1kF" + long(nested(b"F"))) * (n // 700)),
     "one table in many": lambda n: array((b"F" + long(b"\0V")) * (n // 7)),
-    "flag words": lambda n: b"\x02\0\x01" + long(b"\0\x3c\0\0" + bytes(8) + b"\0\1" * (n // 2) + b"\0\0") + b"\xce",
+    "flag words": lambda n: (
+        b"\x02\0\x01" + long(b"\0\x3c\0\0" + bytes(8) + b"\0\1" * (n // 2) + b"\0\0") + b"\xce"
+    ),
     "heartbeats": lambda n: b"\x08\0\0\0\0\0\0\xce" * (n // 8),
     "empty bodies": lambda n: b"\x03\0\x01\0\0\0\0\xce" * (n // 8),
     "methods without arguments": lambda n: (b"\x01\0\x01" + long(b"\0\x14\0\x29") + b"\xce") * (n // 12),

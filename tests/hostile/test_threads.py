@@ -175,7 +175,9 @@ def test_one_encoder_serves_many_threads(amqp: ModuleType) -> None:
     properties = amqp.BasicProperties(headers={"list": [1, "two", {"three": 3.0}]}, message_id="id")
     publish = amqp.Basic.Publish("exchange", "key")
     expected = encoder.encode_message(1, publish, properties, b"body")
-    encoded = at_once(lambda number: {encoder.encode_message(1, publish, properties, b"body") for _ in range(200)})
+    encoded = at_once(
+        lambda number: {encoder.encode_message(1, publish, properties, b"body") for _ in range(200)}
+    )
     assert encoded == [{expected}] * THREADS
 
 

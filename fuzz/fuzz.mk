@@ -1,0 +1,44 @@
+# Hostile octets: fuzzing, sanitizers, leaks, soak. Figures are stored in fuzz/*.json; fuzz-report writes them
+# into docs/reliability.md.
+#
+#     make fuzz TARGET=tables SECONDS=60        one target: stream, amqp08, qpid08, amqp09, amqp091, rabbitmq,
+#                                               tables, encoder, capture
+#     make fuzz-all SECONDS=1200 JOBS=2         every target for that long, JOBS at a time
+
+TARGET ?= stream
+SECONDS ?= 60
+JOBS ?= 1
+FRAMES ?= 10000000
+MINUTES ?= 60
+EXAMPLES ?= 500
+FUZZ_PATH := src:tests:fuzz
+
+.PHONY: fuzz fuzz-all fuzz-long fuzz-report test-asan lint-c leaks soak
+
+fuzz:
+	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) $(TARGET)
+
+fuzz-all:
+	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --jobs $(JOBS) all
+
+# The generated tests with examples chosen anew, many of them, in place of a few that are always the same.
+fuzz-long:
+	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest tests/hostile/test_damage.py
+
+fuzz-report:
+	$(PYTHON) fuzz/report.py
+
+# The whole test suite on a build with AddressSanitizer and UndefinedBehaviorSanitizer.
+test-asan:
+	$(PYTHON) fuzz/asan.py
+
+# The C of the kernel with every warning on; warnings of Cython are errors as well.
+lint-c:
+	$(PYTHON) fuzz/lint_c.py
+
+leaks:
+	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/leaks.py --frames $(FRAMES) --impl c
+	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/leaks.py --frames $(FRAMES) --impl py
+
+soak:
+	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/soak.py --minutes $(MINUTES)
