@@ -4,7 +4,8 @@
     python fuzz/campaign.py --seconds 1200 --jobs 2 all  every target, two at a time
 
 What is found lies in build/fuzz/findings, one file a finding; the corpus grows in build/fuzz/corpus. The
-figures of each target's last run are written to fuzz/results.json. Ends with 1 when anything was found.
+figures of each target's last run are written to fuzz/results.json if it took ten minutes or more, else to
+build/fuzz/results.json. Ends with 1 when anything was found.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import sanitized
@@ -24,6 +24,7 @@ import sanitized
 ROOT = sanitized.ROOT
 BASE = ROOT / "build" / "fuzz"
 RESULTS = ROOT / "fuzz" / "results.json"
+WORTH_KEEPING = 600  # seconds
 TARGETS = ("stream", "amqp08", "qpid08", "amqp09", "amqp091", "rabbitmq", "tables", "encoder", "capture")
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")
@@ -96,7 +97,6 @@ def main() -> int:
     parser.add_argument("target", choices=(*TARGETS, "all"))
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     wanted = TARGETS if given.target == "all" else (given.target,)
     try:
@@ -106,13 +106,14 @@ def main() -> int:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2
     write_seeds(environment)
-    results = json.loads(given.results.read_text()) if given.results.exists() else {}
+    kept = RESULTS if given.seconds >= WORTH_KEEPING else BASE / "results.json"
+    results = json.loads(kept.read_text()) if kept.exists() else {}
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = {target: pool.submit(run, target, given.seconds, environment) for target in wanted}
         for target, future in runs.items():
             results[target] = future.result() | {"date": time.strftime("%Y-%m-%d")}
             print(target, json.dumps(results[target]), flush=True)
-            given.results.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            kept.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     return int(any(results[target]["findings"] for target in wanted))
 
 

@@ -3,7 +3,8 @@
     python fuzz/leaks.py --frames 10000000 [--impl c|py]
 
 Watches the resident size of the process, the blocks of the allocator, and the reference counts of what
-every frame touches: classes, the dialect, None and the small objects. Ends with 1 if anything grows.
+every frame touches: classes, the dialect, None and the small objects. Ends with 1 if anything grows. The
+figures of a run of a million frames or more are written to fuzz/endurance.json.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from support.implementation import Implementation
 from amqpcodec import DIALECTS, DecodeError, EncodeError, Limits
 
 RESULTS = Path(__file__).resolve().parent / "endurance.json"
+WORTH_KEEPING = 1_000_000  # frames
 PAGE = 4096
+
+
+def keep(name: str, figures: dict[str, Any]) -> None:
+    """Store the figures of a run for the report."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results[name] = figures | {"date": time.strftime("%Y-%m-%d")}
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
 
 
 def resident() -> int:
@@ -144,15 +153,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Look for leaks.")
     parser.add_argument("--frames", type=int, default=10_000_000)
     parser.add_argument("--impl", choices=("c", "py"), default="c")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
-    results = json.loads(given.results.read_text()) if given.results.exists() else {}
     share = given.frames // len(DIALECTS) + 1
     rows = [check(given.impl, dialect, share) for dialect in DIALECTS]
     total = {name: sum(row[name] for row in rows) for name in rows[0]}
-    results[f"leaks-{given.impl}"] = total | {"date": time.strftime("%Y-%m-%d")}
-    given.results.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     print(json.dumps(total))
+    if given.frames >= WORTH_KEEPING:
+        keep(f"leaks-{given.impl}", total)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python fuzz/soak.py --minutes 60
 
 Streams of messages and methods on many channels, woven into each other, with content of all sizes; every
-dialect and both builds in turn. Ends with 1 at the first difference, or if the process has grown.
+dialect and both builds in turn. Ends with 1 at the first difference, or if the process has grown. The
+figures of a run of ten minutes or more are written to fuzz/endurance.json.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import json
 import random
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from leaks import RESULTS, resident
+from leaks import keep, resident
 from structured import Builder
 from support.implementation import Implementation, wanted
 from support.outcomes import describe
 
 from amqpcodec import DIALECTS, EncodeError
 
+WORTH_KEEPING = 10  # minutes
 MOST_GROWTH = 32 * 1024 * 1024
 
 
@@ -146,14 +147,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Soak the codec.")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_args()
     seed = given.seed if given.seed is not None else time.time_ns() % 2**32
     print(f"seed {seed}", flush=True)
-    results = json.loads(given.results.read_text()) if given.results.exists() else {}
-    results["soak"] = soak(given.minutes * 60, seed) | {"seed": seed, "date": time.strftime("%Y-%m-%d")}
-    given.results.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    print(json.dumps(results["soak"]))
+    figures = soak(given.minutes * 60, seed) | {"seed": seed}
+    print(json.dumps(figures))
+    if given.minutes >= WORTH_KEEPING:
+        keep("soak", figures)
 
 
 if __name__ == "__main__":
