@@ -51,31 +51,38 @@ def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any
         folder.mkdir(parents=True, exist_ok=True)
     before = findings(folders["findings"])
     log = BASE / f"{target}.log"
+    log.unlink(missing_ok=True)
     started = time.monotonic()
     figures = {"seconds": seconds, "executions": 0, "edges": 0, "features": 0, "corpus": 0}
-    with log.open("w") as output:
-        while (left := seconds - (time.monotonic() - started)) > 1:
-            command = [sys.executable, str(ROOT / "fuzz" / "run.py"), target]
-            command += [f"-max_total_time={int(left)}", "-timeout=20", "-rss_limit_mb=2048", "-max_len=4096"]
-            command += [
-                "-print_final_stats=1",
-                "-use_value_profile=1",
-                f"-artifact_prefix={folders['findings']}/",
-            ]
-            position = output.tell()
-            code = subprocess.run(
-                [*command, str(folders["corpus"]), str(folders["seeds"])],
-                env=environment, stdout=output, stderr=subprocess.STDOUT, cwd=BASE, check=False,
-            ).returncode  # fmt: skip
-            output.seek(0, 2)
-            text = log.read_text(errors="replace")[position:]
-            _count(figures, text)
-            if code == 0:
-                break
-            if not _EXECUTIONS.search(text) and not _STATUS.search(text):
-                raise RuntimeError(f"{target} did not start, see {log}:\n{text[-2000:]}")
+    while (left := seconds - (time.monotonic() - started)) > 1:
+        done = subprocess.run(
+            command(target, int(left), folders),
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=BASE, check=False,
+        )  # fmt: skip
+        text = done.stdout.decode(errors="replace")
+        with log.open("a") as output:
+            output.write(text)
+        _count(figures, text)
+        if done.returncode == 0:
+            break
+        if not _EXECUTIONS.search(text) and not _STATUS.search(text):
+            raise RuntimeError(f"{target} did not start, see {log}:\n{text[-2000:]}")
     figures["findings"] = len(findings(folders["findings"]) - before)
     return figures
+
+
+def command(target: str, seconds: int, folders: dict[str, Path]) -> list[str]:
+    """A run of libFuzzer."""
+    options = [
+        "timeout=20",
+        "rss_limit_mb=2048",
+        "max_len=4096",
+        "print_final_stats=1",
+        "use_value_profile=1",
+    ]
+    options += [f"max_total_time={seconds}", f"artifact_prefix={folders['findings']}/"]
+    program = [sys.executable, str(ROOT / "fuzz" / "run.py"), target, *(f"-{option}" for option in options)]
+    return [*program, str(folders["corpus"]), str(folders["seeds"])]
 
 
 def findings(folder: Path) -> set[Path]:
