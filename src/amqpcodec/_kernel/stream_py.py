@@ -233,7 +233,9 @@ class StreamDecoder:
         return self
 
     def __next__(self) -> Any:
-        self._take_turn()
+        # As `_take_turn`, which would be one call more for every frame.
+        if self._turn is None or not self._turn.take():
+            raise self._entry_refused()
         try:
             if self._error is not None:
                 raise self._error.again()
@@ -257,10 +259,13 @@ class StreamDecoder:
 
     def _take_turn(self) -> None:
         """Enter the decoder, or refuse: by a second thread or from a callback it would be corrupted."""
+        if self._turn is None or not self._turn.take():
+            raise self._entry_refused()
+
+    def _entry_refused(self) -> Exception:
         if self._turn is None:
-            raise AttributeError("this decoder was not initialised")
-        if not self._turn.take():
-            raise DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
+            return AttributeError("this decoder was not initialised")
+        return DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
 
     def _blame(self, error: DecodeError) -> None:
         """Add to an error what only the decoder knows, and keep it."""
