@@ -10,7 +10,7 @@ from struct import Struct
 from typing import Any
 
 from . import frames_py, messages_py
-from .quick_reader_py import ODD
+from .quick_reader_py import ODD, OddError
 from .records_py import ContentHeader, Frame
 from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
@@ -75,10 +75,7 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
                     if type(payload) is not bytes:
                         payload = bytes(payload)
                 elif frame_type == HEADER and channel:
-                    payload = _new(ContentHeader)
-                    class_id, payload.weight, payload.body_size = _content_head_at(data, at + ENVELOPE_SIZE)
-                    payload.properties = _new(self._properties.classes[class_id])
-                    read = payload.properties._take(self._reader, data, at + 19, end)
+                    read, payload = end, self._header_at(at + ENVELOPE_SIZE, end)
                 if read == end:
                     frame = _new(Frame)
                     frame.type = frame_type
@@ -92,6 +89,15 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
         finally:
             self._turn.end()
         return super().__next__()
+
+    def _header_at(self, pos: int, end: int) -> ContentHeader:
+        data = self._chunk
+        header: ContentHeader = _new(ContentHeader)
+        class_id, header.weight, header.body_size = _content_head_at(data, pos)
+        header.properties = _new(self._properties.classes[class_id])
+        if header.properties._take(self._reader, data, pos + 12, end) != end:
+            raise OddError
+        return header
 
 
 class MessageDecoder(_QuickStream, messages_py.MessageDecoder):
