@@ -2,7 +2,8 @@
 #   spec/amqp-0-8.xml sha256 9f714e51dbb95a51cb8e6c57aea905ff9eab0404293a3af00e78ad83756faa09
 #   spec/overlays/amqp-0-8.toml sha256 fa19f330cc62b6ffcbdd81fd4022b81aa2e785c97b3729fc8a235dfca5be4edb
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
-from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder, MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer

@@ -2,7 +2,8 @@
 #   spec/amqp-0-9-1.xml sha256 a7cdebc3a01cbcba7a47670d9c17fbff9c0921b55422ed568e39f9275771409f
 #   spec/overlays/amqp-0-9-1.toml sha256 49a4b21f72e77191c61e3a05239d6dec38c12fc8daeef8773170b614c36ddb71
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
-from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder, MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer

@@ -3,7 +3,8 @@
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 ab01bd4a14cb0a0ff225bc8910999a7095190cd071c53b39bd389aca72f6ea16
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
-from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder, MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer

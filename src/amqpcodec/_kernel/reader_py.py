@@ -57,8 +57,8 @@ class ReaderRules:
     """What is the same for everything a decoder reads, worked out once and shared freely."""
 
     __slots__ = (
-        "depth_limit", "entries_limit", "items_limit", "octets_limit", "profile", "quick_limit", "quick_readers",
-        "raw_tables", "strict", "values",
+        "depth_limit", "entries_limit", "items_limit", "octets_limit", "profile", "quick_limit",
+        "quick_readers", "raw_tables", "strict", "values",
     )  # fmt: skip
 
     def __init__(self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool) -> None:
@@ -69,7 +69,7 @@ class ReaderRules:
         self.entries_limit = limits.table_entries
         self.items_limit = limits.array_items
         self.raw_tables = raw_tables
-        # A table of so many octets cannot have too many entries or items. Strict mode never takes the short way.
+        # A table of so many octets cannot have too many of anything. Strict mode never takes the short way.
         self.quick_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
         self.values, self.quick_readers = _readers(profile.name, strict)
 

@@ -139,14 +139,15 @@ class Properties(_Quick, records_py.Properties):
             if value is not None:
                 words += [0] * (word + 1 - len(words))
                 words[word] |= mask
-                given.append((field, value))
+                given.append(field)
         for further in range(len(words) - 1):
             words[further] |= 1
         for flags in words:
             writer.word(flags)
-        for field, value in given:
+        for field in given:
             if field.type != "bit":
-                getattr(writer, field.type)(value, field.name)
+                # Looked up again: writing one may have called code that takes another away.
+                getattr(writer, field.type)(getattr(self, field.attribute), field.name)
 
 
 def _flags(fields: tuple[FieldSpec, ...]) -> Iterator[tuple[int, int, FieldSpec]]:

@@ -58,15 +58,19 @@ cdef class Writer:
     cdef int _sized(self, bytes octets, object field) except -1
     cdef int _put_sized(self, const char *octets, Py_ssize_t size, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
-    cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1
+    cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1
+    cdef int _pairs_of_mapping(self, object table, Py_ssize_t depth, object field) except -1
     cdef int _array(self, object items, Py_ssize_t depth, object field) except -1
     cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1
     cdef int _end(self, Py_ssize_t at, object field) except -1
     cdef int _value(self, object value, Py_ssize_t depth, object field) except -1
-    cdef int _plain(self, object value, int kind, unsigned char tag, Py_ssize_t depth, object field) except -1
+    cdef bint _seldom_value(self, object value, object field) except -1
+    cdef int _tag(self, unsigned char tag, int kind, object value, object field) except -1
+    cdef int _refuse_tag(self, unsigned char tag, int kind, object value, object field) except -1
     cdef int _int(self, object value, object field) except -1
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1
-    cdef int _by_kind(self, object value, int kind, Py_ssize_t depth, object field) except -1
+    cdef int _chosen_tag(self, object wrapper, object field) except -1
+    cdef int _by_kind(self, object value, int kind, object field) except -1
     cdef int _by_seldom_kind(self, object value, int kind, object field) except -1
     cdef int _write_integer(self, object value, int kind, object field) except -1
     cdef int _write_real(self, object value, int kind, object field) except -1

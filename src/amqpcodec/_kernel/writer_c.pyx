@@ -131,6 +131,10 @@ cdef object _too_deep(Py_ssize_t limit, object field):
     return EncodeError(f"tables nested deeper than {limit}", field)
 
 
+cdef object _expected(object what, object value, object field):
+    return EncodeError(f"expected {what}, not {named(value)}", field)
+
+
 cdef object _no_bit(object value, object field):
     return EncodeError(f"a bit must be True or False, not {named(value)}", field)
 
@@ -404,20 +408,29 @@ cdef class Writer:
             # A table made around its constructor holds no octets at all.
             return self._sized((<RawTable>table)._octets or b"", field)
         at = self._begin(depth, field)
-        self._pairs(table, depth, field)
+        if type(table) is dict:
+            self._pairs(table, depth, field)
+        else:
+            self._pairs_of_mapping(table, depth, field)
         return self._end(at, field)
 
-    cdef int _pairs(self, object table, Py_ssize_t depth, object field) except -1:
+    cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1:
         key = None
         try:
-            if type(table) is dict:
-                for key, value in (<dict>table).items():
-                    self.shortstr(key, field)
-                    self._value(value, depth, field)
-            else:
-                for key, value in table.items():
-                    self.shortstr(key, field)
-                    self._value(value, depth, field)
+            for key, value in table.items():
+                self.shortstr(key, field)
+                self._value(value, depth, field)
+        except EncodeError as error:
+            error.path = (key, *error.path)
+            raise
+        return 0
+
+    cdef int _pairs_of_mapping(self, object table, Py_ssize_t depth, object field) except -1:
+        key = None
+        try:
+            for key, value in table.items():
+                self.shortstr(key, field)
+                self._value(value, depth, field)
         except EncodeError as error:
             error.path = (key, *error.path)
             raise
@@ -457,36 +470,56 @@ cdef class Writer:
     cdef int _value(self, object value, Py_ssize_t depth, object field) except -1:
         """A tag chosen from the value's Python type, then the value."""
         if isinstance(value, str):
-            return self._plain(value, LONGSTR, c"S", depth, field)
+            self._tag(c"S", LONGSTR, value, field)
+            return self.longstr(value, field)
         if isinstance(value, bool):
-            return self._plain(value, BOOL, c"t", depth, field)
+            self._tag(c"t", BOOL, value, field)
+            return self.bits(1 if value is True else 0)
         if isinstance(value, int):
             return self._int(value, field)
         if isinstance(value, float):
-            return self._plain(value, DOUBLE, c"d", depth, field)
+            self._tag(c"d", DOUBLE, value, field)
+            return self._write_real(value, DOUBLE, field)
         if value is None:
-            return self._plain(value, VOID, c"V", depth, field)
+            return self._tag(c"V", VOID, value, field)
         if isinstance(value, dict):
-            return self._plain(value, TABLE, c"F", depth, field)
+            self._tag(c"F", TABLE, value, field)
+            return self._table(value, depth + 1, field)
         if isinstance(value, (list, tuple)):
-            return self._plain(value, ARRAY, c"A", depth, field)
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return self._plain(value, OCTETS, self._rules.octets_tag, depth, field)
-        if issubclass(type(value), datetime):
-            return self._plain(value, TIMESTAMP, c"T", depth, field)
-        if issubclass(type(value), Decimal):
-            return self._plain(value, DECIMAL, c"D", depth, field)
-        if isinstance(value, Mapping):
-            return self._plain(value, TABLE, c"F", depth, field)
+            self._tag(c"A", ARRAY, value, field)
+            return self._array(value, depth + 1, field)
         if isinstance(value, FieldValue):
             return self._tagged(value, depth, field)
-        raise EncodeError(f"no table tag carries {named(value)}", field)
+        if self._seldom_value(value, field):
+            return 0
+        if not isinstance(value, Mapping):
+            raise EncodeError(f"no table tag carries {named(value)}", field)
+        self._tag(c"F", TABLE, value, field)
+        return self._table(value, depth + 1, field)
 
-    cdef int _plain(self, object value, int kind, unsigned char tag, Py_ssize_t depth, object field) except -1:
+    cdef bint _seldom_value(self, object value, object field) except -1:
+        """A value of a type seldom met, that holds no other; False if it is of none of those."""
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            self._tag(self._rules.octets_tag, OCTETS, value, field)
+            self._sized(octets_of(value, field), field)
+        elif issubclass(type(value), datetime):
+            self._tag(c"T", TIMESTAMP, value, field)
+            self.timestamp(value, field)
+        elif issubclass(type(value), Decimal):
+            self._tag(c"D", DECIMAL, value, field)
+            self._by_seldom_kind(value, DECIMAL, field)
+        else:
+            return False
+        return True
+
+    cdef inline int _tag(self, unsigned char tag, int kind, object value, object field) except -1:
         if self._rules.kinds[tag] == 0:
-            raise self._not_in_profile(f"{named(value)} (tag {chr(tag)!r})", kind, field)
+            self._refuse_tag(tag, kind, value, field)
         self._grow(1)[0] = tag
-        return self._by_kind(value, kind, depth, field)
+        return 0
+
+    cdef int _refuse_tag(self, unsigned char tag, int kind, object value, object field) except -1:
+        raise self._not_in_profile(f"{named(value)} (tag {chr(tag)!r})", kind, field)
 
     cdef int _int(self, object value, object field) except -1:
         cdef int overflow = 0
@@ -513,34 +546,40 @@ cdef class Writer:
         raise self._not_in_profile(str(exact), INT64 if exact < 2**63 else UINT64, field)
 
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1:
+        cdef int kind = self._chosen_tag(wrapper, field)
+        value = wrapper.value
+        if kind == TABLE:
+            if not isinstance(value, (dict, Mapping)):
+                raise _expected("a mapping", value, field)
+            return self._table(value, depth + 1, field)
+        if kind == ARRAY:
+            if not isinstance(value, (list, tuple)):
+                raise _expected("a list or tuple", value, field)
+            return self._array(value, depth + 1, field)
+        return self._by_kind(value, kind, field)
+
+    cdef int _chosen_tag(self, object wrapper, object field) except -1:
+        """Write the tag of a `FieldValue`; the kind it stands for."""
         tag = wrapper.tag
         tag = str.__str__(tag) if isinstance(tag, str) else tag
         kind = self._rules.profile.tags.get(tag) if type(tag) is str else None
         if kind is None:
             raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
         self._grow(1)[0] = <unsigned char>ord(tag)
-        return self._by_kind(wrapper.value, kind, depth, field)
+        return kind
 
     cdef object _not_in_profile(self, object what, int kind, object field):
         able = profiles_with(kind)
         return EncodeError(f"table profile {self._rules.profile.name} cannot carry {what}; {able} can", field)
 
-    cdef int _by_kind(self, object value, int kind, Py_ssize_t depth, object field) except -1:
-        """The value after its tag, checked against the tag's kind."""
+    cdef int _by_kind(self, object value, int kind, object field) except -1:
+        """A value that holds no other, after its tag and checked against the tag's kind."""
         if kind == LONGSTR:
             return self.longstr(value, field)
         if kind == BOOL:
             return self.bits(self.bit(value, field))
         if kind == DOUBLE or kind == FLOAT:
             return self._write_real(value, kind, field)
-        if kind == TABLE:
-            if not isinstance(value, (dict, Mapping)):
-                raise EncodeError(f"expected a mapping, not {named(value)}", field)
-            return self._table(value, depth + 1, field)
-        if kind == ARRAY:
-            if not isinstance(value, (list, tuple)):
-                raise EncodeError(f"array must be a list or tuple, not {named(value)}", field)
-            return self._array(value, depth + 1, field)
         if kind == OCTETS:
             return self._sized(octets_of(value, field), field)
         if kind == TIMESTAMP:

@@ -359,7 +359,7 @@ class Writer:
 
     def _write_array(self, value: Any, kind: int, depth: int, field: str) -> None:
         if not issubclass(type(value), (list, tuple)):
-            raise EncodeError(f"array must be a list or tuple, not {named(value)}", field)
+            raise EncodeError(f"expected a list or tuple, not {named(value)}", field)
         self._array(value, depth + 1, field)
 
     def _write_table(self, value: Any, kind: int, depth: int, field: str) -> None:
