@@ -30,7 +30,7 @@ _DIRECTIVES = {
     "embedsignature": True,
     "freethreading_compatible": True,  # docs/reliability.md says why that holds
 }
-_COMPILE = ["-O2", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
+_COMPILE = ["-O3", "-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
 
 def extensions(

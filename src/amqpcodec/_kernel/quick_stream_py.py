@@ -7,13 +7,20 @@ changes nothing before it is sure of a frame, so that stream_py.py can start ove
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import frames_py, messages_py
 from .quick_reader_py import ODD, OddError
 from .records_py import ContentHeader, Frame
-from .stream_py import StreamDecoder
+from .stream_py import NOTHING, StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import ReadableBuffer
+
+    from .records_py import Message
 
 _new = object.__new__
 _envelope_at = Struct(">BHI").unpack_from
@@ -25,6 +32,21 @@ class _QuickStream(StreamDecoder):
     """From one frame to the next in one go."""
 
     __slots__ = ()
+
+    def feed(self, data: Any) -> Any:
+        """What the base does."""
+        turn = self._turn
+        if self._partial is not None and type(data) is bytes and not turn.taken:
+            turn.taken = True
+            partial = self._partial
+            try:
+                if partial is not None and self._pos == self._end and not self._queue and self._error is None:
+                    if len(partial) + len(data) < self._need:
+                        partial += data
+                        return NOTHING
+            finally:
+                turn.taken = False
+        return super().feed(data)
 
     def _advance(self) -> bool:
         at = self._pos
@@ -52,13 +74,19 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        def feed(self, data: ReadableBuffer) -> Iterator[Frame]: ...
+
     def __next__(self) -> Frame:
         if self._error is not None or self._partial is not None or self._strict:
             return super().__next__()
         if self._pos == self._end and not self._queue:
             raise StopIteration
-        if not self._turn.take():
-            return super().__next__()  # says so
+        turn = self._turn
+        if turn.taken:
+            return super().__next__()
+        turn.taken = True
         try:
             at = self._pos
             data = self._chunk
@@ -87,7 +115,7 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
         except ODD:
             pass
         finally:
-            self._turn.end()
+            turn.taken = False
         return super().__next__()
 
     def _header_at(self, pos: int, end: int) -> ContentHeader:
@@ -105,7 +133,12 @@ class MessageDecoder(_QuickStream, messages_py.MessageDecoder):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        def feed(self, data: ReadableBuffer) -> Iterator[Message | Frame]: ...
+
 
 # The generated classes have no docstring of their own: help shows that of the next class they are made of.
+_QuickStream.feed.__doc__ = StreamDecoder.feed.__doc__
 FrameDecoder.__doc__ = frames_py.FrameDecoder.__doc__
 MessageDecoder.__doc__ = messages_py.MessageDecoder.__doc__

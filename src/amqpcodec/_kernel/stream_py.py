@@ -28,7 +28,7 @@ RECEIVE_SIZE = 65536  # octets of the buffer lent to asyncio
 
 DEFAULT_LIMITS = Limits()
 
-_NOTHING: Iterator[Any] = iter(())  # used up from the start, so that all decoders can give it out
+NOTHING: Iterator[Any] = iter(())  # used up from the start, so that all decoders can give it out
 
 
 class StreamDecoder:
@@ -121,7 +121,7 @@ class StreamDecoder:
             telling = self._put(octets)
         finally:
             self._turn.end()
-        return self if telling else _NOTHING
+        return self if telling else NOTHING
 
     def _put(self, octets: bytes) -> bool:
         """Have octets decoded after those that are there; False where they only add to a frame that still

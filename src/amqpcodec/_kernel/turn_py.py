@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
-from functools import partial
+import sys
 from threading import Lock
 
 
-class Turn:
+class _PlainTurn:
     """Taken by one caller at a time: `take` tells whether it was free, `end` frees it.
 
-    A lock that is never waited for: taking it is one step, with or without a global interpreter lock.
+    CPython hands its global lock on between loops and calls only, so that nobody comes between looking at
+    `taken` and setting it; where calls count, that may be done in place.
     """
 
-    __slots__ = ("end", "take")
+    __slots__ = ("taken",)
 
     def __init__(self) -> None:
-        lock = Lock()
-        self.take = partial(lock.acquire, False)
-        self.end = lock.release
+        self.taken = False
+
+    def take(self) -> bool:
+        if self.taken:
+            return False
+        self.taken = True
+        return True
+
+    def end(self) -> None:
+        self.taken = False
+
+
+class _LockedTurn:
+    """The same where there is no such lock: one that is tried, never waited for.
+
+    `taken` is always set, so that nobody takes a turn in place.
+    """
+
+    __slots__ = ("_lock",)
+
+    taken = True
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def take(self) -> bool:
+        return self._lock.acquire(False)
+
+    def end(self) -> None:
+        self._lock.release()
+
+
+def _has_global_lock() -> bool:
+    enabled = getattr(sys, "_is_gil_enabled", None)  # of Python 3.13
+    return sys.implementation.name == "cpython" and (enabled is None or enabled())
+
+
+Turn = _PlainTurn if _has_global_lock() else _LockedTurn
