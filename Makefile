@@ -41,7 +41,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-c bench-guard bench-guard-accept bench-peers bench-wheel bench-report: build .venv/bench
+bench bench-c bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

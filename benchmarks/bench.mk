@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-report bench-guard bench-guard-accept bench-peers bench-wheel
+.PHONY: bench bench-c bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -23,6 +23,10 @@ bench-c:
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:
 	$(PYTHON) benchmarks/report.py
+
+# Where the instructions of some work items go, for the report.
+bench-profile:
+	$(PYTHON) benchmarks/profiles.py
 
 # Instructions per operation against benchmarks/guard-baseline.json.
 bench-guard:

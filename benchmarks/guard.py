@@ -1,7 +1,6 @@
 """Instructions per operation of the compiled build, compared with a stored baseline; no clock is involved.
 
-Each work item runs twice under callgrind, shortly and for longer; the difference divided by the difference
-in operations leaves the start of the interpreter out. `--accept` stores what was counted.
+`--accept` stores what was counted.
 """
 
 from __future__ import annotations
@@ -10,45 +9,14 @@ import argparse
 import json
 import os
 import platform
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import guard_work
+from counting import HERE, available, per_operation
 from peers.ours import Ours
 
-HERE = Path(__file__).parent
 BASELINE = HERE / "guard-baseline.json"
-SHORT, LONG = 500, 3500  # operations
-
-
-def instructions(item: str, count: int) -> int:
-    """Instructions of a whole process that does an item `count` times."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "callgrind.out"
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable]
-        done = subprocess.run(
-            [*command, str(HERE / "guard_work.py"), item, str(count)],
-            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise SystemExit(f"bench-guard: {item}: {done.stderr[-2000:]}")
-        found = re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.MULTILINE)
-        if found is None:
-            raise SystemExit(f"bench-guard: {item}: callgrind counted nothing")
-        return int(found[1])
-
-
-def per_operation(item: str) -> int:
-    """Instructions of one operation."""
-    return round((instructions(item, LONG) - instructions(item, SHORT)) / (LONG - SHORT))
 
 
 def counted(items: list[str]) -> dict[str, int]:
@@ -89,8 +57,7 @@ def main() -> int:
     parser.add_argument("--accept", action="store_true", help="store the counts as the new baseline")
     parser.add_argument("--tolerance", type=float, default=3.0, help="per cent, default 3")
     arguments = parser.parse_args()
-    if shutil.which("valgrind") is None:
-        print("bench-guard: valgrind is not installed (Debian, Ubuntu: apt-get install valgrind)")
+    if not available():
         return 0
     stored = json.loads(BASELINE.read_text()) if BASELINE.exists() else None
     if not arguments.accept:

@@ -18,8 +18,8 @@ NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 INTRODUCTION = """\
 # Benchmarks
 
-Made by `make bench-report` from a stored run of `make bench`, `make bench-c` and `make bench-wheel`; not
-edited by hand. All libraries did the same work in one process and one run, on the same octets, and what
+Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel` and `bench-profile`;
+not edited by hand. All libraries did the same work in one process and one run, on the same octets, and what
 they made of them was compared before it was timed. Times are CPU time. Ratios within this run mean
 something; times on another machine will differ. The work items are in `benchmarks/bench_*.py`, what is
 done with each library in `benchmarks/peers/`.
@@ -43,7 +43,14 @@ def main() -> int:
     DOCS.mkdir(exist_ok=True)
     (DOCS / "benchmarks.svg").write_text(chart.draw(results))
     text = "\n".join(
-        [INTRODUCTION, *_machine(results), *_targets(results), *_times(results), *_footprint(results)]
+        [
+            INTRODUCTION,
+            *_machine(results),
+            *_targets(results),
+            *_times(results),
+            *_footprint(results),
+            *_profile(results),
+        ]
     )
     (DOCS / "benchmarks.md").write_text(text.rstrip() + "\n")
     return 0
@@ -125,6 +132,25 @@ def _footprint(results: Results) -> Iterator[str]:
             yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
     if results.wheel:
         yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+
+
+def _profile(results: Results) -> Iterator[str]:
+    if not results.profile:
+        return
+    yield "\n## Where the instructions go\n"
+    yield "Of the work items whose targets are the hardest, compiled build, counted by callgrind (`make"
+    yield "bench-profile`). What is in `libpython` and `libc` is making and freeing Python's objects, hashing"
+    yield "and inserting keys, and running the few lines of Python that call the codec.\n"
+    for item, profile in results.profile.items():
+        yield f"### {item}\n"
+        shares = ", ".join(
+            f"{name} {share:.0%}" for name, share in profile["objects"].items() if share > 0.01
+        )
+        yield f"{profile['total']} instructions: {shares}.\n"
+        yield "| function | instructions | |\n| --- | ---: | ---: |"
+        for function, count, share in profile["functions"]:
+            yield f"| `{function}` | {count} | {share:.1%} |"
+        yield ""
 
 
 def _cell(figures: dict[str, Figure], name: str) -> str:

@@ -38,12 +38,9 @@ class _QuickStream(StreamDecoder):
         turn = self._turn
         if self._partial is not None and type(data) is bytes and not turn.taken:
             turn.taken = True
-            partial = self._partial
             try:
-                if partial is not None and self._pos == self._end and not self._queue and self._error is None:
-                    if len(partial) + len(data) < self._need:
-                        partial += data
-                        return NOTHING
+                if self._only_adds(data):
+                    return NOTHING
             finally:
                 turn.taken = False
         return super().feed(data)

@@ -33,6 +33,7 @@ cdef class StreamDecoder:
     cdef object _entry_refused(self)
     cdef int _forget(self) except -1
     cdef bint _put(self, bytes octets) except -1
+    cdef bint _only_adds(self, bytes octets) except -1
     cdef int _put_received(self, Py_ssize_t size) except -1
     cdef int _blame(self, object error) except -1
     @cython.locals(left=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.longlong)

@@ -126,11 +126,9 @@ class StreamDecoder:
     def _put(self, octets: bytes) -> bool:
         """Have octets decoded after those that are there; False where they only add to a frame that still
         lacks some."""
+        if self._only_adds(octets):
+            return False
         if self._pos == self._end and not self._queue:
-            partial = self._partial
-            if partial is not None and len(partial) + len(octets) < self._need and self._error is None:
-                partial += octets
-                return False
             self._chunk = octets
             self._pos = 0
             self._end = len(octets)
@@ -138,6 +136,16 @@ class StreamDecoder:
             if self._queue is None:
                 self._queue = deque()
             self._queue.append(octets)
+        return True
+
+    def _only_adds(self, octets: bytes) -> bool:
+        """Add octets to the frame begun, where they do not make it whole and nothing comes before them."""
+        partial = self._partial
+        if partial is None or self._pos != self._end or self._queue or self._error is not None:
+            return False
+        if len(partial) + len(octets) >= self._need:
+            return False
+        partial += octets
         return True
 
     def get_buffer(self, sizehint: int) -> memoryview:

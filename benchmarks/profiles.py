@@ -1,0 +1,58 @@
+"""Where the instructions of some work items go: by object file and by function, from callgrind."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from counting import available, by_function
+from results import FOLDER
+
+ITEMS = (
+    "decode delivery 256 B varied", "encode publish 256 B varied", "decode table 10 mixed",
+    "encode basic.ack",
+)  # fmt: skip
+SHOWN = 12  # functions of each
+
+
+def profile(item: str) -> dict[str, object]:
+    """Shares of the object files, and the functions with the most instructions."""
+    counts = by_function(item)
+    total = sum(counts.values())
+    objects: dict[str, float] = {}
+    for (name, _), count in counts.items():
+        objects[name] = objects.get(name, 0) + count
+    heaviest = sorted(counts.items(), key=lambda entry: -entry[1])[:SHOWN]
+    return {
+        "total": round(total),
+        "objects": {
+            name: count / total for name, count in sorted(objects.items(), key=lambda entry: -entry[1])
+        },
+        "functions": [[_plain(function), round(count), count / total] for (_, function), count in heaviest],
+    }
+
+
+def _plain(function: str) -> str:
+    """Cython's names without what it puts around them."""
+    for mark in ("_kernel_", "_generated_"):
+        head, found, rest = function.partition(mark)
+        if found and head.startswith("__pyx_"):
+            return rest.lstrip("0123456789")
+    return function
+
+
+def main() -> int:
+    """Count and store."""
+    if not available():
+        return 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        profiles = dict(zip(ITEMS, pool.map(profile, ITEMS), strict=True))
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "profile.json").write_text(json.dumps(profiles, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
