@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from threading import Lock
+from _thread import allocate_lock
 
 
 class _PlainTurn:
@@ -39,7 +39,7 @@ class _LockedTurn:
     taken = True
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = allocate_lock()
 
     def take(self) -> bool:
         return self._lock.acquire(False)
