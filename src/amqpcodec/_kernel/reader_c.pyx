@@ -8,14 +8,14 @@ every length with what is left before it moves: lengths are never added to point
 cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.datetime cimport datetime_new, get_utc, import_datetime
+from cpython.datetime cimport import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from decimal import Decimal
@@ -23,11 +23,12 @@ from decimal import Decimal
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
 from ..types import InlineContent, ReferenceContent
 
+from .civil cimport time_of
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
-
+from .octets cimport f32, f64, head, is_ascii, u16, u32, u64
 from .rawtable_c cimport RawTable
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
 
@@ -40,67 +41,15 @@ cdef extern from "Python.h":
 
 import_datetime()
 
-cdef uint64_t _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
-
-
-cdef inline uint16_t _u16(const unsigned char *p) noexcept nogil:
-    return <uint16_t>(<uint32_t>p[0] << 8 | p[1])
-
-
-cdef inline uint32_t _u32(const unsigned char *p) noexcept nogil:
-    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | p[3]
-
-
-cdef inline uint64_t _u64(const unsigned char *p) noexcept nogil:
-    return <uint64_t>_u32(p) << 32 | _u32(p + 4)
-
-
-cdef inline float _f32(const unsigned char *p) noexcept nogil:
-    cdef uint32_t raw = _u32(p)
-    cdef float value
-    memcpy(&value, &raw, 4)
-    return value
-
-
-cdef inline double _f64(const unsigned char *p) noexcept nogil:
-    cdef uint64_t raw = _u64(p)
-    cdef double value
-    memcpy(&value, &raw, 8)
-    return value
-
-
-cdef inline uint64_t _head(const unsigned char *p, Py_ssize_t size) noexcept nogil:
-    """Up to seven octets, each at least once."""
-    cdef uint32_t first, last
-    if size >= 4:
-        memcpy(&first, p, 4)
-        memcpy(&last, p + size - 4, 4)
-        return <uint64_t>first << 32 | last
-    if size > 0:
-        return <uint64_t>p[0] << 16 | <uint64_t>p[size >> 1] << 8 | p[size - 1]
-    return 0
-
-
-cdef inline bint _is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogil:
-    cdef const unsigned char *last = p + size - 8
-    cdef uint64_t word, seen
-    if size < 8:
-        return (_head(p, size) & 0x8080808080808080U) == 0
-    memcpy(&seen, last, 8)  # may overlap with what the loop reads
-    while p < last:
-        memcpy(&word, p, 8)
-        seen |= word
-        p += 8
-    return (seen & 0x8080808080808080U) == 0
-
 
 cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size, size_t mask) noexcept nogil:
     """Where a string lives in the cache. Collisions only cost a miss: hits are compared octet by octet."""
-    cdef const unsigned char *last = p + size - 8
+    cdef const unsigned char *last
     cdef uint64_t word, mix = <uint64_t>size
     if size < 8:
-        word = _head(p, size)
+        word = head(p, size)
     else:
+        last = p + size - 8
         while p < last:
             memcpy(&word, p, 8)
             mix = (mix ^ word) * 0x9E3779B97F4A7C15U
@@ -121,26 +70,8 @@ cdef inline object _octets(const unsigned char *p, Py_ssize_t size):
     return PyBytes_FromStringAndSize(<const char *>p, size)
 
 
-cdef object _timestamp(uint64_t seconds):
-    """An aware UTC datetime by civil-day arithmetic, or the number itself beyond the year 9999."""
-    cdef int days, of_day, era, day_of_era, year_of_era, day_of_year, month_from_march, year, month, day
-    if seconds > _LAST_SECOND:
-        return seconds
-    days = <int>(seconds // 86400) + 719468  # since 0000-03-01, so that leap days end a year
-    of_day = <int>(seconds % 86400)
-    era = days // 146097
-    day_of_era = days - era * 146097
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month_from_march = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    month = <int>(month_from_march + 3 if month_from_march < 10 else month_from_march - 9)
-    year = year_of_era + era * 400 + <int>(month <= 2)
-    return datetime_new(year, month, day, of_day // 3600, of_day // 60 % 60, of_day % 60, 0, get_utc())
-
-
 cdef object _decimal(const unsigned char *p):
-    return Decimal(f"{<int32_t>_u32(p + 1)}E-{<int>p[0]}")
+    return Decimal(f"{<int32_t>u32(p + 1)}E-{<int>p[0]}")
 
 
 cdef class ReaderRules:
@@ -202,8 +133,8 @@ cdef class Reader:
         """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
         cdef const unsigned char *p = self._data + at
         self.frame_type = p[0]
-        self.channel = _u16(p + 1)
-        return <long long>_u32(p + 3)
+        self.channel = u16(p + 1)
+        return <long long>u32(p + 3)
 
     cdef int octet_at(self, Py_ssize_t at) noexcept:
         """One octet of the data."""
@@ -228,13 +159,13 @@ cdef class Reader:
         if data is not self._owner or type(data) is not bytes:
             self.attach(data)
         p = self._data + at
-        size = _u32(p + 3)
+        size = u32(p + 3)
         if size > <uint64_t>size_limit or size > <uint64_t>(end - at - OVERHEAD):
             return 0
         if p[0] < METHOD or p[0] > BODY or p[ENVELOPE_SIZE + size] != FRAME_END:
             return 0
         self.frame_type = p[0]
-        self.channel = _u16(p + 1)
+        self.channel = u16(p + 1)
         self._start = self._pos = p + ENVELOPE_SIZE
         self._end = self._start + size
         self._base = offset + ENVELOPE_SIZE
@@ -244,7 +175,7 @@ cdef class Reader:
         """Class and method id as one number; the caller has seen that four octets are left."""
         cdef const unsigned char *p = self._pos
         self._pos = p + 4
-        return <long long>_u32(p)
+        return <long long>u32(p)
 
     cdef int content_head(self) except -1:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
@@ -254,10 +185,10 @@ cdef class Reader:
             self.short("class-id")  # one of the three raises
             self.short("weight")
             self.longlong("body-size")
-        self.weight = _u16(p + 2)
-        self.body_size = _u64(p + 4)
+        self.weight = u16(p + 2)
+        self.body_size = u64(p + 4)
         self._pos = p + 12
-        return _u16(p)
+        return u16(p)
 
     cdef Py_ssize_t left(self) noexcept:
         """Octets not read yet."""
@@ -306,30 +237,30 @@ cdef class Reader:
         if self._end - p < 2:
             raise self._short_of(field, "short", 2)
         self._pos = p + 2
-        return <int>_u16(p)
+        return <int>u16(p)
 
     cdef object long(self, object field):
         cdef const unsigned char *p = self._pos
         if self._end - p < 4:
             raise self._short_of(field, "long", 4)
         self._pos = p + 4
-        return _u32(p)
+        return u32(p)
 
     cdef object longlong(self, object field):
         cdef const unsigned char *p = self._pos
         if self._end - p < 8:
             raise self._short_of(field, "longlong", 8)
         self._pos = p + 8
-        return _u64(p)
+        return u64(p)
 
     cdef object timestamp(self, object field):
         cdef const unsigned char *p = self._pos
         if self._end - p < 8:
             raise self._short_of(field, "timestamp", 8)
         self._pos = p + 8
-        if _u64(p) != self._last_seconds or self._last_time is None:
-            self._last_time = _timestamp(_u64(p))
-            self._last_seconds = _u64(p)
+        if u64(p) != self._last_seconds or self._last_time is None:
+            self._last_time = time_of(u64(p))
+            self._last_seconds = u64(p)
         return self._last_time  # messages in a row mostly come of the same second
 
     cdef object shortstr(self, object field):
@@ -351,10 +282,10 @@ cdef class Reader:
         cdef Py_ssize_t left = self._end - p - 4
         if left < 0:
             raise self._short_of(field, "length of a longstr", 4)
-        if _u32(p) > <uint64_t>left:
-            raise self._error(FRAME_ERROR, f"longstr of {_u32(p)} octets, {left} left", p, field)
-        self._pos = p + 4 + _u32(p)
-        return _octets(p + 4, <Py_ssize_t>_u32(p))
+        if u32(p) > <uint64_t>left:
+            raise self._error(FRAME_ERROR, f"longstr of {u32(p)} octets, {left} left", p, field)
+        self._pos = p + 4 + u32(p)
+        return _octets(p + 4, <Py_ssize_t>u32(p))
 
     cdef object content(self, object field):
         """A 0-9 content: a discriminator, then a longstr (0-9 section 4.2.5.6)."""
@@ -372,9 +303,9 @@ cdef class Reader:
         cdef Py_ssize_t size
         if left < 0:
             raise self._short_of(field, "length of a table", 4)
-        if _u32(p) > <uint64_t>left:
-            raise self._error(FRAME_ERROR, f"table of {_u32(p)} octets, {left} left", p, field)
-        size = <Py_ssize_t>_u32(p)
+        if u32(p) > <uint64_t>left:
+            raise self._error(FRAME_ERROR, f"table of {u32(p)} octets, {left} left", p, field)
+        size = <Py_ssize_t>u32(p)
         if <uint64_t>size > self._rules.octets_limit:
             message = f"table of {size} octets, limit {self._rules.octets_limit}"
             raise self._error(RESOURCE_ERROR, message, p, field)
@@ -411,7 +342,7 @@ cdef class Reader:
         if self._end - p < 2:
             raise self._short_of(None, "word of property flags", 2)
         self._pos = p + 2
-        return _u16(p)
+        return u16(p)
 
     cdef int further_flags(self, int last, int undefined) except -1:
         """Pass over flag words beyond those of the class; `last` is the last word read, `undefined`
@@ -447,7 +378,7 @@ cdef class Reader:
 
     cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
         """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""
-        if not _is_ascii(start, size):
+        if not is_ascii(start, size):
             return self._wide_text(start, size, field)
         if self.strict:
             self._refuse_zero(start, size, field)
@@ -544,15 +475,15 @@ cdef class Reader:
         cdef const unsigned char *p = self._pos
         if end - p < 4:
             self._refuse_value(4, end, field)
-        if _u32(p) > <uint64_t>(end - p - 4):
+        if u32(p) > <uint64_t>(end - p - 4):
             self._refuse_sized_value(p, end, field)
-        self._pos = p + 4 + _u32(p)
+        self._pos = p + 4 + u32(p)
         return p + 4
 
     cdef int _refuse_sized_value(
         self, const unsigned char *p, const unsigned char *end, object field
     ) except -1:
-        message = f"table value of {_u32(p)} octets, {end - p - 4} left"
+        message = f"table value of {u32(p)} octets, {end - p - 4} left"
         raise self._error(SYNTAX_ERROR, message, p, field)
 
     cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
@@ -568,23 +499,23 @@ cdef class Reader:
         if kind == UINT8:
             return <int>self._take(1, end, field)[0]
         if kind == INT16:
-            return <int>(<int16_t>_u16(self._take(2, end, field)))
+            return <int>(<int16_t>u16(self._take(2, end, field)))
         if kind == UINT16:
-            return <int>_u16(self._take(2, end, field))
+            return <int>u16(self._take(2, end, field))
         if kind == INT32:
-            return <int32_t>_u32(self._take(4, end, field))
+            return <int32_t>u32(self._take(4, end, field))
         if kind == UINT32:
-            return _u32(self._take(4, end, field))
+            return u32(self._take(4, end, field))
         if kind == INT64:
-            return <int64_t>_u64(self._take(8, end, field))
+            return <int64_t>u64(self._take(8, end, field))
         if kind == UINT64:
-            return _u64(self._take(8, end, field))
+            return u64(self._take(8, end, field))
         if kind == FLOAT:
-            return <double>_f32(self._take(4, end, field))
+            return <double>f32(self._take(4, end, field))
         if kind == DOUBLE:
-            return _f64(self._take(8, end, field))
+            return f64(self._take(8, end, field))
         if kind == TIMESTAMP:
-            return _timestamp(_u64(self._take(8, end, field)))
+            return time_of(u64(self._take(8, end, field)))
         if kind == VOID:
             return None
         return self._nested(kind, end, depth, field)
@@ -617,7 +548,7 @@ cdef class Reader:
 
 cdef object _long_text(const unsigned char *start, Py_ssize_t size):
     """A longstr in a table: text, or the octets themselves where they are not UTF-8."""
-    if _is_ascii(start, size):
+    if is_ascii(start, size):
         return _ascii_text(start, size)
     try:
         return PyUnicode_DecodeUTF8(<const char *>start, size, NULL)

@@ -1,9 +1,9 @@
 # cython: boundscheck=False, wraparound=False
 """Writing wire types, in C. The twin of writer_py.py: same octets, same refusals.
 
-All pointer work on output is in this file. A `Writer` collects one answer in a bytes object that nobody
-else has seen yet and gives it out whole: a value that cannot be carried raises `EncodeError` before
-anything has left. `_grow` is the only way to room in it.
+All pointer work on output is in this file. A `Writer` collects one answer in memory of its own and gives it
+out whole: a value that cannot be carried raises `EncodeError` before anything has left. `_grow` is the only
+way to room in it.
 """
 
 cimport cython
@@ -14,10 +14,7 @@ from decimal import Decimal
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.datetime cimport (
-    datetime_day, datetime_hour, datetime_minute, datetime_month, datetime_second, datetime_tzinfo, datetime_year,
-    get_utc, import_datetime,
-)
+from cpython.datetime cimport datetime_tzinfo, get_utc, import_datetime
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_AsUTF8String
@@ -28,13 +25,15 @@ from libc.string cimport memchr, memcpy, memset
 from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with
 from ..types import FieldValue, InlineContent, ReferenceContent
+from .civil cimport seconds_in_utc
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
+from .octets cimport put16, put32, put64
 from .rawtable_c cimport RawTable
-from .wire cimport MAX_PAYLOAD, OVERHEAD
 from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .wire cimport MAX_PAYLOAD, OVERHEAD
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
@@ -69,39 +68,11 @@ _RANGES = {
 }
 
 
-cdef inline void _put16(unsigned char *p, uint32_t value) noexcept nogil:
-    p[0] = <unsigned char>(value >> 8)
-    p[1] = <unsigned char>(value & 0xFF)
-
-
-cdef inline void _put32(unsigned char *p, uint32_t value) noexcept nogil:
-    _put16(p, value >> 16)
-    _put16(p + 2, value & 0xFFFF)
-
-
-cdef inline void _put64(unsigned char *p, uint64_t value) noexcept nogil:
-    _put32(p, <uint32_t>(value >> 32))
-    _put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
-
-
 cdef bytes _utf8(object text, object field):
     try:
         return PyUnicode_AsUTF8String(text)
     except UnicodeEncodeError:
         return utf8(text, field)  # knows about surrogates
-
-
-cdef int64_t _utc_seconds(object value):
-    """Seconds since 1970 of a datetime that is in UTC, by civil-day arithmetic; fractions round down."""
-    cdef int64_t year = datetime_year(value)
-    cdef int64_t month = datetime_month(value)
-    cdef int64_t days
-    if month <= 2:  # years that begin in March end with their leap day
-        year -= 1
-        month += 12
-    days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
-    days += datetime_day(value) - 1 - 719468
-    return days * 86400 + datetime_hour(value) * 3600 + datetime_minute(value) * 60 + datetime_second(value)
 
 
 # Errors are put together in functions of their own, which keeps what is on the hot path small.
@@ -218,7 +189,7 @@ cdef class Writer:
         cdef Py_ssize_t at = self._size
         cdef unsigned char *p = self._grow(7)
         p[0] = <unsigned char>frame_type
-        _put16(p + 1, <uint32_t>number)
+        put16(p + 1, <uint32_t>number)
         return at
 
     cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1:
@@ -226,21 +197,21 @@ cdef class Writer:
         cdef Py_ssize_t size = self._size - at - 7
         if size > size_limit:
             raise _oversized_frame(size, size_limit)
-        _put32(self._out + at + 3, <uint32_t>size)
+        put32(self._out + at + 3, <uint32_t>size)
         self._grow(1)[0] = 0xCE
         return 0
 
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1:
         """Write an envelope whose payload of `size` octets follows elsewhere."""
         cdef Py_ssize_t at = self.begin_frame(frame_type, channel)
-        _put32(self._out + at + 3, <uint32_t>size)
+        put32(self._out + at + 3, <uint32_t>size)
         return 0
 
     cdef int ids(self, int class_id, int method_id) except -1:
         """Write the ids that begin a method."""
         cdef unsigned char *p = self._grow(4)
-        _put16(p, <uint32_t>class_id)
-        _put16(p + 2, <uint32_t>method_id)
+        put16(p, <uint32_t>class_id)
+        put16(p + 2, <uint32_t>method_id)
         return 0
 
     cdef object finish(self):
@@ -274,8 +245,8 @@ cdef class Writer:
         while size > 0:
             piece = size if size < piece else piece
             p[0] = <unsigned char>frame_type
-            _put16(p + 1, number)
-            _put32(p + 3, <uint32_t>piece)
+            put16(p + 1, number)
+            put32(p + 3, <uint32_t>piece)
             memcpy(p + 7, octets, <size_t>piece)
             p[7 + piece] = 0xCE
             p += piece + 8
@@ -292,17 +263,17 @@ cdef class Writer:
 
     cdef int short(self, object value, object field) except -1:
         cdef uint64_t number = self._integer(value, 0xFFFF, "short", field)
-        _put16(self._grow(2), <uint32_t>number)
+        put16(self._grow(2), <uint32_t>number)
         return 0
 
     cdef int long(self, object value, object field) except -1:
         cdef uint64_t number = self._integer(value, 0xFFFFFFFFU, "long", field)
-        _put32(self._grow(4), <uint32_t>number)
+        put32(self._grow(4), <uint32_t>number)
         return 0
 
     cdef int longlong(self, object value, object field) except -1:
         cdef uint64_t number = self._integer(value, 0xFFFFFFFFFFFFFFFFU, "longlong", field)
-        _put64(self._grow(8), number)
+        put64(self._grow(8), number)
         return 0
 
     cdef int bit(self, object value, object field) except -1:
@@ -320,15 +291,15 @@ cdef class Writer:
 
     cdef int word(self, int word) except -1:
         """Write 16 bits that need no check: property flags, ids."""
-        _put16(self._grow(2), <uint32_t>word)
+        put16(self._grow(2), <uint32_t>word)
         return 0
 
     cdef int timestamp(self, object value, object field) except -1:
         cdef int64_t seconds
         if type(value) is datetime and (datetime_tzinfo(value) is None or datetime_tzinfo(value) is get_utc()):
-            seconds = _utc_seconds(value)
+            seconds = seconds_in_utc(value)
             if seconds >= 0:
-                _put64(self._grow(8), <uint64_t>seconds)
+                put64(self._grow(8), <uint64_t>seconds)
                 return 0
         if isinstance(value, datetime):
             value = seconds_of(value, field)
@@ -396,7 +367,7 @@ cdef class Writer:
         if <uint64_t>size > _MAX_SIZE:
             raise _oversized("longstr", size, field)
         p = self._grow(size + 4)
-        _put32(p, <uint32_t>size)
+        put32(p, <uint32_t>size)
         memcpy(p + 4, octets, <size_t>size)
         return 0
 
@@ -464,7 +435,7 @@ cdef class Writer:
         cdef Py_ssize_t size = self._size - at
         if <uint64_t>size > _MAX_SIZE:
             raise _oversized("table", size, field)
-        _put32(self._out + at - 4, <uint32_t>size)
+        put32(self._out + at - 4, <uint32_t>size)
         return 0
 
     cdef int _value(self, object value, Py_ssize_t depth, object field) except -1:
@@ -528,12 +499,12 @@ cdef class Writer:
         if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._rules.kinds[c"I"] == INT32:
             p = self._grow(5)
             p[0] = c"I"
-            _put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
+            put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
             return 0
         if overflow == 0 and self._rules.kinds[c"l"] == INT64:
             p = self._grow(9)
             p[0] = c"l"
-            _put64(p + 1, <uint64_t>number)
+            put64(p + 1, <uint64_t>number)
             return 0
         exact = exact_int(value, "int", field)
         for tag, kind in self._rules.integer_tags:
@@ -594,7 +565,7 @@ cdef class Writer:
             scale, mantissa = scaled(value, field)
             p = self._grow(5)
             p[0] = <unsigned char>scale
-            _put32(p + 1, <uint32_t>(<int32_t>mantissa))
+            put32(p + 1, <uint32_t>(<int32_t>mantissa))
             return 0
         if kind == VOID:
             if value is not None:
@@ -618,11 +589,11 @@ cdef class Writer:
         if kind == INT8 or kind == UINT8:
             self._grow(1)[0] = <unsigned char>(number & 0xFF)
         elif kind == INT16 or kind == UINT16:
-            _put16(self._grow(2), <uint32_t>(number & 0xFFFF))
+            put16(self._grow(2), <uint32_t>(number & 0xFFFF))
         elif kind == INT32 or kind == UINT32:
-            _put32(self._grow(4), <uint32_t>(number & 0xFFFFFFFFU))
+            put32(self._grow(4), <uint32_t>(number & 0xFFFFFFFFU))
         else:
-            _put64(self._grow(8), number)
+            put64(self._grow(8), number)
         return 0
 
     cdef int _write_real(self, object value, int kind, object field) except -1:
@@ -635,11 +606,11 @@ cdef class Writer:
         real = value
         if kind == DOUBLE:
             memcpy(&bits64, &real, 8)
-            _put64(self._grow(8), bits64)
+            put64(self._grow(8), bits64)
             return 0
         narrow = <float>real
         if isfinite(real) and not isfinite(narrow):
             raise EncodeError(f"float cannot hold {real!r}", field)
         memcpy(&bits32, &narrow, 4)
-        _put32(self._grow(4), bits32)
+        put32(self._grow(4), bits32)
         return 0

@@ -1,0 +1,41 @@
+# Seconds since 1970 as civil time in UTC, and back: counting days from a year that begins in March, so that leap
+# days end a year. Whoever uses these has called import_datetime().
+from cpython.datetime cimport (
+    datetime_day, datetime_hour, datetime_minute, datetime_month, datetime_new, datetime_second, datetime_year,
+    get_utc,
+)
+from libc.stdint cimport int64_t, uint64_t
+
+cdef extern from *:
+    const unsigned long long LAST_SECOND "253402300799ULL"  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
+
+
+cdef inline object time_of(uint64_t seconds):
+    """An aware UTC datetime by civil-day arithmetic, or the number itself beyond the year 9999."""
+    cdef int days, of_day, era, day_of_era, year_of_era, day_of_year, month_from_march, year, month, day
+    if seconds > LAST_SECOND:
+        return seconds
+    days = <int>(seconds // 86400) + 719468  # since 0000-03-01, so that leap days end a year
+    of_day = <int>(seconds % 86400)
+    era = days // 146097
+    day_of_era = days - era * 146097
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    month = <int>(month_from_march + 3 if month_from_march < 10 else month_from_march - 9)
+    year = year_of_era + era * 400 + <int>(month <= 2)
+    return datetime_new(year, month, day, of_day // 3600, of_day // 60 % 60, of_day % 60, 0, get_utc())
+
+
+cdef inline int64_t seconds_in_utc(object value):
+    """Seconds since 1970 of a datetime that is in UTC, by civil-day arithmetic; fractions round down."""
+    cdef int64_t year = datetime_year(value)
+    cdef int64_t month = datetime_month(value)
+    cdef int64_t days
+    if month <= 2:  # years that begin in March end with their leap day
+        year -= 1
+        month += 12
+    days = year * 365 + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5
+    days += datetime_day(value) - 1 - 719468
+    return days * 86400 + datetime_hour(value) * 3600 + datetime_minute(value) * 60 + datetime_second(value)

@@ -1,0 +1,71 @@
+# Octets of the wire as numbers and back, most significant first (0-9-1 section 4.2.5.1), and what can be said
+# of text eight octets at a time. Callers have made sure that the octets are there.
+from libc.stdint cimport uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+
+cdef inline uint16_t u16(const unsigned char *p) noexcept nogil:
+    return <uint16_t>(<uint32_t>p[0] << 8 | p[1])
+
+
+cdef inline uint32_t u32(const unsigned char *p) noexcept nogil:
+    return <uint32_t>p[0] << 24 | <uint32_t>p[1] << 16 | <uint32_t>p[2] << 8 | p[3]
+
+
+cdef inline uint64_t u64(const unsigned char *p) noexcept nogil:
+    return <uint64_t>u32(p) << 32 | u32(p + 4)
+
+
+cdef inline float f32(const unsigned char *p) noexcept nogil:
+    cdef uint32_t raw = u32(p)
+    cdef float value
+    memcpy(&value, &raw, 4)
+    return value
+
+
+cdef inline double f64(const unsigned char *p) noexcept nogil:
+    cdef uint64_t raw = u64(p)
+    cdef double value
+    memcpy(&value, &raw, 8)
+    return value
+
+
+cdef inline void put16(unsigned char *p, uint32_t value) noexcept nogil:
+    p[0] = <unsigned char>(value >> 8)
+    p[1] = <unsigned char>(value & 0xFF)
+
+
+cdef inline void put32(unsigned char *p, uint32_t value) noexcept nogil:
+    put16(p, value >> 16)
+    put16(p + 2, value & 0xFFFF)
+
+
+cdef inline void put64(unsigned char *p, uint64_t value) noexcept nogil:
+    put32(p, <uint32_t>(value >> 32))
+    put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
+
+
+cdef inline uint64_t head(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """Up to seven octets, each at least once."""
+    cdef uint32_t first, last
+    if size >= 4:
+        memcpy(&first, p, 4)
+        memcpy(&last, p + size - 4, 4)
+        return <uint64_t>first << 32 | last
+    if size > 0:
+        return <uint64_t>p[0] << 16 | <uint64_t>p[size >> 1] << 8 | p[size - 1]
+    return 0
+
+
+cdef inline bint is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    cdef const unsigned char *last
+    cdef uint64_t word, seen
+    if size < 8:
+        return (head(p, size) & 0x8080808080808080U) == 0
+    last = p + size - 8
+    memcpy(&seen, last, 8)  # may overlap with what the loop reads
+    while p < last:
+        memcpy(&word, p, 8)
+        seen |= word
+        p += 8
+    return (seen & 0x8080808080808080U) == 0
