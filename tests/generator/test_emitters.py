@@ -344,6 +344,15 @@ def pure_text(*fields: Field) -> str:
     return method_text(*fields, routines=emit_routines_py)
 
 
+def test_reserved_properties_are_given_by_name_only() -> None:
+    text = properties_text(
+        field("a"), field("reserved-1", reserved=True), field("b"), routines=emit_routines_py
+    )
+    assert '__match_args__ = ("a", "b")' in text
+    arguments = "a: int | None = None, b: int | None = None, *, reserved_1: int | None = None"
+    assert arguments in " ".join(text.split()).replace("( ", "(").replace(", )", ")")
+
+
 def test_the_pure_build_reads_what_has_a_fixed_size_in_one_go() -> None:
     fields = (field("a", "octet"), field("b", "long"), *bits(9), field("c", "timestamp"))
     flags = ["self.b0 = number3 & 1 != 0", "self.b1 = number3 & 2 != 0", "self.b2 = number3 & 4 != 0"]
@@ -379,24 +388,27 @@ def test_the_pure_build_looks_whether_a_longstr_is_there_before_copying_it() -> 
 def test_the_pure_build_writes_what_has_a_fixed_size_in_one_go() -> None:
     fields = (field("n", "longlong"), *bits(2), field("s", "shortstr"), field("when", "timestamp"))
     assert function(pure_text(*fields), "_put") == [
+        "value0 = self.n",
+        "value1 = self.b0",
+        "value2 = self.b1",
         "if (",
-        "    type(self.n) is not int",
-        "    or type(self.b0) is not bool",
-        "    or type(self.b1) is not bool",
+        "    type(value0) is not int",
+        "    or type(value1) is not bool",
+        "    or type(value2) is not bool",
         "):",
         "    raise _OddError",
         "octets = _encode(self.s)",
-        "out += _write_HHQBB(9, 7, self.n, self.b0 | self.b1 << 1, len(octets))",
+        "out += _write_HHQBB(9, 7, value0, value1 | value2 << 1, len(octets))",
         "out += octets",
         "out += _write_Q(_seconds(self.when))",
     ]
 
 
 def test_the_pure_build_writes_what_has_a_length_of_its_own_on_its_own() -> None:
-    assert function(pure_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "_put")[5:] == [
+    assert function(pure_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "_put")[6:] == [
         "out += _long_octets(self.s)",
         "_quick_table(out, self.t, rules.depth_limit, rules.quick_writers)",
-        "out.append(self.b)",
+        "out.append(value2)",
     ]
 
 

@@ -47,7 +47,15 @@ def test_a_list_that_changes_is_refused(impl: Implementation, change: str) -> No
         impl.tables.encode_table({"list": items})
 
 
-@pytest.mark.parametrize("change", [dict.clear, lambda table: table.update(new=1), dict.popitem])
+def rename_a_key(table: dict[str, Any]) -> None:
+    """A dict of the same size with other keys."""
+    del table["first"]
+    table["z"] = 1
+
+
+@pytest.mark.parametrize(
+    "change", [dict.clear, lambda table: table.update(new=1), dict.popitem, rename_a_key]
+)
 def test_a_dict_that_changes_is_refused(impl: Implementation, change: Callable[[Any], Any]) -> None:
     table: dict[str, Any] = {"first": 0}
     table |= {"meddler": Meddler(lambda: change(table)), "last": 2}
@@ -153,10 +161,16 @@ def test_frame_max_is_the_number_it_holds(both: tuple[Implementation, Implementa
         assert outcomes[0][0] == ("octets" if size in (0, 100) else "EncodeError")
 
 
-@pytest.mark.parametrize("wrong", [9.5, "4096", None, 5j], ids=str)
+@pytest.mark.parametrize("wrong", [9.5, "4096", None, 5j, False, 0.0, Decimal(0)], ids=repr)
 def test_frame_max_must_be_an_int(amqp: ModuleType, wrong: Any) -> None:
-    with pytest.raises(EncodeError, match="frame_max must be an int"):
-        amqp.encode_body(1, b"", frame_max=wrong)
+    calls = (
+        lambda: amqp.encode_body(1, b"", frame_max=wrong),
+        lambda: amqp.encode_method(1, amqp.Basic.Ack(), frame_max=wrong),
+        lambda: amqp.encode_message(1, amqp.Basic.Publish(), None, b"", frame_max=wrong),
+    )
+    for call in calls:
+        with pytest.raises(EncodeError, match="frame_max must be an int"):
+            call()
 
 
 def test_text_goes_out_as_the_characters_it_holds(impl: Implementation) -> None:

@@ -26,6 +26,16 @@ REFUSED: dict[str, tuple[int, int, str]] = {
 }
 
 
+@pytest.mark.parametrize("size", range(1, 10))
+def test_a_frame_size_that_no_frame_has_refuses_all(amqp: ModuleType, size: int) -> None:
+    octets = amqp.encode_method(1, amqp.Basic.Ack(5))
+    for pieces in ([octets], [octets[:9], octets[9:]], [bytes([octet]) for octet in octets]):
+        frames, error = drain(amqp.FrameDecoder(limits=Limits(frame_size=size)), pieces)
+        assert frames == []
+        assert isinstance(error, DecodeError)
+        assert (error.reply_code, error.message) == (501, f"frame of 21 octets, frame_max {size}")
+
+
 class Liar(int):
     """An int that claims to be as small as anyone likes, or as large."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections import Counter
@@ -17,6 +18,7 @@ from amqpcodec import DecodeError, DecoderInUseError
 from amqpcodec.spec import Assert
 
 THREADS = 8
+BEFORE = gc.get_threshold()
 
 
 @pytest.fixture(autouse=True)
@@ -198,3 +200,44 @@ def test_tables_on_their_own_in_many_threads(impl: Implementation) -> None:
         return [impl.tables.decode_table(impl.tables.encode_table(table)) == table for _ in range(100)]
 
     assert all(map(all, at_once(work)))
+
+
+def test_a_finaliser_that_iterates_while_a_frame_is_decoded_is_refused(amqp: ModuleType) -> None:
+    decoder = amqp.FrameDecoder()
+    octets = amqp.encode_method(1, amqp.Queue.Declare(arguments={"\udcff": {"b": [1, {}]}}))
+    seen: list[str] = []
+    decoding = False
+
+    class Garbage:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            if not decoding:
+                return
+            for entry in (lambda: next(decoder), lambda: decoder.feed(b""), lambda: decoder.pending):
+                try:
+                    entry()
+                except BaseException as error:
+                    seen.append(type(error).__name__)
+                else:
+                    seen.append("let in")
+
+    try:
+        for allocations in range(2, 40):  # of which some run the collector while the table is made
+            decoder.reset()
+            gc.collect()
+            gc.disable()
+            Garbage()
+            gc.set_threshold(gc.get_count()[0] + allocations, 1000, 1000)
+            iterator = decoder.feed(octets)
+            decoding = True
+            gc.enable()
+            frame = next(iterator)
+            gc.disable()
+            decoding = False
+            assert frame.payload.arguments == {"\udcff": {"b": [1, {}]}}
+    finally:
+        gc.set_threshold(*BEFORE)
+        gc.enable()
+    assert set(seen) == {"DecoderInUseError"}

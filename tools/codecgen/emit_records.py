@@ -129,13 +129,8 @@ def _tuple_end(items: tuple[object, ...]) -> str:
 
 
 def _emit_constructor(code: Code, fields: tuple[Field, ...], routines: Routines) -> None:
-    if not fields:
-        code.lines("def __init__(self) -> None:", "    pass")
+    if not _emit_signature(code, fields, [_parameter(field, routines) for field in fields]):
         return
-    positional = [_parameter(field, routines) for field in fields if not field.reserved]
-    reserved = [_parameter(field, routines) for field in fields if field.reserved]
-    parameters = ["self", *positional, *(["*", *reserved] if reserved else [])]
-    code.call("def __init__(", parameters, ") -> None:")
     # To type checkers a parameter called str is what `str` means here; they find the same type without.
     told = "" if any(field.attribute == "str" for field in fields) else f": {_TYPES['table']}"
     for field in fields:
@@ -145,19 +140,30 @@ def _emit_constructor(code: Code, fields: tuple[Field, ...], routines: Routines)
         code.line(f"    self.{name}{kind} = {value}")
 
 
+def _emit_signature(code: Code, fields: tuple[Field, ...], parameters: list[str]) -> bool:
+    """The head of a constructor, reserved fields by keyword only; False if there is nothing to do in it."""
+    if not fields:
+        code.lines("def __init__(self) -> None:", "    pass")
+        return False
+    positional = [
+        parameter for field, parameter in zip(fields, parameters, strict=True) if not field.reserved
+    ]
+    reserved = [parameter for field, parameter in zip(fields, parameters, strict=True) if field.reserved]
+    code.call("def __init__(", ["self", *positional, *(["*", *reserved] if reserved else [])], ") -> None:")
+    return True
+
+
 def _parameter(field: Field, routines: Routines) -> str:
     optional = " | None" if field.type == "table" else ""
     return f"{routines.PARAMETER}{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
 
 
 def _emit_properties_constructor(code: Code, cls: Class, routines: Routines) -> None:
-    if not cls.properties:
-        code.lines("def __init__(self) -> None:", "    pass")
-        return
-    parameters = ["self"]
+    parameters = []
     for field in cls.properties:
         kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")
         parameters.append(f"{routines.PARAMETER}{field.attribute}: {kind} = {default}")
-    code.call("def __init__(", parameters, ") -> None:")
+    if not _emit_signature(code, cls.properties, parameters):
+        return
     for field in cls.properties:
         code.line(f"    self.{field.attribute} = {field.attribute}")

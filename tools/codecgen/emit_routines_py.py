@@ -152,10 +152,11 @@ def _emit_sized_reading(code: Code, field: Field) -> None:
 
 def _emit_method_writing(code: Code, method: Method) -> None:
     _emit_type_checks(code, method.fields)
+    places = {field: place for place, field in enumerate(method.fields)}
     layout, values = "HH", [str(method.class_id), str(method.method_id)]
     for run, last in _runs(method.fields):
         layout += _layout(run)
-        values += map(_value, run)
+        values += (_value(step, places) for step in run)
         if last is None:
             break
         if last.type == "shortstr":
@@ -170,10 +171,13 @@ def _emit_method_writing(code: Code, method: Method) -> None:
 
 
 def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
-    """What a struct would take as well, but is not of the type of its field, is odd."""
-    checked = [field for field in fields if field.type in _LAYOUTS and field.type != "timestamp"]
-    checks = [f"type(self.{field.attribute}) is not int" for field in checked]
-    checks += [f"type(self.{field.attribute}) is not bool" for field in fields if field.type == "bit"]
+    """What a struct would take as well, but is not of the type of its field, is odd. Each is looked up once,
+    so that what is written is what was checked."""
+    checks = []
+    for place, field in enumerate(fields):
+        if _is_checked(field):
+            code.line(f"value{place} = self.{field.attribute}")
+            checks.append(f"type(value{place}) is not {'bool' if field.type == 'bit' else 'int'}")
     if checks:
         code.line("if (")
         for place, check in enumerate(checks):
@@ -181,11 +185,15 @@ def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
         code.lines("):", "    raise _OddError")
 
 
-def _value(step: Field | BitRun) -> str:
+def _is_checked(field: Field) -> bool:
+    return field.type == "bit" or (field.type in _LAYOUTS and field.type != "timestamp")
+
+
+def _value(step: Field | BitRun, places: dict[Field, int]) -> str:
     if isinstance(step, BitRun):
-        bits = [f"self.{field.attribute}" for field in step.fields]
+        bits = [f"value{places[field]}" for field in step.fields]
         return " | ".join(f"{bit} << {place}" if place else bit for place, bit in enumerate(bits))
-    return f"_seconds(self.{step.attribute})" if step.type == "timestamp" else f"self.{step.attribute}"
+    return f"_seconds(self.{step.attribute})" if step.type == "timestamp" else f"value{places[step]}"
 
 
 def _emit_packing(code: Code, layout: str, values: list[str]) -> None:

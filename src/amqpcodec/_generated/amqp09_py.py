@@ -160,12 +160,14 @@ class ConnectionStart(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.version_major
+        value1 = self.version_minor
         if (
-            type(self.version_major) is not int
-            or type(self.version_minor) is not int
+            type(value0) is not int
+            or type(value1) is not int
         ):
             raise _OddError
-        out += _write_HHBB(10, 10, self.version_major, self.version_minor)
+        out += _write_HHBB(10, 10, value0, value1)
         _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
         out += _long_octets(self.mechanisms)
         out += _long_octets(self.locales)
@@ -317,13 +319,16 @@ class ConnectionTune(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.channel_max
+        value1 = self.frame_max
+        value2 = self.heartbeat
         if (
-            type(self.channel_max) is not int
-            or type(self.frame_max) is not int
-            or type(self.heartbeat) is not int
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
-        out += _write_HHHIH(10, 30, self.channel_max, self.frame_max, self.heartbeat)
+        out += _write_HHHIH(10, 30, value0, value1, value2)
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -351,13 +356,16 @@ class ConnectionTuneOk(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.channel_max
+        value1 = self.frame_max
+        value2 = self.heartbeat
         if (
-            type(self.channel_max) is not int
-            or type(self.frame_max) is not int
-            or type(self.heartbeat) is not int
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
-        out += _write_HHHIH(10, 31, self.channel_max, self.frame_max, self.heartbeat)
+        out += _write_HHHIH(10, 31, value0, value1, value2)
 
 
 class ConnectionOpen(_DialectMethod):
@@ -394,8 +402,9 @@ class ConnectionOpen(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value2 = self.insist
         if (
-            type(self.insist) is not bool
+            type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.virtual_host)
@@ -404,7 +413,7 @@ class ConnectionOpen(_DialectMethod):
         octets = _encode(self.capabilities)
         out.append(len(octets))
         out += octets
-        out.append(self.insist)
+        out.append(value2)
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -511,16 +520,19 @@ class ConnectionClose(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
+        value2 = self.class_id
+        value3 = self.method_id
         if (
-            type(self.reply_code) is not int
-            or type(self.class_id) is not int
-            or type(self.method_id) is not int
+            type(value0) is not int
+            or type(value2) is not int
+            or type(value3) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(10, 50, self.reply_code, len(octets))
+        out += _write_HHHB(10, 50, value0, len(octets))
         out += octets
-        out += _write_HH(self.class_id, self.method_id)
+        out += _write_HH(value2, value3)
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -640,11 +652,12 @@ class ChannelFlow(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.active
         if (
-            type(self.active) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(20, 20, self.active)
+        out += _write_HHB(20, 20, value0)
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -669,11 +682,12 @@ class ChannelFlowOk(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.active
         if (
-            type(self.active) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(20, 21, self.active)
+        out += _write_HHB(20, 21, value0)
 
 
 class ChannelClose(_DialectMethod):
@@ -713,16 +727,19 @@ class ChannelClose(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
+        value2 = self.class_id
+        value3 = self.method_id
         if (
-            type(self.reply_code) is not int
-            or type(self.class_id) is not int
-            or type(self.method_id) is not int
+            type(value0) is not int
+            or type(value2) is not int
+            or type(value3) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 40, self.reply_code, len(octets))
+        out += _write_HHHB(20, 40, value0, len(octets))
         out += octets
-        out += _write_HH(self.class_id, self.method_id)
+        out += _write_HH(value2, value3)
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -898,18 +915,23 @@ class AccessRequest(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.exclusive
+        value2 = self.passive
+        value3 = self.active
+        value4 = self.write
+        value5 = self.read
         if (
-            type(self.exclusive) is not bool
-            or type(self.passive) is not bool
-            or type(self.active) is not bool
-            or type(self.write) is not bool
-            or type(self.read) is not bool
+            type(value1) is not bool
+            or type(value2) is not bool
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
         ):
             raise _OddError
         octets = _encode(self.realm)
         out += _write_HHB(30, 10, len(octets))
         out += octets
-        out.append(self.exclusive | self.passive << 1 | self.active << 2 | self.write << 3 | self.read << 4)
+        out.append(value1 | value2 << 1 | value3 << 2 | value4 << 3 | value5 << 4)
 
 
 class AccessRequestOk(_DialectMethod):
@@ -933,11 +955,12 @@ class AccessRequestOk(_DialectMethod):
         return pos + 2
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
         if (
-            type(self.ticket) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHH(30, 11, self.ticket)
+        out += _write_HHH(30, 11, value0)
 
 
 class Access:
@@ -1031,22 +1054,28 @@ class ExchangeDeclare(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.passive
+        value4 = self.durable
+        value5 = self.auto_delete
+        value6 = self.internal
+        value7 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.passive) is not bool
-            or type(self.durable) is not bool
-            or type(self.auto_delete) is not bool
-            or type(self.internal) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
+            or type(value7) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(40, 10, self.ticket, len(octets))
+        out += _write_HHHB(40, 10, value0, len(octets))
         out += octets
         octets = _encode(self.type)
         out.append(len(octets))
         out += octets
-        out.append(self.passive | self.durable << 1 | self.auto_delete << 2 | self.internal << 3 | self.nowait << 4)
+        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3 | value7 << 4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1109,16 +1138,19 @@ class ExchangeDelete(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value2 = self.if_unused
+        value3 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.if_unused) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(40, 20, self.ticket, len(octets))
+        out += _write_HHHB(40, 20, value0, len(octets))
         out += octets
-        out.append(self.if_unused | self.nowait << 1)
+        out.append(value2 | value3 << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -1216,19 +1248,25 @@ class QueueDeclare(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value2 = self.passive
+        value3 = self.durable
+        value4 = self.exclusive
+        value5 = self.auto_delete
+        value6 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.passive) is not bool
-            or type(self.durable) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.auto_delete) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 10, self.ticket, len(octets))
+        out += _write_HHHB(50, 10, value0, len(octets))
         out += octets
-        out.append(self.passive | self.durable << 1 | self.exclusive << 2 | self.auto_delete << 3 | self.nowait << 4)
+        out.append(value2 | value3 << 1 | value4 << 2 | value5 << 3 | value6 << 4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1261,15 +1299,17 @@ class QueueDeclareOk(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.message_count
+        value2 = self.consumer_count
         if (
-            type(self.message_count) is not int
-            or type(self.consumer_count) is not int
+            type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
         octets = _encode(self.queue)
         out += _write_HHB(50, 11, len(octets))
         out += octets
-        out += _write_II(self.message_count, self.consumer_count)
+        out += _write_II(value1, value2)
 
 
 class QueueBind(_DialectMethod):
@@ -1327,13 +1367,15 @@ class QueueBind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value4 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 20, self.ticket, len(octets))
+        out += _write_HHHB(50, 20, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -1341,7 +1383,7 @@ class QueueBind(_DialectMethod):
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.nowait)
+        out.append(value4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1416,12 +1458,13 @@ class QueueUnbind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
         if (
-            type(self.ticket) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 50, self.ticket, len(octets))
+        out += _write_HHHB(50, 50, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -1482,15 +1525,17 @@ class QueuePurge(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value2 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 30, self.ticket, len(octets))
+        out += _write_HHHB(50, 30, value0, len(octets))
         out += octets
-        out.append(self.nowait)
+        out.append(value2)
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1514,11 +1559,12 @@ class QueuePurgeOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.message_count
         if (
-            type(self.message_count) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHI(50, 31, self.message_count)
+        out += _write_HHI(50, 31, value0)
 
 
 class QueueDelete(_DialectMethod):
@@ -1564,17 +1610,21 @@ class QueueDelete(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value2 = self.if_unused
+        value3 = self.if_empty
+        value4 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.if_unused) is not bool
-            or type(self.if_empty) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 40, self.ticket, len(octets))
+        out += _write_HHHB(50, 40, value0, len(octets))
         out += octets
-        out.append(self.if_unused | self.if_empty << 1 | self.nowait << 2)
+        out.append(value2 | value3 << 1 | value4 << 2)
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1598,11 +1648,12 @@ class QueueDeleteOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.message_count
         if (
-            type(self.message_count) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHI(50, 41, self.message_count)
+        out += _write_HHI(50, 41, value0)
 
 
 class Queue:
@@ -1646,13 +1697,16 @@ class BasicQos(_DialectMethod):
         return pos + 7
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.prefetch_size
+        value1 = self.prefetch_count
+        value2 = self.global_
         if (
-            type(self.prefetch_size) is not int
-            or type(self.prefetch_count) is not int
-            or type(self.global_) is not bool
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
-        out += _write_HHIHB(60, 10, self.prefetch_size, self.prefetch_count, self.global_)
+        out += _write_HHIHB(60, 10, value0, value1, value2)
 
 
 class BasicQosOk(_DialectMethod):
@@ -1744,21 +1798,26 @@ class BasicConsume(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.no_local
+        value4 = self.no_ack
+        value5 = self.exclusive
+        value6 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.no_local) is not bool
-            or type(self.no_ack) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(60, 20, self.ticket, len(octets))
+        out += _write_HHHB(60, 20, value0, len(octets))
         out += octets
         octets = _encode(self.consumer_tag)
         out.append(len(octets))
         out += octets
-        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.nowait << 3)
+        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
         _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
 
 
@@ -1819,14 +1878,15 @@ class BasicCancel(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.nowait
         if (
-            type(self.nowait) is not bool
+            type(value1) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(60, 30, len(octets))
         out += octets
-        out.append(self.nowait)
+        out.append(value1)
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1904,19 +1964,22 @@ class BasicPublish(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.mandatory
+        value4 = self.immediate
         if (
-            type(self.ticket) is not int
-            or type(self.mandatory) is not bool
-            or type(self.immediate) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(60, 40, self.ticket, len(octets))
+        out += _write_HHHB(60, 40, value0, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.mandatory | self.immediate << 1)
+        out.append(value3 | value4 << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -1969,12 +2032,13 @@ class BasicReturn(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
         if (
-            type(self.reply_code) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(60, 50, self.reply_code, len(octets))
+        out += _write_HHHB(60, 50, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -2038,16 +2102,18 @@ class BasicDeliver(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.delivery_tag
+        value2 = self.redelivered
         if (
-            type(self.delivery_tag) is not int
-            or type(self.redelivered) is not bool
+            type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(60, 60, len(octets))
         out += octets
         octets = _encode(self.exchange)
-        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += _write_QBB(value1, value2, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
@@ -2090,15 +2156,17 @@ class BasicGet(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value2 = self.no_ack
         if (
-            type(self.ticket) is not int
-            or type(self.no_ack) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(60, 70, self.ticket, len(octets))
+        out += _write_HHHB(60, 70, value0, len(octets))
         out += octets
-        out.append(self.no_ack)
+        out.append(value2)
 
 
 class BasicGetOk(_DialectMethod):
@@ -2146,19 +2214,22 @@ class BasicGetOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.redelivered
+        value4 = self.message_count
         if (
-            type(self.delivery_tag) is not int
-            or type(self.message_count) is not int
-            or type(self.redelivered) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
+            or type(value4) is not int
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHQBB(60, 71, self.delivery_tag, self.redelivered, len(octets))
+        out += _write_HHQBB(60, 71, value0, value1, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out += _write_I(self.message_count)
+        out += _write_I(value4)
 
     def _has_content(self) -> bool:
         return True
@@ -2220,12 +2291,14 @@ class BasicAck(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.multiple
         if (
-            type(self.delivery_tag) is not int
-            or type(self.multiple) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(60, 80, self.delivery_tag, self.multiple)
+        out += _write_HHQB(60, 80, value0, value1)
 
 
 class BasicReject(_DialectMethod):
@@ -2252,12 +2325,14 @@ class BasicReject(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.requeue
         if (
-            type(self.delivery_tag) is not int
-            or type(self.requeue) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(60, 90, self.delivery_tag, self.requeue)
+        out += _write_HHQB(60, 90, value0, value1)
 
 
 class BasicRecover(_DialectMethod):
@@ -2282,11 +2357,12 @@ class BasicRecover(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.requeue
         if (
-            type(self.requeue) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(60, 100, self.requeue)
+        out += _write_HHB(60, 100, value0)
 
 
 class BasicProperties(_DialectProperties):
@@ -2614,13 +2690,16 @@ class FileQos(_DialectMethod):
         return pos + 7
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.prefetch_size
+        value1 = self.prefetch_count
+        value2 = self.global_
         if (
-            type(self.prefetch_size) is not int
-            or type(self.prefetch_count) is not int
-            or type(self.global_) is not bool
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
-        out += _write_HHIHB(70, 10, self.prefetch_size, self.prefetch_count, self.global_)
+        out += _write_HHIHB(70, 10, value0, value1, value2)
 
 
 class FileQosOk(_DialectMethod):
@@ -2712,21 +2791,26 @@ class FileConsume(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.no_local
+        value4 = self.no_ack
+        value5 = self.exclusive
+        value6 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.no_local) is not bool
-            or type(self.no_ack) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(70, 20, self.ticket, len(octets))
+        out += _write_HHHB(70, 20, value0, len(octets))
         out += octets
         octets = _encode(self.consumer_tag)
         out.append(len(octets))
         out += octets
-        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.nowait << 3)
+        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
         _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
 
 
@@ -2787,14 +2871,15 @@ class FileCancel(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.nowait
         if (
-            type(self.nowait) is not bool
+            type(value1) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(70, 30, len(octets))
         out += octets
-        out.append(self.nowait)
+        out.append(value1)
 
 
 class FileCancelOk(_DialectMethod):
@@ -2853,14 +2938,15 @@ class FileOpen(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.content_size
         if (
-            type(self.content_size) is not int
+            type(value1) is not int
         ):
             raise _OddError
         octets = _encode(self.identifier)
         out += _write_HHB(70, 40, len(octets))
         out += octets
-        out += _write_Q(self.content_size)
+        out += _write_Q(value1)
 
 
 class FileOpenOk(_DialectMethod):
@@ -2884,11 +2970,12 @@ class FileOpenOk(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.staged_size
         if (
-            type(self.staged_size) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHQ(70, 41, self.staged_size)
+        out += _write_HHQ(70, 41, value0)
 
 
 class FileStage(_DialectMethod):
@@ -2969,20 +3056,23 @@ class FilePublish(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.mandatory
+        value4 = self.immediate
         if (
-            type(self.ticket) is not int
-            or type(self.mandatory) is not bool
-            or type(self.immediate) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(70, 60, self.ticket, len(octets))
+        out += _write_HHHB(70, 60, value0, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
         octets = _encode(self.identifier)
-        out += _write_BB(self.mandatory | self.immediate << 1, len(octets))
+        out += _write_BB(value3 | value4 << 1, len(octets))
         out += octets
 
 
@@ -3030,12 +3120,13 @@ class FileReturn(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
         if (
-            type(self.reply_code) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(70, 70, self.reply_code, len(octets))
+        out += _write_HHHB(70, 70, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -3106,16 +3197,18 @@ class FileDeliver(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.delivery_tag
+        value2 = self.redelivered
         if (
-            type(self.delivery_tag) is not int
-            or type(self.redelivered) is not bool
+            type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(70, 80, len(octets))
         out += octets
         octets = _encode(self.exchange)
-        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += _write_QBB(value1, value2, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
@@ -3149,12 +3242,14 @@ class FileAck(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.multiple
         if (
-            type(self.delivery_tag) is not int
-            or type(self.multiple) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(70, 90, self.delivery_tag, self.multiple)
+        out += _write_HHQB(70, 90, value0, value1)
 
 
 class FileReject(_DialectMethod):
@@ -3181,12 +3276,14 @@ class FileReject(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.requeue
         if (
-            type(self.delivery_tag) is not int
-            or type(self.requeue) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(70, 100, self.delivery_tag, self.requeue)
+        out += _write_HHQB(70, 100, value0, value1)
 
 
 class FileProperties(_DialectProperties):
@@ -3432,14 +3529,18 @@ class StreamQos(_DialectMethod):
         return pos + 11
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.prefetch_size
+        value1 = self.prefetch_count
+        value2 = self.consume_rate
+        value3 = self.global_
         if (
-            type(self.prefetch_size) is not int
-            or type(self.prefetch_count) is not int
-            or type(self.consume_rate) is not int
-            or type(self.global_) is not bool
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not int
+            or type(value3) is not bool
         ):
             raise _OddError
-        out += _write_HHIHIB(80, 10, self.prefetch_size, self.prefetch_count, self.consume_rate, self.global_)
+        out += _write_HHIHIB(80, 10, value0, value1, value2, value3)
 
 
 class StreamQosOk(_DialectMethod):
@@ -3518,20 +3619,24 @@ class StreamConsume(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.no_local
+        value4 = self.exclusive
+        value5 = self.nowait
         if (
-            type(self.ticket) is not int
-            or type(self.no_local) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.nowait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(80, 20, self.ticket, len(octets))
+        out += _write_HHHB(80, 20, value0, len(octets))
         out += octets
         octets = _encode(self.consumer_tag)
         out.append(len(octets))
         out += octets
-        out.append(self.no_local | self.exclusive << 1 | self.nowait << 2)
+        out.append(value3 | value4 << 1 | value5 << 2)
         _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
 
 
@@ -3592,14 +3697,15 @@ class StreamCancel(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.nowait
         if (
-            type(self.nowait) is not bool
+            type(value1) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(80, 30, len(octets))
         out += octets
-        out.append(self.nowait)
+        out.append(value1)
 
 
 class StreamCancelOk(_DialectMethod):
@@ -3677,19 +3783,22 @@ class StreamPublish(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.mandatory
+        value4 = self.immediate
         if (
-            type(self.ticket) is not int
-            or type(self.mandatory) is not bool
-            or type(self.immediate) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(80, 40, self.ticket, len(octets))
+        out += _write_HHHB(80, 40, value0, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.mandatory | self.immediate << 1)
+        out.append(value3 | value4 << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -3742,12 +3851,13 @@ class StreamReturn(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
         if (
-            type(self.reply_code) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(80, 50, self.reply_code, len(octets))
+        out += _write_HHHB(80, 50, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -3807,15 +3917,16 @@ class StreamDeliver(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.delivery_tag
         if (
-            type(self.delivery_tag) is not int
+            type(value1) is not int
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(80, 60, len(octets))
         out += octets
         octets = _encode(self.exchange)
-        out += _write_QB(self.delivery_tag, len(octets))
+        out += _write_QB(value1, len(octets))
         out += octets
         octets = _encode(self.queue)
         out.append(len(octets))
@@ -4510,20 +4621,24 @@ class MessageConsume(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.no_local
+        value4 = self.no_ack
+        value5 = self.exclusive
         if (
-            type(self.ticket) is not int
-            or type(self.no_local) is not bool
-            or type(self.no_ack) is not bool
-            or type(self.exclusive) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(120, 20, self.ticket, len(octets))
+        out += _write_HHHB(120, 20, value0, len(octets))
         out += octets
         octets = _encode(self.destination)
         out.append(len(octets))
         out += octets
-        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2)
+        out.append(value3 | value4 << 1 | value5 << 2)
         _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
 
 
@@ -4592,18 +4707,20 @@ class MessageGet(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.ticket
+        value3 = self.no_ack
         if (
-            type(self.ticket) is not int
-            or type(self.no_ack) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(120, 40, self.ticket, len(octets))
+        out += _write_HHHB(120, 40, value0, len(octets))
         out += octets
         octets = _encode(self.destination)
         out.append(len(octets))
         out += octets
-        out.append(self.no_ack)
+        out.append(value3)
 
 
 class MessageRecover(_DialectMethod):
@@ -4628,11 +4745,12 @@ class MessageRecover(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.requeue
         if (
-            type(self.requeue) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(120, 50, self.requeue)
+        out += _write_HHB(120, 50, value0)
 
 
 class MessageOpen(_DialectMethod):
@@ -4838,13 +4956,16 @@ class MessageQos(_DialectMethod):
         return pos + 7
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.prefetch_size
+        value1 = self.prefetch_count
+        value2 = self.global_
         if (
-            type(self.prefetch_size) is not int
-            or type(self.prefetch_count) is not int
-            or type(self.global_) is not bool
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
-        out += _write_HHIHB(120, 110, self.prefetch_size, self.prefetch_count, self.global_)
+        out += _write_HHIHB(120, 110, value0, value1, value2)
 
 
 class MessageOk(_DialectMethod):
@@ -4913,12 +5034,13 @@ class MessageReject(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.code
         if (
-            type(self.code) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.text)
-        out += _write_HHHB(120, 520, self.code, len(octets))
+        out += _write_HHHB(120, 520, value0, len(octets))
         out += octets
 
 
@@ -4943,11 +5065,12 @@ class MessageOffset(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.value
         if (
-            type(self.value) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHQ(120, 530, self.value)
+        out += _write_HHQ(120, 530, value0)
 
 
 class Message:

@@ -150,12 +150,14 @@ class ConnectionStart(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.version_major
+        value1 = self.version_minor
         if (
-            type(self.version_major) is not int
-            or type(self.version_minor) is not int
+            type(value0) is not int
+            or type(value1) is not int
         ):
             raise _OddError
-        out += _write_HHBB(10, 10, self.version_major, self.version_minor)
+        out += _write_HHBB(10, 10, value0, value1)
         _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
         out += _long_octets(self.mechanisms)
         out += _long_octets(self.locales)
@@ -307,13 +309,16 @@ class ConnectionTune(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.channel_max
+        value1 = self.frame_max
+        value2 = self.heartbeat
         if (
-            type(self.channel_max) is not int
-            or type(self.frame_max) is not int
-            or type(self.heartbeat) is not int
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
-        out += _write_HHHIH(10, 30, self.channel_max, self.frame_max, self.heartbeat)
+        out += _write_HHHIH(10, 30, value0, value1, value2)
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -341,13 +346,16 @@ class ConnectionTuneOk(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.channel_max
+        value1 = self.frame_max
+        value2 = self.heartbeat
         if (
-            type(self.channel_max) is not int
-            or type(self.frame_max) is not int
-            or type(self.heartbeat) is not int
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
-        out += _write_HHHIH(10, 31, self.channel_max, self.frame_max, self.heartbeat)
+        out += _write_HHHIH(10, 31, value0, value1, value2)
 
 
 class ConnectionOpen(_DialectMethod):
@@ -384,8 +392,9 @@ class ConnectionOpen(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value2 = self.reserved_2
         if (
-            type(self.reserved_2) is not bool
+            type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.virtual_host)
@@ -394,7 +403,7 @@ class ConnectionOpen(_DialectMethod):
         octets = _encode(self.reserved_1)
         out.append(len(octets))
         out += octets
-        out.append(self.reserved_2)
+        out.append(value2)
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -463,16 +472,19 @@ class ConnectionClose(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
+        value2 = self.class_id
+        value3 = self.method_id
         if (
-            type(self.reply_code) is not int
-            or type(self.class_id) is not int
-            or type(self.method_id) is not int
+            type(value0) is not int
+            or type(value2) is not int
+            or type(value3) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(10, 50, self.reply_code, len(octets))
+        out += _write_HHHB(10, 50, value0, len(octets))
         out += octets
-        out += _write_HH(self.class_id, self.method_id)
+        out += _write_HH(value2, value3)
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -703,11 +715,12 @@ class ChannelFlow(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.active
         if (
-            type(self.active) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(20, 20, self.active)
+        out += _write_HHB(20, 20, value0)
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -732,11 +745,12 @@ class ChannelFlowOk(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.active
         if (
-            type(self.active) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(20, 21, self.active)
+        out += _write_HHB(20, 21, value0)
 
 
 class ChannelClose(_DialectMethod):
@@ -776,16 +790,19 @@ class ChannelClose(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
+        value2 = self.class_id
+        value3 = self.method_id
         if (
-            type(self.reply_code) is not int
-            or type(self.class_id) is not int
-            or type(self.method_id) is not int
+            type(value0) is not int
+            or type(value2) is not int
+            or type(value3) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 40, self.reply_code, len(octets))
+        out += _write_HHHB(20, 40, value0, len(octets))
         out += octets
-        out += _write_HH(self.class_id, self.method_id)
+        out += _write_HH(value2, value3)
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -903,22 +920,28 @@ class ExchangeDeclare(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value3 = self.passive
+        value4 = self.durable
+        value5 = self.auto_delete
+        value6 = self.internal
+        value7 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.passive) is not bool
-            or type(self.durable) is not bool
-            or type(self.auto_delete) is not bool
-            or type(self.internal) is not bool
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
+            or type(value7) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(40, 10, self.reserved_1, len(octets))
+        out += _write_HHHB(40, 10, value0, len(octets))
         out += octets
         octets = _encode(self.type)
         out.append(len(octets))
         out += octets
-        out.append(self.passive | self.durable << 1 | self.auto_delete << 2 | self.internal << 3 | self.no_wait << 4)
+        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3 | value7 << 4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -982,16 +1005,19 @@ class ExchangeDelete(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value2 = self.if_unused
+        value3 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.if_unused) is not bool
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(40, 20, self.reserved_1, len(octets))
+        out += _write_HHHB(40, 20, value0, len(octets))
         out += octets
-        out.append(self.if_unused | self.no_wait << 1)
+        out.append(value2 | value3 << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -1070,13 +1096,15 @@ class ExchangeBind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value4 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.destination)
-        out += _write_HHHB(40, 30, self.reserved_1, len(octets))
+        out += _write_HHHB(40, 30, value0, len(octets))
         out += octets
         octets = _encode(self.source)
         out.append(len(octets))
@@ -1084,7 +1112,7 @@ class ExchangeBind(_DialectMethod):
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.no_wait)
+        out.append(value4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1164,13 +1192,15 @@ class ExchangeUnbind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value4 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.destination)
-        out += _write_HHHB(40, 40, self.reserved_1, len(octets))
+        out += _write_HHHB(40, 40, value0, len(octets))
         out += octets
         octets = _encode(self.source)
         out.append(len(octets))
@@ -1178,7 +1208,7 @@ class ExchangeUnbind(_DialectMethod):
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.no_wait)
+        out.append(value4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1282,19 +1312,25 @@ class QueueDeclare(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value2 = self.passive
+        value3 = self.durable
+        value4 = self.exclusive
+        value5 = self.auto_delete
+        value6 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.passive) is not bool
-            or type(self.durable) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.auto_delete) is not bool
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 10, self.reserved_1, len(octets))
+        out += _write_HHHB(50, 10, value0, len(octets))
         out += octets
-        out.append(self.passive | self.durable << 1 | self.exclusive << 2 | self.auto_delete << 3 | self.no_wait << 4)
+        out.append(value2 | value3 << 1 | value4 << 2 | value5 << 3 | value6 << 4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1327,15 +1363,17 @@ class QueueDeclareOk(_DialectMethod):
         return pos + 8
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.message_count
+        value2 = self.consumer_count
         if (
-            type(self.message_count) is not int
-            or type(self.consumer_count) is not int
+            type(value1) is not int
+            or type(value2) is not int
         ):
             raise _OddError
         octets = _encode(self.queue)
         out += _write_HHB(50, 11, len(octets))
         out += octets
-        out += _write_II(self.message_count, self.consumer_count)
+        out += _write_II(value1, value2)
 
 
 class QueueBind(_DialectMethod):
@@ -1394,13 +1432,15 @@ class QueueBind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value4 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 20, self.reserved_1, len(octets))
+        out += _write_HHHB(50, 20, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -1408,7 +1448,7 @@ class QueueBind(_DialectMethod):
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.no_wait)
+        out.append(value4)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1484,12 +1524,13 @@ class QueueUnbind(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
         if (
-            type(self.reserved_1) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 50, self.reserved_1, len(octets))
+        out += _write_HHHB(50, 50, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -1550,15 +1591,17 @@ class QueuePurge(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value2 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 30, self.reserved_1, len(octets))
+        out += _write_HHHB(50, 30, value0, len(octets))
         out += octets
-        out.append(self.no_wait)
+        out.append(value2)
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1582,11 +1625,12 @@ class QueuePurgeOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.message_count
         if (
-            type(self.message_count) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHI(50, 31, self.message_count)
+        out += _write_HHI(50, 31, value0)
 
 
 class QueueDelete(_DialectMethod):
@@ -1633,17 +1677,21 @@ class QueueDelete(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value2 = self.if_unused
+        value3 = self.if_empty
+        value4 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.if_unused) is not bool
-            or type(self.if_empty) is not bool
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(50, 40, self.reserved_1, len(octets))
+        out += _write_HHHB(50, 40, value0, len(octets))
         out += octets
-        out.append(self.if_unused | self.if_empty << 1 | self.no_wait << 2)
+        out.append(value2 | value3 << 1 | value4 << 2)
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1667,11 +1715,12 @@ class QueueDeleteOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.message_count
         if (
-            type(self.message_count) is not int
+            type(value0) is not int
         ):
             raise _OddError
-        out += _write_HHI(50, 41, self.message_count)
+        out += _write_HHI(50, 41, value0)
 
 
 class Queue:
@@ -1715,13 +1764,16 @@ class BasicQos(_DialectMethod):
         return pos + 7
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.prefetch_size
+        value1 = self.prefetch_count
+        value2 = self.global_
         if (
-            type(self.prefetch_size) is not int
-            or type(self.prefetch_count) is not int
-            or type(self.global_) is not bool
+            type(value0) is not int
+            or type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
-        out += _write_HHIHB(60, 10, self.prefetch_size, self.prefetch_count, self.global_)
+        out += _write_HHIHB(60, 10, value0, value1, value2)
 
 
 class BasicQosOk(_DialectMethod):
@@ -1814,21 +1866,26 @@ class BasicConsume(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value3 = self.no_local
+        value4 = self.no_ack
+        value5 = self.exclusive
+        value6 = self.no_wait
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_local) is not bool
-            or type(self.no_ack) is not bool
-            or type(self.exclusive) is not bool
-            or type(self.no_wait) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
+            or type(value5) is not bool
+            or type(value6) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(60, 20, self.reserved_1, len(octets))
+        out += _write_HHHB(60, 20, value0, len(octets))
         out += octets
         octets = _encode(self.consumer_tag)
         out.append(len(octets))
         out += octets
-        out.append(self.no_local | self.no_ack << 1 | self.exclusive << 2 | self.no_wait << 3)
+        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
         _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
 
 
@@ -1889,14 +1946,15 @@ class BasicCancel(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.no_wait
         if (
-            type(self.no_wait) is not bool
+            type(value1) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(60, 30, len(octets))
         out += octets
-        out.append(self.no_wait)
+        out.append(value1)
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1975,19 +2033,22 @@ class BasicPublish(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value3 = self.mandatory
+        value4 = self.immediate
         if (
-            type(self.reserved_1) is not int
-            or type(self.mandatory) is not bool
-            or type(self.immediate) is not bool
+            type(value0) is not int
+            or type(value3) is not bool
+            or type(value4) is not bool
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHHB(60, 40, self.reserved_1, len(octets))
+        out += _write_HHHB(60, 40, value0, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out.append(self.mandatory | self.immediate << 1)
+        out.append(value3 | value4 << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -2040,12 +2101,13 @@ class BasicReturn(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reply_code
         if (
-            type(self.reply_code) is not int
+            type(value0) is not int
         ):
             raise _OddError
         octets = _encode(self.reply_text)
-        out += _write_HHHB(60, 50, self.reply_code, len(octets))
+        out += _write_HHHB(60, 50, value0, len(octets))
         out += octets
         octets = _encode(self.exchange)
         out.append(len(octets))
@@ -2109,16 +2171,18 @@ class BasicDeliver(_DialectMethod):
         return pos
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value1 = self.delivery_tag
+        value2 = self.redelivered
         if (
-            type(self.delivery_tag) is not int
-            or type(self.redelivered) is not bool
+            type(value1) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.consumer_tag)
         out += _write_HHB(60, 60, len(octets))
         out += octets
         octets = _encode(self.exchange)
-        out += _write_QBB(self.delivery_tag, self.redelivered, len(octets))
+        out += _write_QBB(value1, value2, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
@@ -2161,15 +2225,17 @@ class BasicGet(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.reserved_1
+        value2 = self.no_ack
         if (
-            type(self.reserved_1) is not int
-            or type(self.no_ack) is not bool
+            type(value0) is not int
+            or type(value2) is not bool
         ):
             raise _OddError
         octets = _encode(self.queue)
-        out += _write_HHHB(60, 70, self.reserved_1, len(octets))
+        out += _write_HHHB(60, 70, value0, len(octets))
         out += octets
-        out.append(self.no_ack)
+        out.append(value2)
 
 
 class BasicGetOk(_DialectMethod):
@@ -2217,19 +2283,22 @@ class BasicGetOk(_DialectMethod):
         return pos + 4
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.redelivered
+        value4 = self.message_count
         if (
-            type(self.delivery_tag) is not int
-            or type(self.message_count) is not int
-            or type(self.redelivered) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
+            or type(value4) is not int
         ):
             raise _OddError
         octets = _encode(self.exchange)
-        out += _write_HHQBB(60, 71, self.delivery_tag, self.redelivered, len(octets))
+        out += _write_HHQBB(60, 71, value0, value1, len(octets))
         out += octets
         octets = _encode(self.routing_key)
         out.append(len(octets))
         out += octets
-        out += _write_I(self.message_count)
+        out += _write_I(value4)
 
     def _has_content(self) -> bool:
         return True
@@ -2291,12 +2360,14 @@ class BasicAck(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.multiple
         if (
-            type(self.delivery_tag) is not int
-            or type(self.multiple) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(60, 80, self.delivery_tag, self.multiple)
+        out += _write_HHQB(60, 80, value0, value1)
 
 
 class BasicReject(_DialectMethod):
@@ -2323,12 +2394,14 @@ class BasicReject(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.requeue
         if (
-            type(self.delivery_tag) is not int
-            or type(self.requeue) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(60, 90, self.delivery_tag, self.requeue)
+        out += _write_HHQB(60, 90, value0, value1)
 
 
 class BasicRecoverAsync(_DialectMethod):
@@ -2353,11 +2426,12 @@ class BasicRecoverAsync(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.requeue
         if (
-            type(self.requeue) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(60, 100, self.requeue)
+        out += _write_HHB(60, 100, value0)
 
 
 class BasicRecover(_DialectMethod):
@@ -2382,11 +2456,12 @@ class BasicRecover(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.requeue
         if (
-            type(self.requeue) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(60, 110, self.requeue)
+        out += _write_HHB(60, 110, value0)
 
 
 class BasicRecoverOk(_DialectMethod):
@@ -2436,13 +2511,16 @@ class BasicNack(_DialectMethod):
         return pos + 9
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.delivery_tag
+        value1 = self.multiple
+        value2 = self.requeue
         if (
-            type(self.delivery_tag) is not int
-            or type(self.multiple) is not bool
-            or type(self.requeue) is not bool
+            type(value0) is not int
+            or type(value1) is not bool
+            or type(value2) is not bool
         ):
             raise _OddError
-        out += _write_HHQB(60, 120, self.delivery_tag, self.multiple | self.requeue << 1)
+        out += _write_HHQB(60, 120, value0, value1 | value2 << 1)
 
 
 class BasicProperties(_DialectProperties):
@@ -2900,11 +2978,12 @@ class ConfirmSelect(_DialectMethod):
         return pos + 1
 
     def _put(self, out: bytearray, rules: _WriterRules) -> None:
+        value0 = self.nowait
         if (
-            type(self.nowait) is not bool
+            type(value0) is not bool
         ):
             raise _OddError
-        out += _write_HHB(85, 10, self.nowait)
+        out += _write_HHB(85, 10, value0)
 
 
 class ConfirmSelectOk(_DialectMethod):

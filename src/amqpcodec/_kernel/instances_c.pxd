@@ -1,5 +1,4 @@
 cdef class Maker:
-    cdef type _cls
     cdef object _model
     cdef Py_ssize_t _fields
     cdef Py_ssize_t _size

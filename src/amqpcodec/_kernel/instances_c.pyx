@@ -28,8 +28,18 @@ cdef extern from *:
         (void)times;
     #endif
     }
+
+    /* Another thread that finds a pointer here finds whole what it points to. */
+    static inline void amqpcodec_publish(void **place, void *value) {
+    #if defined(Py_GIL_DISABLED) && !defined(_MSC_VER)
+        __atomic_store_n(place, value, __ATOMIC_RELEASE);
+    #else
+        *place = value;
+    #endif
+    }
     """
     void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
+    void publish "amqpcodec_publish"(void **place, void *value) noexcept
 
 cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
@@ -94,16 +104,21 @@ cdef class Maker:
 
     def __cinit__(self, type cls):
         _octets_before_slots(cls)
-        self._cls = cls
         self._model = cls.__new__(cls)
         self._fields = len(cls.spec.fields)
         self._size = (<PyTypeObject *>cls).tp_basicsize
 
     cdef object make(self):
-        made = PyType_GenericAlloc(self._cls, 0)
-        memcpy(<char *><PyObject *>made + _HEAD, <char *><PyObject *>self._model + _HEAD, <size_t>(self._size - _HEAD))
+        made = _copy_memory(<PyObject *>self._model, self._size)
         refer_to_none(self._fields)
         return made
+
+
+cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):
+    """An instance with the slots of another, without counting the references in them."""
+    made = PyType_GenericAlloc(<type>model.ob_type, 0)
+    memcpy(<char *><PyObject *>made + _HEAD, <char *>model + _HEAD, <size_t>(size - _HEAD))
+    return made
 
 
 cdef int quicken(type cls) except -1:
@@ -111,7 +126,7 @@ cdef int quicken(type cls) except -1:
     cdef Layout *layout
     cdef Py_ssize_t before = _octets_before_slots(cls)
     attributes = [intern(field.attribute) for field in cls.spec.fields]
-    if len(attributes) > MOST_FIELDS:
+    if len(attributes) > MOST_FIELDS or (<CallableType *>cls).tp_vectorcall is _construct:
         return 0
     layout = <Layout *>PyMem_Calloc(1, sizeof(Layout))
     if layout is NULL:
@@ -133,7 +148,7 @@ cdef int quicken(type cls) except -1:
     for kept in (cls, model, attributes):
         Py_INCREF(kept)
     layout.next = _layouts[_bucket(layout.cls)]
-    _layouts[_bucket(layout.cls)] = layout
+    publish(<void **>&_layouts[_bucket(layout.cls)], layout)
     (<CallableType *>cls).tp_vectorcall = _construct
     return 0
 
@@ -177,8 +192,7 @@ cdef inline object _copy(Layout *layout):
     """An instance that holds what the model holds."""
     cdef PyObject **slots
     cdef Py_ssize_t at
-    made = PyType_GenericAlloc(<type>layout.cls, 0)
-    memcpy(<char *><PyObject *>made + _HEAD, <char *>layout.model + _HEAD, <size_t>(layout.size - _HEAD))
+    made = _copy_memory(layout.model, layout.size)
     if layout.all_none:
         refer_to_none(layout.fields)
         return made

@@ -25,7 +25,8 @@ class Encoder(encoder_py.Encoder):
         self, channel: int, method: records_py.Method, *, frame_max: int = 0, validate: bool = False
     ) -> bytes:
         """What the base does."""
-        if type(channel) is int and frame_max == 0 and not (validate or self._rules.strict):
+        plain = type(channel) is int and type(frame_max) is int and frame_max == 0
+        if plain and not (validate or self._rules.strict):
             out = bytearray(ENVELOPE_SIZE)
             try:
                 if isinstance(method, Method) and method._dialect() is self._dialect:

@@ -29,10 +29,6 @@ cdef inline bint _step(StreamDecoder decoder) except -1:
 
 cdef class FrameDecoder(ExactFrameDecoder):
 
-    def __cinit__(self, *_, **__):
-        self._channel = 0
-        self._boxed_channel = 0
-
     cdef object _next(self):
         cdef Reader reader = self._reader
         cdef Frame frame
@@ -48,7 +44,7 @@ cdef class FrameDecoder(ExactFrameDecoder):
         else:
             frame.type = _BODY
             frame.payload = self._read_body()
-        if reader.channel != self._channel:
+        if reader.channel != self._channel or self._boxed_channel is None:
             self._channel = reader.channel
             self._boxed_channel = reader.channel
         frame.channel = self._boxed_channel

@@ -76,13 +76,11 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
         def feed(self, data: ReadableBuffer) -> Iterator[Frame]: ...
 
     def __next__(self) -> Frame:
-        if self._error is not None or self._partial is not None or self._strict:
+        turn = self._turn
+        if self._error is not None or self._partial is not None or self._strict or turn.taken:
             return super().__next__()
         if self._pos == self._end and not self._queue:
             raise StopIteration
-        turn = self._turn
-        if turn.taken:
-            return super().__next__()
         turn.taken = True
         try:
             at = self._pos

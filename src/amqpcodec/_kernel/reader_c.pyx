@@ -153,14 +153,14 @@ cdef class Reader:
         """Stand on the payload of the frame at data[at:end] if it is whole and there is nothing odd about its
         envelope; its octets, or 0 where that is not so."""
         cdef const unsigned char *p
-        cdef uint64_t size
+        cdef long long size
         if end - at < OVERHEAD:
             return 0
         if data is not self._owner or type(data) is not bytes:
             self.attach(data)
         p = self._data + at
-        size = u32(p + 3)
-        if size > <uint64_t>size_limit or size > <uint64_t>(end - at - OVERHEAD):
+        size = <long long>u32(p + 3)
+        if size > size_limit or size > end - at - OVERHEAD:
             return 0
         if p[0] < METHOD or p[0] > BODY or p[ENVELOPE_SIZE + size] != FRAME_END:
             return 0

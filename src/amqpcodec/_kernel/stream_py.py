@@ -252,6 +252,9 @@ class StreamDecoder:
             if self._error is None:
                 self._blame(error)
             raise
+        except BaseException:
+            self._record = None  # no error to come is about it
+            raise
         finally:
             self._turn.end()
         if value is None:

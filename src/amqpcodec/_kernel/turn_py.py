@@ -9,8 +9,8 @@ from _thread import allocate_lock
 class _PlainTurn:
     """Taken by one caller at a time: `take` tells whether it was free, `end` frees it.
 
-    CPython hands its global lock on between loops and calls only, so that nobody comes between looking at
-    `taken` and setting it; where calls count, that may be done in place.
+    CPython hands its global lock on at calls and backward jumps only, so that nobody comes between looking at
+    `taken` and setting it, unless it is a trace function; where calls count, that may be done in place.
     """
 
     __slots__ = ("taken",)

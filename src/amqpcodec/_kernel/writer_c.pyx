@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* The value of an exact int that is small, as most are, and not negative; else -1. */
+    /* The value of an exact int that is small, as most are; -1, or another negative number, if it is not. */
     static inline Py_ssize_t amqpcodec_small(PyObject *number) {
     #if PY_VERSION_HEX >= 0x030C0000
         return PyUnstable_Long_IsCompact((PyLongObject *)number)
@@ -127,6 +127,8 @@ cdef class WriterRules:
         """A writer by these rules, with nothing written yet."""
         cdef Writer writer = Writer.__new__(Writer)
         writer._rules = self
+        writer._out = writer._small
+        writer._room = SMALL
         return writer
 
 
@@ -134,11 +136,6 @@ cdef class WriterRules:
 @cython.freelist(8)
 cdef class Writer:
     """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
-
-    def __cinit__(self):
-        self._out = self._small
-        self._room = SMALL
-        self._size = 0
 
     def __dealloc__(self):
         if self._out is not self._small:
@@ -386,11 +383,16 @@ cdef class Writer:
         return self._end(at, field)
 
     cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1:
+        # A dict, so that C goes through it; `_pairs_of_mapping` is the same for what has only methods.
+        cdef Py_ssize_t left = len(table)
         key = None
         try:
             for key, value in table.items():
                 self.shortstr(key, field)
                 self._value(value, depth, field)
+                left -= 1
+            if left != 0:
+                raise RuntimeError("dictionary keys changed during iteration")
         except EncodeError as error:
             error.path = (key, *error.path)
             raise

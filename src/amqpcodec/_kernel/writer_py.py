@@ -288,13 +288,14 @@ class Writer:
 
     def _value(self, value: Any, depth: int, field: str) -> None:
         """A tag chosen from the value's Python type, then the value."""
-        kind_and_tag = _TAG_OF_TYPE.get(type(value)) or _tag_by_instance(value)
-        if kind_and_tag is None:
-            if not isinstance(value, FieldValue):
-                raise EncodeError(f"no table tag carries {named(value)}", field)
+        kind_and_tag = _TAG_OF_TYPE.get(type(value))
+        if kind_and_tag is None and isinstance(value, FieldValue):
             kind, tag = self._tag_given(value, field)
             value = value.value  # not in a call of its own, which would cost a level of the stack
         else:
+            kind_and_tag = kind_and_tag or _tag_by_instance(value)
+            if kind_and_tag is None:
+                raise EncodeError(f"no table tag carries {named(value)}", field)
             kind, tag = kind_and_tag
             if kind == INT32:
                 kind, tag = self._integer_tag(value, field)
@@ -306,7 +307,8 @@ class Writer:
         _WRITERS[kind](self, value, kind, depth, field)
 
     def _tag_given(self, wrapper: FieldValue, field: str) -> tuple[int, str]:
-        tag = str.__str__(wrapper.tag) if issubclass(type(wrapper.tag), str) else wrapper.tag
+        tag = wrapper.tag
+        tag = str.__str__(tag) if issubclass(type(tag), str) else tag
         kind = self._rules.profile.tags.get(tag) if type(tag) is str else None
         if kind is None:
             raise EncodeError(f"table profile {self._rules.profile.name} has no tag {tag!r}", field)
