@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from . import _backend
 from ._backend import IMPL
 from ._generated.index import DIALECTS
+from ._typing import TYPE_CHECKING
 from ._version import __version__
 from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, ReplyError
 from .limits import Limits

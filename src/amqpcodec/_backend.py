@@ -10,7 +10,8 @@ import os
 import warnings
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+
+from ._typing import Any
 
 _VARIABLE = "AMQPCODEC_IMPL"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+
+from ._typing import Any
 
 
 def restore_record(module: str, name: str, values: list[Any]) -> Any:

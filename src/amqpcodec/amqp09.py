@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpcodec._generated.amqp09_py import *

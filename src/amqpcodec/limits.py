@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from ._typing import NoReturn
 
 # Each level of nesting costs the compiled build up to 800 octets of stack. The default of 128 levels fits
 # the smallest thread stacks in use (128 KiB on musl) with room to spare; these fit in 256 KiB.

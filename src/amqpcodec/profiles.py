@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from ._typing import NamedTuple
 
 # Wire kinds: how the octets after a tag are laid out. The kernel switches on these numbers.
 BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64 = range(1, 10)

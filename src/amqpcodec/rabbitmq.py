@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpcodec._generated.rabbitmq_py import *

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+
+from ._typing import Any, NoReturn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """What a timestamp of zero is; the default of timestamp arguments."""

@@ -14,7 +14,7 @@ def render_namespace(dialect: Dialect, target: str) -> str:
         "",
         "from __future__ import annotations",
         "",
-        "from typing import TYPE_CHECKING",
+        "from amqpcodec._typing import TYPE_CHECKING",
         "",
         "if TYPE_CHECKING:",
         f"    from {target}_py import *",

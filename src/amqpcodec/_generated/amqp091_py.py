@@ -9,8 +9,8 @@ from struct import Struct as _Struct
 
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
-from typing import Any as _Any
 
+from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent

@@ -10,8 +10,8 @@ cimport cython
 
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
-from typing import Any as _Any
 
+from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from .._typing import TYPE_CHECKING
 from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from ..profiles import table_profile
 from .dispatch_py import Dispatch

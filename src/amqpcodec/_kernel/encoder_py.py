@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
+from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
 from ..profiles import table_profile

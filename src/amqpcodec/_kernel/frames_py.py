@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from .._typing import TYPE_CHECKING, Any
 from .records_py import ContentHeader
 from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD

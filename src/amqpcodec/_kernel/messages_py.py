@@ -6,8 +6,7 @@ come; all on one channel, other channels in between as they please.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from .._typing import TYPE_CHECKING, Any
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import MAX_LIMIT, Limits, checked_limits
 from .records_py import Frame, Message

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING
 
+from .._typing import TYPE_CHECKING
 from . import encoder_py
 from .quick_writer_py import ODD
 from .routines_py import Method

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from struct import Struct, error
-from typing import Any, NoReturn, TypeAlias
 
+from .._typing import Any, NoReturn, TypeAlias
 from ..profiles import (
     ARRAY,
     BOOL,

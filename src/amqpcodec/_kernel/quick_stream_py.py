@@ -7,8 +7,8 @@ changes nothing before it is sure of a frame, so that stream_py.py can start ove
 from __future__ import annotations
 
 from struct import Struct
-from typing import TYPE_CHECKING, Any
 
+from .._typing import TYPE_CHECKING, Any
 from . import frames_py, messages_py
 from .quick_reader_py import ODD, OddError
 from .records_py import ContentHeader, Frame

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from struct import Struct, error
-from typing import Any, TypeAlias
 
+from .._typing import Any, TypeAlias
 from ..errors import EncodeError
 from ..profiles import ARRAY, BOOL, DOUBLE, INT64, OCTETS, VOID, TableProfile
 from .quick_reader_py import OddError

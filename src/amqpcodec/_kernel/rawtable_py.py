@@ -5,9 +5,9 @@ from __future__ import annotations
 from _thread import RLock
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from .._pickle import restore_public
+from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from struct import Struct
-from typing import Any, TypeAlias
 
+from .._typing import Any, TypeAlias
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
 from ..limits import Limits
 from ..profiles import (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
-
 from .._pickle import restore_public, restore_record, restore_subclass
+from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
 

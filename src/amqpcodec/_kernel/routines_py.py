@@ -7,8 +7,7 @@ writer, and starts over: it says what is wrong, at which octet, or knows what to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-
+from .._typing import TYPE_CHECKING, ClassVar
 from . import records_py
 from .quick_reader_py import ODD, OddError
 from .quick_writer_py import ODD as ODD_VALUES

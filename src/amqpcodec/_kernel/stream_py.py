@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
 
+from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
 from ..limits import MAX_LIMIT, Limits, checked_limits
 from ..profiles import table_profile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
+from .._typing import TYPE_CHECKING, Any
 from ..limits import Limits
 from ..profiles import table_profile
 from .reader_py import ReaderRules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
+from .._typing import Any
 from ..errors import EncodeError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

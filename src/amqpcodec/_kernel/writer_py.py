@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from struct import Struct
-from typing import Any
 
+from .._typing import Any
 from ..errors import EncodeError
 from ..profiles import (
     ARRAY,
