@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
 else:
-    Any = ClassVar = NoReturn = TypeAlias = None
+    Any = object  # what a reader of annotations at run time may take it for
+    ClassVar = NoReturn = TypeAlias = None
 
     class _Maker(type):
         def __new__(mcs, name, bases, space):

@@ -7,6 +7,15 @@ from decimal import Decimal
 
 from .._typing import Any
 from ..errors import EncodeError
+from ..profiles import INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64
+
+# Plain ints go out by the first of these that the profile has and the number fits.
+INTEGER_TAGS = ("I", "l", "L")
+RANGES = {
+    INT8: (-(2**7), 2**7 - 1), INT16: (-(2**15), 2**15 - 1), INT32: (-(2**31), 2**31 - 1),
+    INT64: (-(2**63), 2**63 - 1), UINT8: (0, 2**8 - 1), UINT16: (0, 2**16 - 1), UINT32: (0, 2**32 - 1),
+    UINT64: (0, 2**64 - 1),
+}  # fmt: skip
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)

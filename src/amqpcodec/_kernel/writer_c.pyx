@@ -32,7 +32,7 @@ from .kinds cimport (
 )
 from .octets cimport put16, put32, put64
 from .rawtable_c cimport RawTable
-from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire cimport MAX_PAYLOAD, OVERHEAD
 
 cdef extern from "Python.h":
@@ -58,14 +58,6 @@ cdef extern from *:
 import_datetime()
 
 cdef uint64_t _MAX_SIZE = 0xFFFFFFFFU
-
-# Plain ints go out by the first of these that the profile has and the number fits.
-_INTEGER_TAGS = ("I", "l", "L")
-_RANGES = {
-    INT8: (-(2**7), 2**7 - 1), INT16: (-(2**15), 2**15 - 1), INT32: (-(2**31), 2**31 - 1),
-    INT64: (-(2**63), 2**63 - 1), UINT8: (0, 2**8 - 1), UINT16: (0, 2**16 - 1), UINT32: (0, 2**32 - 1),
-    UINT64: (0, 2**64 - 1),
-}
 
 
 cdef bytes _utf8(object text, object field):
@@ -118,7 +110,7 @@ cdef class WriterRules:
         self.profile = profile
         self.strict = strict
         self.depth_limit = depth_limit
-        self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
+        self.integer_tags = [(tag, profile.tags[tag]) for tag in INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = <unsigned char>(<int>c"x" if "x" in profile.tags else <int>c"S")
         for tag, kind in profile.tags.items():
             self.kinds[<int>ord(tag)] = kind
@@ -510,7 +502,7 @@ cdef class Writer:
             return 0
         exact = exact_int(value, "int", field)
         for tag, kind in self._rules.integer_tags:
-            least, most = _RANGES[kind]
+            least, most = RANGES[kind]
             if least <= exact <= most:
                 self._grow(1)[0] = <unsigned char>ord(tag)
                 return self._write_integer(exact, kind, field)
@@ -584,7 +576,7 @@ cdef class Writer:
     cdef int _write_integer(self, object value, int kind, object field) except -1:
         cdef uint64_t number
         exact = exact_int(value, KIND_NAMES[kind], field)
-        least, most = _RANGES[kind]
+        least, most = RANGES[kind]
         if not least <= exact <= most:
             raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {shown(exact)}", field)
         number = <uint64_t>(<int64_t>exact) if exact < 0 else <uint64_t>exact

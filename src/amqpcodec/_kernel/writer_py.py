@@ -41,7 +41,7 @@ from ..profiles import (
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .quick_writer_py import ODD, quick_table, quick_writers
 from .rawtable_py import RawTable
-from .values import exact_int, named, octets_of, scaled, seconds_of, shown, utf8
+from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire import MAX_PAYLOAD, OVERHEAD
 
 _ENVELOPE = Struct(">BHI")
@@ -56,13 +56,6 @@ _INTEGERS = {
     INT8: Struct(">b"), UINT8: Struct(">B"), INT16: Struct(">h"), UINT16: Struct(">H"), INT32: Struct(">i"),
     UINT32: Struct(">I"), INT64: Struct(">q"), UINT64: Struct(">Q"),
 }  # fmt: skip
-# Plain ints go out by the first of these that the profile has and the number fits.
-_INTEGER_TAGS = ("I", "l", "L")
-_RANGES = {
-    INT8: (-(2**7), 2**7 - 1), INT16: (-(2**15), 2**15 - 1), INT32: (-(2**31), 2**31 - 1),
-    INT64: (-(2**63), 2**63 - 1), UINT8: (0, 2**8 - 1), UINT16: (0, 2**16 - 1), UINT32: (0, 2**32 - 1),
-    UINT64: (0, 2**64 - 1),
-}  # fmt: skip
 
 _MAX_SIZE = 2**32 - 1
 
@@ -76,7 +69,7 @@ class WriterRules:
         self.profile = profile
         self.strict = strict
         self.depth_limit = depth_limit
-        self.integer_tags = [(tag, profile.tags[tag]) for tag in _INTEGER_TAGS if tag in profile.tags]
+        self.integer_tags = [(tag, profile.tags[tag]) for tag in INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = "x" if "x" in profile.tags else "S"
         self.quick_writers = quick_writers(profile)
 
@@ -317,7 +310,7 @@ class Writer:
     def _integer_tag(self, value: int, field: str) -> tuple[int, str]:
         number = exact_int(value, "int", field)
         for tag, kind in self._rules.integer_tags:
-            least, most = _RANGES[kind]
+            least, most = RANGES[kind]
             if least <= number <= most:
                 return kind, tag
         if not -(2**63) <= number < 2**64:
@@ -330,7 +323,7 @@ class Writer:
 
     def _write_integer(self, value: Any, kind: int, depth: int, field: str) -> None:
         number = exact_int(value, KIND_NAMES[kind], field)
-        least, most = _RANGES[kind]
+        least, most = RANGES[kind]
         if not least <= number <= most:
             raise EncodeError(f"{KIND_NAMES[kind]} must be {least} to {most}, not {shown(number)}", field)
         self._out += _INTEGERS[kind].pack(number)
