@@ -2,13 +2,17 @@
 PYTHON3 ?= python3
 PYTHON := .venv/bin/python
 
-.PHONY: demo test lint build clean
+.PHONY: demo test test-spark lint build clean
 
 demo: build
 	$(PYTHON) -m amqpcodec decode examples/real-bunny.pcap
 
 test: build
 	$(PYTHON) -m pytest
+
+# Everything on Spark, also what takes long: clusters of executors, Spark Connect, workers that die.
+test-spark: build
+	$(PYTHON) -m pytest tests/spark -m 'spark or not spark'
 
 lint: build
 	$(PYTHON) -m ruff check .
@@ -41,7 +45,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-c bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
+bench bench-c bench-columnar bench-spark bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-c bench-columnar bench-spark bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -19,6 +19,18 @@ bench:
 # rabbitmq-c beside the compiled build.
 bench-c:
 	$(PYTHON) benchmarks/anchor/run.py
+
+# Columns beside rabbitmq-c and the object path, and captures of BENCH_MB megabytes beside tshark.
+BENCH_MB ?= 1000
+BENCH_MEMORY_MB ?= 4000
+bench-columnar:
+	$(PYTHON) benchmarks/columnar.py
+	$(PYTHON) benchmarks/columnar_captures.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
+
+# Captures through Spark, beside the same jobs with nothing to decode; BENCH_SPARK_MB megabytes, four times.
+BENCH_SPARK_MB ?= 250
+bench-spark:
+	$(PYTHON) benchmarks/spark_pipeline.py --mb $(BENCH_SPARK_MB)
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

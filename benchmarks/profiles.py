@@ -12,7 +12,7 @@ from results import FOLDER
 
 ITEMS = (
     "decode delivery 256 B varied", "encode publish 256 B varied", "decode table 10 mixed",
-    "encode basic.ack",
+    "encode basic.ack", "decode delivery 256 B raw tables",
 )  # fmt: skip
 SHOWN = 12  # functions of each
 

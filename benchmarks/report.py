@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import chart
 from peers import FACTORIES
 from results import FOLDER, Figure, Results
-from targets import MIB, verdicts
+from targets import MIB, Verdict, column_verdicts, spark_verdicts, verdicts
 
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
@@ -18,11 +18,11 @@ NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 INTRODUCTION = """\
 # Benchmarks
 
-Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel` and `bench-profile`;
-not edited by hand. All libraries did the same work in one process and one run, on the same octets, and what
-they made of them was compared before it was timed. Times are CPU time. Ratios within this run mean
-something; times on another machine will differ. The work items are in `benchmarks/bench_*.py`, what is
-done with each library in `benchmarks/peers/`.
+Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel`, `bench-profile`,
+`bench-columnar` and `bench-spark`; not edited by hand. All libraries did the same work in one process and
+one run, on the same octets, and what they made of them was compared before it was timed. Times are CPU time.
+Ratios within this run mean something; times on another machine will differ. The work items are in
+`benchmarks/bench_*.py`, what is done with each library in `benchmarks/peers/`.
 
 - *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
   tags, ids, header values and times from one delivery to the next.
@@ -49,6 +49,8 @@ def main() -> int:
             *_targets(results),
             *_times(results),
             *_footprint(results),
+            *_columns(results),
+            *_spark(results),
             *_profile(results),
         ]
     )
@@ -80,11 +82,15 @@ def _machine(results: Results) -> Iterator[str]:
 def _targets(results: Results) -> Iterator[str]:
     yield "## Targets\n"
     yield "Compiled build, medians, unless the line says otherwise.\n"
+    yield from _verdicts(verdicts(results))
+    yield ""
+
+
+def _verdicts(found: Iterable[Verdict]) -> Iterator[str]:
     yield "| work | target | reached | |\n| --- | --- | --- | --- |"
-    for verdict in verdicts(results):
+    for verdict in found:
         met = {True: "met", False: "**missed**", None: ""}[verdict.met]
         yield f"| {verdict.work} | {verdict.target} | {verdict.reached} | {met} |"
-    yield ""
 
 
 def _times(results: Results) -> Iterator[str]:
@@ -132,6 +138,45 @@ def _footprint(results: Results) -> Iterator[str]:
             yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
     if results.wheel:
         yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+
+
+def _columns(results: Results) -> Iterator[str]:
+    if not results.columns:
+        return
+    yield "\n## Columns\n"
+    yield "From octets to Arrow batches and back (`make bench-columnar`), compiled build. Streams: CPU time,"
+    yield "but for threads; captures: time on the wall, of a process that reads the file a second time.\n"
+    yield from _verdicts(column_verdicts(results))
+    yield "\n| deliveries of 256 B, one of them | fixed | varied |\n| --- | ---: | ---: |"
+    for item in ("messages", "messages, 4 columns", "rabbitmq-c"):
+        cells = " | ".join(_time(results.columns[kind][item]) for kind in ("fixed", "varied"))
+        yield f"| {item} | {cells} |"
+    for item, way in (("encode, from columns", "columns"), ("encode, by objects", "objects")):
+        cells = " | ".join(_time(results.columns[kind]["encode"][way]) for kind in ("fixed", "varied"))
+        yield f"| {item} | {cells} |"
+    if results.captures and results.captures["tshark"]:
+        yield f"\ntshark -T fields read the same capture at {results.captures['tshark']:.1f} MB/s."
+
+
+def _spark(results: Results) -> Iterator[str]:
+    found = results.spark
+    if not found:
+        return
+    yield "\n## Spark\n"
+    size = f"{found['megabytes'] / 4:.0f} MB"
+    yield f"Four captures of {size} in one session, `local[2]` (`make bench-spark`): JVM and workers share"
+    yield "two cores. A ceiling is the same job with rows made before it begins. Millions of octets of"
+    yield "captures, or of messages, a second.\n"
+    yield "| job | reached | ceiling |\n| --- | ---: | ---: |"
+    for name, job in found["jobs"].items():
+        if "ceiling" in job:
+            yield f"| {name} | {job['rate']:.2f} | {job['ceiling']:.2f} |"
+    divided = found["jobs"]["divided"]
+    rates = f"{divided['one']:.0f} MB/s by one task, {divided['two']:.0f} MB/s by two"
+    yield f"\nOne capture to messages: {rates}, for which it is followed once before."
+    if found["tshark"]:
+        yield f"tshark -T fields: {found['tshark']:.3f} million messages a second, by one core.\n"
+    yield from _verdicts(spark_verdicts(results))
 
 
 def _profile(results: Results) -> Iterator[str]:

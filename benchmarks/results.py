@@ -20,13 +20,16 @@ class Figure:
 
 
 class Results:
-    """One stored run of `make bench`, and what `bench-c`, `bench-wheel` and `bench-profile` have stored."""
+    """One stored run of `make bench`, and what the other targets of bench.mk have stored."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self.run: dict[str, Any] = json.loads((folder / "bench.json").read_text())
         self.anchor: dict[str, Any] = _optional(folder / "anchor.json")
         self.wheel: dict[str, Any] = _optional(folder / "wheel.json")
         self.profile: dict[str, Any] = _optional(folder / "profile.json")
+        self.columns: dict[str, Any] = _optional(folder / "columnar.json")
+        self.captures: dict[str, Any] = _optional(folder / "columnar-captures.json")
+        self.spark: dict[str, Any] = _optional(folder / "spark.json")
         self.extra: dict[tuple[str, str], dict[str, Any]] = {}
         self.items: dict[str, dict[str, Figure]] = {}
         for entry in self.run["benchmarks"]:

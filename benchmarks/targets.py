@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from results import Results
 
@@ -145,3 +145,55 @@ def _wheel(results: Results) -> Iterator[Verdict]:
     yield _at_most("wheel", "under 3 MB", size, 3, " MiB")
     cores = f" on {wheel['cores']} cores" if wheel else ""
     yield _at_most(f"build from source{cores}", "under 90 s", wheel["seconds"] if wheel else None, 90, " s")
+
+
+def column_verdicts(results: Results) -> Iterator[Verdict]:
+    """The targets of columns and captures."""
+    for kind, figures in results.columns.items():
+        work = f"deliveries of 256 B to messages, {kind}"
+        yield _at_most(work, "at most 2x rabbitmq-c's time", figures.get("ratio"), 2, "x its time")
+        yield _verdict(f"{work}, two threads", "1.7x one", figures["two threads"], 1.7, "x")
+        rate = figures["frames, numbers, GB/s"]
+        yield _verdict(f"numbers of frames, {kind}", "3 GB/s", rate, 3, " GB/s")
+        work = f"encode messages from columns, {kind}"
+        yield _verdict(work, "5x the object path", figures["encode"]["ratio"], 5, "x")
+    if results.captures:
+        yield from _capture_verdicts(results.captures)
+
+
+def spark_verdicts(results: Results) -> Iterator[Verdict]:
+    """The targets of captures through Spark, on two cores."""
+    found = results.spark
+    least = {
+        "frames, numbers": 700,
+        "messages": 0.8,
+        "messages, counted": 1.0,
+        "messages, 3 columns": 2.5,
+        "pcap_to_parquet": 0.7,
+        "write.parquet": 0.18,
+    }
+    for name, job in found["jobs"].items():
+        if name in least:
+            unit = " MB/s" if job["unit"] == "octets" else " M/s"
+            yield _verdict(name, f"{least[name]:g}{unit}", job["rate"], least[name], unit)
+        if job.get("unit") == "messages":
+            yield _verdict(f"{name}, beside its ceiling", "70%", 100 * job["rate"] / job["ceiling"], 70, "%")
+    for name, job in found["one core"].items():
+        ratio = found["jobs"][name]["rate"] / job["rate"]
+        yield _verdict(f"{name}, two cores beside one", "1.6x", ratio, 1.6, "x")
+        if found["tshark"]:
+            work = f"{name}, beside tshark, one core each"
+            yield _verdict(work, "10x its messages", job["rate"] / found["tshark"], 10, "x")
+
+
+def _capture_verdicts(figures: dict[str, Any]) -> Iterator[Verdict]:
+    file = f"capture of {figures['megabytes']:.0f} MB"
+    yield _verdict(f"{file} to frames", "700 MB/s", figures["frames"], 700, " MB/s")
+    yield _verdict(f"{file} to messages", "400 MB/s", figures["messages"], 400, " MB/s")
+    yield _verdict(f"{file} to Parquet, messages, zstd", "300 MB/s", figures["parquet"], 300, " MB/s")
+    theirs = figures["tshark"]
+    ratio = figures["parquet"] / theirs if theirs else None
+    yield _verdict(f"{file} to Parquet, beside tshark", "20x its speed", ratio, 20, "x")
+    memory = figures["memory"]
+    work = f"peak memory, {memory['megabytes']:.0f} MB with {memory['connections']} connections"
+    yield _at_most(work, "under 400 MB", memory["peak"] / 1e6, 400, " MB")

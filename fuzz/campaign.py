@@ -26,7 +26,18 @@ ROOT = sanitized.ROOT
 BASE = ROOT / "build" / "fuzz"
 RESULTS = ROOT / "fuzz" / "results.json"
 WORTH_KEEPING = 600  # seconds
-TARGETS = ("stream", "amqp08", "qpid08", "amqp09", "amqp091", "rabbitmq", "tables", "encoder", "capture")
+TARGETS = (
+    "stream",
+    "amqp08",
+    "qpid08",
+    "amqp09",
+    "amqp091",
+    "rabbitmq",
+    "tables",
+    "encoder",
+    "capture",
+    "columns",
+)
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")
 

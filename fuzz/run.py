@@ -12,7 +12,7 @@ import atheris
 
 def main(target: str, options: list[str]) -> None:
     if target == "capture":
-        # Written in Python throughout; the other targets are guided by the coverage of the extension.
+        # Half of it is Python; the other targets are guided by the coverage of the extension alone.
         with atheris.instrument_imports(include=["amqpcodec.capture"]):
             import targets
     else:

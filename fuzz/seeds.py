@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ from amqpcodec import DIALECTS
 from amqpcodec.profiles import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tests" / "capture"))
+
+import make_chaos  # noqa: E402
+
 NAMES = tuple(DIALECTS)
 REGRESSIONS = Path(__file__).resolve().parent / "regressions"
 
@@ -65,6 +70,17 @@ def _capture() -> Iterator[bytes]:
         "0a0d0d0a1c0000004d3c2b1a01000000ffffffffffffffff1c000000010000001400000001000000ffff000014000000"
     )
     yield bytes.fromhex(pcapng)
+    yield from (make_chaos.capture(seed, 12) for seed in range(40))
+
+
+def _columns() -> Iterator[bytes]:
+    for place, name in enumerate(NAMES):
+        frames = _frames(name)
+        for number, frame in enumerate(frames):
+            yield bytes([place, number % 128, 7 * (number % 5)]) + frame
+        contents = b"".join(_octets(vector) for vector in vectors.vectors(name, "content"))[:20000]
+        for table in range(5):
+            yield bytes([place, table, 0]) + contents
 
 
 def seeds(target: str) -> list[bytes]:
@@ -75,6 +91,7 @@ def seeds(target: str) -> list[bytes]:
         "tables": _tables,
         "encoder": _encoder,
         "capture": _capture,
+        "columns": _columns,
         **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
     }[target]()
     return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))

@@ -14,15 +14,32 @@ from types import ModuleType
 from typing import Any
 
 from structured import Builder
+from support import captures
 from support.implementation import Implementation
 from support.outcomes import describe, describe_error, encoding
 
 from amqpcodec import DIALECTS, DecodeError, EncodeError, Limits
-from amqpcodec.capture import CapturedFrame, CaptureError, Fault, read_frames, read_raw_frames
+from amqpcodec import dialect as dialect_named
+from amqpcodec._backend import load
+from amqpcodec._columns.buffers_py import Batch, filled, values
+from amqpcodec._columns.build import open_feeder
+from amqpcodec._columns.tables import STREAM_TABLES, Column, table_columns
+from amqpcodec.capture import (
+    MAX_FRAME,
+    CapturedFrame,
+    CaptureError,
+    Close,
+    Connection,
+    Data,
+    Fault,
+    read_frames,
+    read_raw_frames,
+)
 from amqpcodec.profiles import PROFILES
 
 NAMES = tuple(DIALECTS)
 MAX_FRAMES = 64
+HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 BUILDS = (Implementation("c"), Implementation("py"))
 
 
@@ -215,7 +232,15 @@ def readable(module: ModuleType, profile: str, octets: bytes, tables: str) -> No
 
 
 def capture(data: bytes) -> None:
-    """The reader of capture files, and of raw streams: it ends, and says `CaptureError` or nothing."""
+    """The reader of capture files, and of raw streams: it ends, and says `CaptureError` or nothing.
+
+    Both builds find the same events; which limits they have is chosen by the last octet.
+    """
+    options = captures.TIGHT[data[-1] % len(captures.TIGHT)] if data else {}
+    compiled, pure = (captures.events(build, data, **options) for build in BUILDS)
+    demand(compiled == pure, "the builds differ", options, compiled, pure)
+    rows = [captures.packets(build, data, **options) for build in BUILDS]
+    demand(rows[0] == rows[1], "the builds see other packets", options, rows)
     for read in (read_frames, read_raw_frames):
         count = 0
         options: dict[str, Any] = {"port": None} if read is read_frames else {}
@@ -228,10 +253,57 @@ def capture(data: bytes) -> None:
             pass
 
 
+def columns(data: bytes) -> None:
+    """The tables of a stream whose frames are followed from the first on; what is written of its messages."""
+    if len(data) < 3:
+        return
+    dialect, options, size = NAMES[data[0] % 5], data[1], data[2]
+    table = STREAM_TABLES[options % 5]
+    chosen = [column for column in table_columns(table, [dialect]) if options & 64 or not column.optional]
+    octets = HEARTBEAT + data[3:]
+    made = [column_outcome(build.name, table, chosen, dialect, chunked(octets, size)) for build in BUILDS]
+    demand(made[0] == made[1], "the builds differ", dialect, table)
+    if table == "messages":
+        batches, _ = made[0]
+        written = [column_octets(build.name, chosen, dialect, batches) for build in BUILDS]
+        demand(written[0] == written[1], "the builds write differently", dialect)
+
+
+def column_outcome(impl: str, table: str, chosen: list[Column], dialect: str, chunks: list[bytes]) -> Any:
+    """The values of every batch, and the error that ended them."""
+    sink, feeder = open_feeder(table, chosen, dialect=dialect, max_frame=MAX_FRAME, rows=5, impl=impl)
+    connection, offset, error = Connection(0, None, None), 0, None
+    try:
+        for chunk in chunks:
+            feeder.feed(Data(connection, 0, offset, chunk, None, None))
+            offset += len(chunk)
+        feeder.feed(Close(connection, 0, offset, None, None))
+        feeder.feed(Close(connection, 1, 0, None, None))
+    except DecodeError as raised:
+        error = describe_error(raised)
+    batches = sink.batches(True)
+    return [list(map(values, chosen, batch.columns)) for batch in batches], error
+
+
+def column_octets(impl: str, chosen: list[Column], dialect: str, batches: list[Any]) -> Any:
+    """The frames of batches, given as values, or the error that ended them."""
+    encoder = load("amqpcodec._columns.encode", impl).MessageEncoder(
+        chosen, dialect_named(dialect), frame_max=4096, skip_incomplete=True
+    )
+    try:
+        return [
+            encoder.encode(Batch(len(lists[0]), tuple(map(filled, chosen, lists)))).octets
+            for lists in batches
+        ]
+    except EncodeError as raised:
+        return repr(raised), str(raised)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "stream": stream,
     **{DIALECTS[name]: dialect_target(name) for name in NAMES},
     "tables": tables,
     "encoder": encoder,
     "capture": capture,
+    "columns": columns,
 }

@@ -48,7 +48,7 @@ def extensions(
     from Cython.Compiler import Options
     from setuptools import Extension
 
-    for directive in ("collection_type", "freelist", "no_gc"):
+    for directive in ("collection_type", "final", "freelist", "no_gc"):
         # Cython lets only `cdef class` have these, by this table; the classes of our texts become such.
         Options.directive_scopes[directive] = ("class", "cclass")
     paths = _staged(source / package, source, stage)

@@ -118,6 +118,16 @@ class PropertiesSpec(NamedTuple):
     fields: tuple[FieldSpec, ...] = ()
 
 
+# Arguments that carry passwords and their like, as (method, field): not shown unless asked for.
+CREDENTIALS = frozenset(
+    (
+        ("connection.start-ok", "response"),
+        ("connection.secure-ok", "response"),
+        ("connection.update-secret", "new-secret"),
+    )
+)
+
+
 def violation(spec: MethodSpec, record: Any) -> tuple[FieldSpec, Assert] | None:
     """The first assert of the specification that a method's values break, or None.
 

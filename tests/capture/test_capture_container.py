@@ -6,6 +6,8 @@ import gzip
 import io
 import random
 import struct
+import sys
+import tracemalloc
 import warnings
 
 import dpkt
@@ -49,6 +51,12 @@ def test_dpkt_reads_the_same_packets() -> None:
     octets = make.pcapng(PACKETS)
     theirs = [(round(time * 1e6), data) for time, data in dpkt.pcapng.Reader(io.BytesIO(octets))]
     assert theirs == [(time // 1000, data) for time, data in contents(octets)]
+
+
+def test_a_time_that_nobody_can_have_recorded_is_none() -> None:
+    seconds = struct.pack("<HHBxxx", 9, 1, 0)
+    octets = make.section() + make.interface(options=seconds) + make.enhanced(b"x", 2**63)
+    assert contents(octets) == [(None, b"x")]
 
 
 def test_upper_bits_of_the_link_type_are_masked() -> None:
@@ -129,6 +137,37 @@ def test_gzip_is_recognised_and_a_cut_told(container: bytes) -> None:
     *packets, fault = read(gzip.compress(container, mtime=0)[:-9])
     assert "gzip data is cut off" in fault.message
     assert len(packets) <= len(PACKETS)
+
+
+NOISE = [make.Recorded(make.START_NS, random.Random(seed).randbytes(30_000)) for seed in range(20)]
+
+
+@pytest.mark.parametrize("container", [make.pcap(NOISE), make.pcapng(NOISE)], ids=["pcap", "pcapng"])
+def test_zstandard_is_recognised_and_a_cut_and_damage_told(container: bytes) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    octets = zstandard.ZstdCompressor(write_checksum=True).compress(container)
+    assert contents(octets) == contents(container)
+    assert contents(octets + zstandard.compress(container)[:9]) == contents(container)
+    assert "zstd data is cut off" in read(octets[:-1])[-1].message
+    assert "zstd data is damaged" in read(octets[:-1] + bytes([octets[-1] ^ 1]))[-1].message
+
+
+def test_zstandard_that_swells_is_given_out_bit_by_bit() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    octets = zstandard.ZstdCompressor(level=1).compress(make.pcap(PACKETS) + bytes(300_000_000))
+    tracemalloc.start()
+    with ByteSource(io.BytesIO(octets)) as source:
+        assert len(source.read(1_000_000)) == 1_000_000
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 64_000_000
+
+
+def test_without_a_library_zstandard_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    monkeypatch.setitem(sys.modules, "compression.zstd", None)
+    with pytest.raises(CaptureError, match="pip install zstandard"):
+        read(b"\x28\xb5\x2f\xfd" + bytes(50))
 
 
 def test_damaged_gzip_is_told() -> None:

@@ -5,13 +5,24 @@ from __future__ import annotations
 import io
 import random
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import make_capture as make
 import pytest
 
 from amqpcodec import amqp08, rabbitmq
-from amqpcodec.capture import CapturedFrame, Fault, Item, read_frames, read_raw_frames
+from amqpcodec.capture import (
+    CapturedFrame,
+    Connection,
+    Data,
+    Fault,
+    Item,
+    read_frames,
+    read_items,
+    read_raw_frames,
+)
+from amqpcodec.capture.direction import DirectionDecoder
+from amqpcodec.capture.frames import PIECE
 
 Found = set[tuple[int, int, int, bytes]]
 
@@ -271,6 +282,23 @@ def test_hostile_streams_end_in_bounded_time() -> None:
     for octets in (heads, b"\x01" * 300_000, b"\x03\0\x01\0\0" * 60_000, b"\x08\0\0\0\0\0\0\xce" * 20_000):
         for front in (b"", rabbitmq.protocol_header()):
             assert _raw(front + octets)
+
+
+def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each frame that is found again may cost a copy of all that is at hand."""
+    given = []
+    take = DirectionDecoder.data
+
+    def data(self: DirectionDecoder, event: Data) -> Iterator[Item]:
+        given.append(len(event.octets))
+        return take(self, event)
+
+    monkeypatch.setattr(DirectionDecoder, "data", data)
+    frames = rabbitmq.encode_heartbeat() * 100_000
+    connection = Connection(0, None, None)
+    found = list(read_items([Data(connection, 0, 0, frames, 1, 1)], "auto"))
+    assert [item.offset for item in found] == list(range(0, len(frames), 8))
+    assert max(given) <= PIECE < sum(given) == len(frames)
 
 
 def test_another_protocol_version_is_named_where_its_octets_are_told_as_lost() -> None:

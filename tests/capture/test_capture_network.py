@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+import tracemalloc
 import warnings
 
 import make_capture as make
@@ -162,3 +163,14 @@ def test_packets_cut_at_every_octet_never_raise() -> None:
     for linktype, data in _scapy_packets():
         for size in range(len(data)):
             segments(data[:size], linktype, original=len(data))
+
+
+def test_packets_that_cannot_be_read_are_not_kept() -> None:
+    packets = (Packet(number, 5, 1000 + number, bytes(10_000), 10_000) for number in range(1, 101))
+    found = read_segments(packets)
+    tracemalloc.start()
+    faults = [next(found)]
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len([*faults, *found]) == 100
+    assert size < 200_000

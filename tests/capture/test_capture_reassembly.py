@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.implementation import Implementation
 
-from amqpcodec.capture.reassembly import Piece, Reassembler
+from amqpcodec.capture.reassembly_py import Piece, Reassembler
 
 WINDOW = 4 * 1024 * 1024
 STREAM = random.Random(1).randbytes(2000)
@@ -17,8 +19,10 @@ STREAM = random.Random(1).randbytes(2000)
 class Receiver:
     """Collects what a reassembler gives out and checks that it is contiguous."""
 
+    reassembler = Reassembler
+
     def __init__(self, isn: int | None = None, octets: int = WINDOW, segments: int = 4096) -> None:
-        self.tcp = Reassembler(octets, segments)
+        self.tcp = self.reassembler(octets, segments)
         self.first = 0 if isn is None else isn + 1
         self.stream = bytearray()
         self.gaps: list[tuple[int, int]] = []
@@ -35,6 +39,12 @@ class Receiver:
     def add(self, start: int, end: int, recorded: int | None = None, time_ns: int = 0) -> None:
         data = STREAM[start:end][:recorded]
         self.take(self.tcp.add((self.first + start) % 2**32, data, end - start, 1, time_ns))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def reassembler(build: Implementation) -> None:
+    """Makes receivers use a build."""
+    Receiver.reassembler = build.capture("reassembly").Reassembler
 
 
 @st.composite

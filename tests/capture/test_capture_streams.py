@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Iterable
+
 import make_capture as make
 import pytest
 
-from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment, StreamTracker, read_streams
+from amqpcodec import capture
+from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment
 
 A, B = Endpoint(b"\x0a\0\0\1", 40000), Endpoint(b"\x0a\0\0\2", 5672)
 SYN, ACK, FIN, RST = make.SYN, make.ACK, make.FIN, make.RST
@@ -29,9 +33,8 @@ class Wire:
         return self
 
     def events(self, **options) -> list[Event]:  # type: ignore[no-untyped-def]
-        return [
-            item for item in read_streams(self.segments, StreamTracker(**options)) if isinstance(item, Event)
-        ]
+        tracker = capture.StreamTracker(**options)
+        return [item for item in capture.read_streams(self.segments, tracker) if isinstance(item, Event)]
 
     def streams(self, **options) -> dict[tuple[int, int], bytes]:  # type: ignore[no-untyped-def]
         streams: dict[tuple[int, int], bytes] = {}
@@ -133,6 +136,28 @@ def test_two_that_cannot_belong_to_the_old_connection_are_a_new_one() -> None:
     assert wire.streams() == {(0, 0): b"old", (1, 0): b"newer"}
 
 
+HOUR = 3_600_000
+
+
+def test_after_long_silence_other_numbers_are_a_new_connection() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"old").put(A, 1_000, data=b"new", ms=HOUR + 1)
+    assert wire.streams() == {(0, 0): b"old", (1, 0): b"new"}
+    assert wire.streams(flow_timeout=3601) != wire.streams()
+    wire = opened(Wire()).put(A, 101, data=b"old").put(A, 1_000, data=b"new", ms=HOUR - 1)
+    assert wire.streams()[0, 0] == b"old" + b"?" * 896 + b"new"
+
+
+def test_a_connection_that_goes_on_where_it_stands_may_have_been_silent_for_long() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"one").put(A, 103, data=b"\0", ms=2 * HOUR)
+    wire.put(B, 901, ack=104, ms=2 * HOUR).put(A, 104, data=b"two", ms=2 * HOUR)
+    assert wire.streams() == {(0, 0): b"onetwo"}
+
+
+def test_a_direction_never_seen_before_long_silence_is_a_new_connection() -> None:
+    wire = Wire().put(A, 101, data=b"one").put(B, 901, data=b"two", ms=HOUR + 1)
+    assert wire.streams() == {(0, 0): b"one", (1, 1): b"two"}
+
+
 def test_octets_lost_before_a_reset_are_told_soon_after_it() -> None:
     wire = opened(Wire()).put(A, 111, data=b"end").put(A, 114, RST)
     other = Endpoint(A.address, 41000)
@@ -161,9 +186,49 @@ def test_memory_is_bounded_over_all_connections() -> None:
         wire.put(A, 100, SYN).put(A, 111, data=bytes(1000))
         for index in (-1, -2):
             wire.segments[index] = wire.segments[index]._replace(source=Endpoint(A.address, 41000 + number))
-    tracker = StreamTracker(max_waiting=5_000)
+    tracker = capture.StreamTracker(max_waiting=5_000)
     early = [event for segment in wire.segments for event in tracker.feed(segment)]
     assert sum(isinstance(event, Gap) for event in early) >= 15
-    few = StreamTracker(max_connections=5)
+    assert tracker.finish()  # what came last still waits
+    few = capture.StreamTracker(max_connections=5)
     early = [event for segment in wire.segments for event in few.feed(segment)]
     assert len({event.connection.number for event in early if isinstance(event, Close)}) == 15
+
+
+def kept(segments: Iterable[Segment], **options: int) -> int:
+    """Octets of memory that a tracker still has behind all these segments."""
+    tracker = capture.StreamTracker(**options)
+    tracemalloc.start()
+    for segment in segments:
+        tracker.feed(segment)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return size
+
+
+def test_connections_reset_at_once_are_not_kept_until_time_goes_on() -> None:
+    flood = (
+        Segment(1, 0, A, B, number // 2 + number % 2, 0, RST if number % 2 else SYN, b"", 0)
+        for number in range(10_000)
+    )
+    assert kept(flood) < 50_000
+
+
+def test_segments_far_away_count_as_waiting() -> None:
+    def flood() -> Iterable[Segment]:
+        for port in range(100):
+            client = Endpoint(A.address, port)
+            yield Segment(1, 0, client, B, 0, 0, SYN, b"", 0)
+            yield Segment(1, 0, client, B, 2**31, 0, ACK, bytes(20_000), 20_000)
+
+    assert kept(flood(), max_waiting=100_000) < 400_000
+
+
+def test_segments_that_wait_count_with_what_it_takes_to_keep_them() -> None:
+    def flood() -> Iterable[Segment]:
+        for number in range(10_000):
+            client = Endpoint(A.address, number // 100)
+            flags = ACK if number % 100 else SYN
+            yield Segment(1, 0, client, B, 2 * (number % 100), 0, flags, b"x", 1)
+
+    assert kept(flood(), max_waiting=100_000) < 400_000

@@ -368,7 +368,7 @@ def test_an_error_while_reading_is_still_blamed_on_the_input(
     def fail(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(ByteSource, "read", fail)
+    monkeypatch.setattr(ByteSource, "peek", fail)
     run(BUNNY, code=2)
     assert run.err == f"amqpcodec: {str(BUNNY)!r}: Input/output error\n"
 

@@ -25,6 +25,15 @@ class TestFunctions:
         assert codec.decode_table(octets) == {"a": 5, "b": "x"}
         assert codec.decode_table(memoryview(bytearray(octets))) == {"a": 5, "b": "x"}
 
+    @pytest.mark.parametrize("strict", [False, True])
+    def test_texts_of_every_length(self, impl: Implementation, strict: bool) -> None:
+        for size in (*range(256), 300):
+            text = "".join(chr(33 + at % 90) for at in range(size))
+            key = text[:255]
+            entry = bytes([len(key)]) + key.encode() + b"S" + size.to_bytes(4, "big") + text.encode()
+            octets = impl.tables.encode_table({key: text}, strict=strict)
+            assert octets == len(entry).to_bytes(4, "big") + entry
+
     @pytest.mark.parametrize(
         ("octets", "code", "offset", "message"),
         [

@@ -18,7 +18,7 @@ from support.implementation import wanted
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 Outcomes = dict[str, Any]
-Run = Callable[[str, Path], Outcomes]
+Run = Callable[..., Outcomes]
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +50,11 @@ def compiled(package: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    """Runs own_outcomes.py in a build of amqpcodec, on the package in a folder."""
+    """Runs own_outcomes.py, or a script beside it, in a build of amqpcodec, on the package in a folder."""
 
-    def outcomes(build: str, folder: Path) -> Outcomes:
+    def outcomes(build: str, folder: Path, script: str = "own_outcomes.py") -> Outcomes:
         done = subprocess.run(
-            [sys.executable, str(HERE / "own_outcomes.py")],
+            [sys.executable, str(HERE / script)],
             env=environment(build, folder), capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]

@@ -10,6 +10,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 import pytest
+from support.implementation import Implementation
 from support.outcomes import drain
 
 from amqpcodec import DecodeError, EncodeError, FieldValue, Limits
@@ -92,6 +93,24 @@ def test_strings_come_out_right_however_few_are_kept(amqp: ModuleType, size: int
     keys = [f"key-{number}" for number in range(300)] * 2
     octets = b"".join(amqp.encode_method(1, amqp.Basic.Publish(routing_key=key)) for key in keys)
     assert [frame.payload.routing_key for frame in decoder.feed(octets)] == keys
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 48, 49])
+def test_strings_that_differ_in_one_octet_are_told_apart(amqp: ModuleType, size: int) -> None:
+    decoder = amqp.FrameDecoder(limits=Limits(cached_strings=1))
+    keys = ["a" * size] + ["a" * at + "b" + "a" * (size - at - 1) for at in range(size)]
+    keys = [key for key in keys for _ in range(3)] + keys * 2
+    octets = b"".join(amqp.encode_method(1, amqp.Basic.Publish(routing_key=key)) for key in keys)
+    assert [frame.payload.routing_key for frame in decoder.feed(octets)] == keys
+
+
+def test_a_string_met_twice_is_kept_whatever_passes_by(both: tuple[Implementation, Implementation]) -> None:
+    amqp = both[0].dialect("rabbitmq-0-9-1")
+    keys = [key for number in range(5000) for key in (f"passing-{number}", "often")]
+    octets = b"".join(amqp.encode_method(1, amqp.Basic.Publish(routing_key=key)) for key in keys)
+    decoded = [frame.payload.routing_key for frame in amqp.FrameDecoder().feed(octets)]
+    assert decoded == keys
+    assert len({id(key) for key in decoded if key == "often"}) == 2  # the first, and the second ever since
 
 
 @pytest.mark.parametrize("name", Limits.__slots__)

@@ -31,6 +31,9 @@ class Implementation:
     def kernel(self, module: str) -> ModuleType:
         return _backend.load(f"amqpcodec._kernel.{module}", self.name)
 
+    def capture(self, module: str) -> ModuleType:
+        return _backend.load(f"amqpcodec.capture.{module}", self.name)
+
     def dialect(self, name: str) -> ModuleType:
         """The generated module of a dialect, by the dialect's name."""
         return _backend.load(f"amqpcodec._generated.{DIALECTS[name]}", self.name)

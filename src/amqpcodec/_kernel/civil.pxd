@@ -10,22 +10,38 @@ cdef extern from *:
     const unsigned long long LAST_SECOND "253402300799ULL"  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
 
 
-cdef inline object time_of(uint64_t seconds):
-    """An aware UTC datetime by civil-day arithmetic, or the number itself beyond the year 9999."""
-    cdef int days, of_day, era, day_of_era, year_of_era, day_of_year, month_from_march, year, month, day
-    if seconds > LAST_SECOND:
-        return seconds
+cdef struct Civil:
+    int year, month, day
+    int second  # of the day
+
+
+cdef inline Civil civil_time(uint64_t seconds) noexcept nogil:
+    """Civil-day arithmetic; not beyond the year 9999."""
+    cdef int days, era, day_of_era, year_of_era, day_of_year, month_from_march
+    cdef Civil civil
     days = <int>(seconds // 86400) + 719468  # since 0000-03-01, so that leap days end a year
-    of_day = <int>(seconds % 86400)
+    civil.second = <int>(seconds % 86400)
     era = days // 146097
     day_of_era = days - era * 146097
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     month_from_march = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * month_from_march + 2) // 5 + 1
-    month = <int>(month_from_march + 3 if month_from_march < 10 else month_from_march - 9)
-    year = year_of_era + era * 400 + <int>(month <= 2)
-    return datetime_new(year, month, day, of_day // 3600, of_day // 60 % 60, of_day % 60, 0, get_utc())
+    civil.day = day_of_year - (153 * month_from_march + 2) // 5 + 1
+    civil.month = <int>(month_from_march + 3 if month_from_march < 10 else month_from_march - 9)
+    civil.year = year_of_era + era * 400 + <int>(civil.month <= 2)
+    return civil
+
+
+cdef inline object time_of(uint64_t seconds):
+    """An aware UTC datetime, or the number itself beyond the year 9999."""
+    cdef Civil civil
+    if seconds > LAST_SECOND:
+        return seconds
+    civil = civil_time(seconds)
+    return datetime_new(
+        civil.year, civil.month, civil.day, civil.second // 3600, civil.second // 60 % 60, civil.second % 60,
+        0, get_utc(),
+    )
 
 
 cdef inline int64_t seconds_in_utc(object value):

@@ -10,13 +10,13 @@ cdef class Encoder:
     cdef WriterRules _rules
 
     @cython.locals(record=Method, at=cython.Py_ssize_t)
-    cdef int _put_method(
+    cdef Method _put_method(
         self, Writer writer, object channel, object method, long long limit, bint validate
-    ) except -1
+    )
     @cython.locals(record=Properties, at=cython.Py_ssize_t)
-    cdef int _put_header(
+    cdef Properties _put_header(
         self, Writer writer, object channel, object properties, object body_size, object weight, long long limit
-    ) except -1
+    )
     @cython.locals(record=Method, header=Properties)
     cdef int _put_content_start(
         self, Writer writer, object channel, object method, object properties, Py_ssize_t size, long long limit,
@@ -24,7 +24,7 @@ cdef class Encoder:
     ) except -1
     @cython.locals(writer=Writer, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
     cdef object _raw_frame(self, int frame_type, object channel, object octets, object frame_max)
-    cdef int _refuse_foreign(self, Record record, object what) except -1
+    cdef object _foreign(self, Record record, object what)
     cdef object _encode_connection_frame(self, Frame frame, object payload)
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 

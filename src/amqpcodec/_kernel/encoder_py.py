@@ -234,12 +234,14 @@ class Encoder:
 
     # -- the pieces
 
-    def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> None:
+    def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
+        """The method, now known to be one."""
         if not isinstance(method, Method):
             raise EncodeError(f"expected a method, not {type(method).__name__}")
         # Known to be a method from here on: the .pxd gives `record` the C type that makes its calls cheap.
         record = method
-        self._refuse_foreign(record, "a method")
+        if record._dialect() is not self._dialect:
+            raise self._foreign(record, "a method")
         if validate:
             record.validate()
         try:
@@ -249,31 +251,31 @@ class Encoder:
         except EncodeError as error:
             error.method = record.spec.name
             raise
+        return record
 
-    def _refuse_foreign(self, record: Record, what: str) -> None:
-        """Refuse what is of another dialect, whose layout may be another."""
-        dialect = record._dialect()
-        if dialect is not self._dialect:
-            names = f"{dialect.name}, not of {self._dialect.name}"
-            raise EncodeError(f"{what} of {names}", method=record.spec.name)
+    def _foreign(self, record: Record, what: str) -> EncodeError:
+        """The refusal of what is of another dialect, whose layout may be another."""
+        names = f"{record._dialect().name}, not of {self._dialect.name}"
+        return EncodeError(f"{what} of {names}", method=record.spec.name)
 
     def _put_header(
         self, writer: Writer, channel: Any, properties: Any, body_size: Any, weight: Any, limit: int
-    ) -> None:
+    ) -> Properties:
+        """The properties, now known to be that."""
         if not isinstance(properties, Properties):
             raise EncodeError(f"expected properties, not {type(properties).__name__}")
         record = properties
-        self._refuse_foreign(record, "properties")
+        if record._dialect() is not self._dialect:
+            raise self._foreign(record, "properties")
         try:
             at = writer.begin_frame(HEADER, channel)
-            writer.word(record._class_id())
-            writer.short(weight, "weight")
-            writer.longlong(body_size, "body-size")
+            writer.header_start(record._class_id(), weight, body_size)
             record._write(writer)
             writer.end_frame(at, limit)
         except EncodeError as error:
             error.method = record.spec.name
             raise
+        return record
 
     def _put_content_start(
         self,
@@ -286,18 +288,16 @@ class Encoder:
         validate: bool,
     ) -> None:
         """Method frame and header frame of a message."""
-        self._put_method(writer, channel, method, limit, validate)
-        record = method
+        record = self._put_method(writer, channel, method, limit, validate)
         if not record._has_content():
             raise EncodeError("carries no content", method=record.spec.name)
         if channel == 0:
             raise EncodeError("content does not belong on channel 0", "channel", method=record.spec.name)
         if properties is None:
             properties = self._dialect.properties[record.spec.class_id]()
-        self._put_header(writer, channel, properties, size, 0, limit)
-        header = properties
+        header = self._put_header(writer, channel, properties, size, 0, limit)
         if header._class_id() != record._class_id():
-            names = f"{properties.spec.name} do not belong to it"
+            names = f"{header.spec.name} do not belong to it"
             raise EncodeError(f"properties of class {names}", method=record.spec.name)
 
     def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int) -> bytes:

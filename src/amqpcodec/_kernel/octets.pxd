@@ -45,6 +45,32 @@ cdef inline void put64(unsigned char *p, uint64_t value) noexcept nogil:
     put32(p + 4, <uint32_t>(value & 0xFFFFFFFFU))
 
 
+cdef inline uint64_t word(const unsigned char *p) noexcept nogil:
+    """Eight octets as they lie in memory, whatever number that makes."""
+    cdef uint64_t raw
+    memcpy(&raw, p, 8)
+    return raw
+
+
+cdef inline void copy_short(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
+    """A short string. An inlined memcpy of at most 255 octets may take longer to begin than this to end."""
+    cdef size_t at
+    if size >= 16:
+        for at in range(0, size - 16, 16):
+            memcpy(to + at, p + at, 16)
+        memcpy(to + size - 16, p + size - 16, 16)  # may overlap with what the loop wrote, as below
+    elif size >= 8:
+        memcpy(to, p, 8)
+        memcpy(to + size - 8, p + size - 8, 8)
+    elif size >= 4:
+        memcpy(to, p, 4)
+        memcpy(to + size - 4, p + size - 4, 4)
+    elif size > 0:
+        to[0] = p[0]
+        to[size >> 1] = p[size >> 1]
+        to[size - 1] = p[size - 1]
+
+
 cdef inline uint64_t head(const unsigned char *p, Py_ssize_t size) noexcept nogil:
     """Up to seven octets, each at least once."""
     cdef uint32_t first, last
@@ -59,13 +85,12 @@ cdef inline uint64_t head(const unsigned char *p, Py_ssize_t size) noexcept nogi
 
 cdef inline bint is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogil:
     cdef const unsigned char *last
-    cdef uint64_t word, seen
+    cdef uint64_t seen
     if size < 8:
         return (head(p, size) & 0x8080808080808080U) == 0
     last = p + size - 8
-    memcpy(&seen, last, 8)  # may overlap with what the loop reads
+    seen = word(last)  # may overlap with what the loop reads
     while p < last:
-        memcpy(&word, p, 8)
-        seen |= word
+        seen |= word(p)
         p += 8
     return (seen & 0x8080808080808080U) == 0

@@ -1,10 +1,17 @@
 from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t
 
 from .rawtable_c cimport RawTable
 
 
 cdef enum:
-    CACHED_OCTETS = 48
+    CACHED_OCTETS = 48  # less than 64, see Kept.mark
+
+
+cdef struct Kept:
+    uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
+    uint32_t met  # that of the text last looked for here in vain
+    PyObject *text  # ASCII
 
 
 cdef class Reader
@@ -38,7 +45,8 @@ cdef class Reader:
     cdef const unsigned char *_end
     cdef long long _base
     cdef unsigned long long _entries
-    cdef PyObject **_cache
+    cdef bint _keeps_texts
+    cdef Kept *_cache
     cdef unsigned long long _last_seconds
     cdef object _last_time
     cdef size_t _cache_mask
@@ -76,6 +84,10 @@ cdef class Reader:
     cdef object _error(self, int code, object message, const unsigned char *at, object field)
     cdef object _short_of(self, object field, object what, Py_ssize_t need)
     cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef int _make_cache(self) except -1
+    cdef object _meet(
+        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, Kept *kept
+    )
     cdef object _wide_text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _refuse_zero(self, const unsigned char *start, Py_ssize_t size, object field) except -1
     cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field)

@@ -15,8 +15,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy, memset
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcpy, memset
 
 from decimal import Decimal
 
@@ -28,36 +28,54 @@ from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
-from .octets cimport f32, f64, head, is_ascii, u16, u32, u64
+from .octets cimport f32, f64, is_ascii, u16, u32, u64, word
 from .rawtable_c cimport RawTable
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
 
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     void *PyUnicode_DATA(object text)
+    ctypedef struct PyASCIIObject:  # the octets of such a text follow right behind
+        pass
+    bint PY_BIG_ENDIAN
     unsigned int PyUnicode_IS_ASCII(object text)
-    Py_ssize_t PyUnicode_GET_LENGTH(object text)
     char *PyByteArray_AS_STRING(object array)
 
 import_datetime()
 
 
-cdef inline size_t _slot(const unsigned char *p, Py_ssize_t size, size_t mask) noexcept nogil:
-    """Where a string lives in the cache. Collisions only cost a miss: hits are compared octet by octet."""
-    cdef const unsigned char *last
-    cdef uint64_t word, mix = <uint64_t>size
-    if size < 8:
-        word = head(p, size)
-    else:
-        last = p + size - 8
-        while p < last:
-            memcpy(&word, p, 8)
-            mix = (mix ^ word) * 0x9E3779B97F4A7C15U
-            mix ^= mix >> 29
-            p += 8
-        memcpy(&word, last, 8)
-    mix = (mix ^ word) * 0x9E3779B97F4A7C15U
-    return <size_t>((mix >> 40) & mask)
+cdef inline Py_ssize_t _first(Py_ssize_t size) noexcept nogil:
+    """Where the first word of a text begins: one shorter than a word is in that which ends where it does."""
+    return min(size - 8, 0)
+
+
+cdef inline uint64_t _mask(Py_ssize_t size) noexcept nogil:
+    """What of the first and the last word is of the text, which is not empty."""
+    cdef int outside = <int>(-8 * _first(size))
+    return ~<uint64_t>0 >> outside if PY_BIG_ENDIAN else ~<uint64_t>0 << outside
+
+
+cdef inline uint64_t _mix(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """A hash of up to 32 octets of a text. What it leaves out only costs a miss: hits are compared whole."""
+    cdef uint64_t mask = _mask(size)
+    cdef uint64_t mix = (word(p + _first(size)) & mask) ^ (word(p + size - 8) & mask) * 0xC2B2AE3D27D4EB4FU
+    if size > 16:
+        mix += word(p + 8) * 0x165667B19E3779F9U ^ word(p + size - 16) * 0xD6E8FEB86659FD93U
+    return (mix ^ mix >> 32) * 0x9E3779B97F4A7C15U
+
+
+cdef inline bint _same(const unsigned char *p, const unsigned char *q, Py_ssize_t size) noexcept nogil:
+    """Whether two texts of one size are equal."""
+    cdef Py_ssize_t at = 8
+    cdef uint64_t differ = word(p + _first(size)) ^ word(q + _first(size))
+    differ |= word(p + size - 8) ^ word(q + size - 8)
+    if differ & _mask(size):
+        return False
+    while at < size - 8:
+        if word(p + at) != word(q + at):
+            return False
+        at += 8
+    return True
 
 
 cdef inline object _ascii_text(const unsigned char *p, Py_ssize_t size):
@@ -97,11 +115,7 @@ cdef class ReaderRules:
         reader._rules = self
         reader.strict = self.strict
         reader.attach(b"")
-        if keeps_texts:
-            reader._cache_mask = self.cache_slots - 1
-            reader._cache = <PyObject **>PyMem_Calloc(self.cache_slots, sizeof(PyObject *))
-            if reader._cache is NULL:
-                raise MemoryError
+        reader._keeps_texts = keeps_texts
         return reader
 
 
@@ -113,7 +127,7 @@ cdef class Reader:
     def __dealloc__(self):
         if self._cache is not NULL:
             for slot in range(self._cache_mask + 1):
-                Py_XDECREF(self._cache[slot])
+                Py_XDECREF(self._cache[slot].text)
             PyMem_Free(self._cache)
 
     # -- where the reader stands
@@ -141,7 +155,8 @@ cdef class Reader:
         return self._data[at]
 
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept:
-        """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
+        """Stand on data[start:end]; `offset` is where data[start] lies in the stream. A reader that keeps
+        texts needs an envelope before `start`: with the length of a text, 8 octets before any."""
         self._start = self._data + start
         self._pos = self._start
         self._end = self._data + end
@@ -357,26 +372,48 @@ cdef class Reader:
 
     # -- text
 
-    cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field):
-        """Octets as text. Short ASCII strings repeat (keys, names, content types): one slot each keeps
-        the last one seen, so that a hostile stream can only cause misses."""
-        cdef size_t slot
-        cdef PyObject *kept
-        if size > CACHED_OCTETS or self._cache is NULL:
+    cdef inline object _text(self, const unsigned char *start, Py_ssize_t size, object field):
+        """Octets as text. Short ASCII strings repeat (keys, names, content types), so some are kept."""
+        cdef uint64_t mix
+        cdef uint32_t mark
+        cdef Kept *kept
+        if not self._keeps_texts or not 0 < size <= CACHED_OCTETS:
             return self._new_text(start, size, field)
-        slot = _slot(start, size, self._cache_mask)
-        kept = self._cache[slot]
-        if kept is not NULL and PyUnicode_GET_LENGTH(<object>kept) == size:
-            if memcmp(PyUnicode_DATA(<object>kept), start, <size_t>size) == 0:
-                return <object>kept
+        if self._cache is NULL:
+            self._make_cache()
+        mix = _mix(start, size)
+        mark = (<uint32_t>(mix >> 16) & ~<uint32_t>63) | <uint32_t>size
+        kept = self._cache + (mix >> 48 & self._cache_mask)
+        if kept.mark == mark and _same(<unsigned char *>(<PyASCIIObject *>kept.text + 1), start, size):
+            return <object>kept.text
+        return self._meet(start, size, field, mark, kept)
+
+    cdef int _make_cache(self) except -1:
+        """Room for texts; made when the first comes, since it is most of what making a decoder would cost."""
+        self._cache_mask = self._rules.cache_slots - 1
+        self._cache = <Kept *>PyMem_Calloc(self._rules.cache_slots, sizeof(Kept))
+        if self._cache is NULL:
+            raise MemoryError
+        return 0
+
+    cdef object _meet(
+        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, Kept *kept
+    ):
+        """A text that is not kept. It is from when it is met twice, with no other in its place between: those
+        that never repeat (message ids) would drive out those that do, and be freed when nothing has them
+        at hand any more. A hostile stream can only cause misses."""
+        cdef PyObject *old = kept.text
         text = self._new_text(start, size, field)
-        if PyUnicode_IS_ASCII(text):
+        if kept.met != mark:
+            kept.met = mark
+        elif PyUnicode_IS_ASCII(text):
             Py_INCREF(text)
-            self._cache[slot] = <PyObject *>text
-            Py_XDECREF(kept)
+            kept.text = <PyObject *>text
+            kept.mark = mark
+            Py_XDECREF(old)
         return text
 
-    cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
+    cdef inline object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
         """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""
         if not is_ascii(start, size):
             return self._wide_text(start, size, field)

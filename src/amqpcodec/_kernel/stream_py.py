@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from sys import exc_info
 
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
@@ -244,17 +245,17 @@ class StreamDecoder:
         # As `_take_turn`, which would be one call more for every frame.
         if self._turn is None or not self._turn.take():
             raise self._entry_refused()
+        done = False
         try:
-            if self._error is not None:
-                raise self._error.again()
-            value = self._next()
-        except DecodeError as error:
-            if self._error is None:
-                self._blame(error)
-            raise
-        except BaseException:
-            self._record = None  # no error to come is about it
-            raise
+            try:
+                if self._error is not None:
+                    raise self._error.again()
+                value = self._next()
+                done = True
+            finally:
+                # Not `except`, which costs something for every frame even where nothing is raised.
+                if not done:
+                    self._blame(exc_info()[1])
         finally:
             self._turn.end()
         if value is None:
@@ -278,13 +279,15 @@ class StreamDecoder:
             return AttributeError("this decoder was not initialised")
         return DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
 
-    def _blame(self, error: DecodeError) -> None:
-        """Add to an error what only the decoder knows, and keep it."""
-        error.dialect = self._dialect.name
-        if self._record is not None:
-            error.method = self._record.spec.name
-            self._record = None
-        self._error = error.again()
+    def _blame(self, error: BaseException | None) -> None:
+        """Add to an error of the wire what only the decoder knows, and keep it."""
+        record = self._record
+        self._record = None  # no error to come is about it
+        if self._error is None and isinstance(error, DecodeError):
+            error.dialect = self._dialect.name
+            if record is not None:
+                error.method = record.spec.name
+            self._error = error.again()
 
     # -- envelopes
 

@@ -21,7 +21,8 @@ cdef class WriterRules:
 
 cdef class Writer:
     cdef WriterRules _rules
-    cdef unsigned char *_out  # on the heap once the octets do not fit the object itself
+    cdef unsigned char *_out  # in `_heap` once the octets do not fit the object itself
+    cdef bytearray _heap
     cdef Py_ssize_t _size
     cdef Py_ssize_t _room
     cdef unsigned char _small[SMALL]
@@ -31,6 +32,7 @@ cdef class Writer:
     cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1
     cdef int ids(self, int class_id, int method_id) except -1
+    cdef int header_start(self, int class_id, object weight, object body_size) except -1
     cdef object finish(self)
     cdef object finish_with(self, int frame_type, object channel, object octets, long long size_limit)
 
@@ -54,7 +56,7 @@ cdef class Writer:
     )
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0
     cdef int _other_shortstr(self, object value, object field) except -1
-    cdef int _put_short(self, const char *octets, Py_ssize_t size, object field) except -1
+    cdef int _put_short(self, const unsigned char *octets, Py_ssize_t size, object field) except -1
     cdef int _sized(self, bytes octets, object field) except -1
     cdef int _put_sized(self, const char *octets, Py_ssize_t size, object field) except -1
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1
@@ -64,6 +66,7 @@ cdef class Writer:
     cdef Py_ssize_t _begin(self, Py_ssize_t depth, object field) except -1
     cdef int _end(self, Py_ssize_t at, object field) except -1
     cdef int _value(self, object value, Py_ssize_t depth, object field) except -1
+    cdef int _text(self, object value, object field) except -1
     cdef bint _seldom_value(self, object value, object field) except -1
     cdef int _tag(self, unsigned char tag, int kind, object value, object field) except -1
     cdef int _refuse_tag(self, unsigned char tag, int kind, object value, object field) except -1

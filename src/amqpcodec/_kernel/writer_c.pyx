@@ -1,9 +1,12 @@
 # cython: boundscheck=False, wraparound=False
+# distutils: extra_compile_args = -fno-builtin-memset
 """Writing wire types, in C. The twin of writer_py.py: same octets, same refusals.
 
 All pointer work on output is in this file. A `Writer` collects one answer in memory of its own and gives it
 out whole: a value that cannot be carried raises `EncodeError` before anything has left. `_grow` is the only
 way to room in it.
+
+The compiler is kept from clearing a new writer inline, which may take longer to begin than a call to end.
 """
 
 cimport cython
@@ -13,10 +16,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport datetime_tzinfo, get_utc, import_datetime
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_AsUTF8String
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -30,7 +33,7 @@ from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
-from .octets cimport put16, put32, put64
+from .octets cimport copy_short, put16, put32, put64
 from .rawtable_c cimport RawTable
 from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire cimport MAX_PAYLOAD, OVERHEAD
@@ -54,6 +57,7 @@ cdef extern from *:
     }
     """
     Py_ssize_t small "amqpcodec_small"(object number) noexcept
+    bint unlikely(bint condition) noexcept
 
 import_datetime()
 
@@ -125,33 +129,24 @@ cdef class WriterRules:
 
 
 @cython.final
+@cython.no_gc  # no cycle can run through it
 @cython.freelist(8)
 cdef class Writer:
     """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
 
-    def __dealloc__(self):
-        if self._out is not self._small:
-            PyMem_Free(self._out)
-
     cdef inline unsigned char *_grow(self, Py_ssize_t size) except NULL:
         """Room for `size` more octets, counted as written; where they begin."""
-        if size > self._room - self._size:
+        if unlikely(size > self._room - self._size):  # which keeps this small enough to be inline
             self._enlarge(size)
         self._size += size
         return self._out + self._size - size
 
     cdef int _enlarge(self, Py_ssize_t size) except -1:
         cdef Py_ssize_t room = self._size + size + (self._size + size) // 2
-        cdef unsigned char *out
-        if self._out is self._small:
-            out = <unsigned char *>PyMem_Malloc(<size_t>room)
-            if out is not NULL:
-                memcpy(out, self._small, <size_t>self._size)
-        else:
-            out = <unsigned char *>PyMem_Realloc(self._out, <size_t>room)
-        if out is NULL:
-            raise MemoryError
-        self._out = out
+        if self._heap is None:
+            self._heap = PyByteArray_FromStringAndSize(<const char *>self._small, self._size)
+        PyByteArray_Resize(self._heap, room)
+        self._out = <unsigned char *>PyByteArray_AS_STRING(self._heap)
         self._room = room
         return 0
 
@@ -201,6 +196,16 @@ cdef class Writer:
         cdef unsigned char *p = self._grow(4)
         put16(p, <uint32_t>class_id)
         put16(p + 2, <uint32_t>method_id)
+        return 0
+
+    cdef int header_start(self, int class_id, object weight, object body_size) except -1:
+        """Write what comes before the property flags of a content header."""
+        cdef uint64_t number = self._integer(weight, 0xFFFF, "short", "weight")
+        cdef uint64_t size = self._integer(body_size, 0xFFFFFFFFFFFFFFFFU, "longlong", "body-size")
+        cdef unsigned char *p = self._grow(12)
+        put16(p, <uint32_t>class_id)
+        put16(p + 2, <uint32_t>number)
+        put64(p + 4, size)
         return 0
 
     cdef object finish(self):
@@ -295,9 +300,19 @@ cdef class Writer:
         return self.longlong(value, field)
 
     cdef int shortstr(self, object value, object field) except -1:
+        cdef const unsigned char *octets
+        cdef Py_ssize_t size
+        cdef unsigned char *p
         if not isinstance(value, str) or not PyUnicode_IS_COMPACT_ASCII(value):
             return self._other_shortstr(value, field)
-        return self._put_short(<const char *>PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value), field)
+        octets = <const unsigned char *>PyUnicode_DATA(value)
+        size = PyUnicode_GET_LENGTH(value)
+        if size > 255 or self._rules.strict:
+            return self._put_short(octets, size, field)
+        p = self._grow(size + 1)  # as `_put_short` does where nothing is left to check
+        p[0] = <unsigned char>size
+        copy_short(p + 1, octets, <size_t>size)
+        return 0
 
     cdef int longstr(self, object value, object field) except -1:
         if not isinstance(value, str):
@@ -327,15 +342,15 @@ cdef class Writer:
         if not isinstance(value, str):
             raise EncodeError(f"shortstr must be a str, not {named(value)}", field)
         octets = _utf8(value, field)
-        return self._put_short(PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets), field)
+        return self._put_short(<const unsigned char *>PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets), field)
 
-    cdef int _put_short(self, const char *octets, Py_ssize_t size, object field) except -1:
+    cdef int _put_short(self, const unsigned char *octets, Py_ssize_t size, object field) except -1:
         cdef unsigned char *p
         if size > 255 or (self._rules.strict and memchr(octets, 0, <size_t>size) is not NULL):
             raise _bad_shortstr(size, field)
         p = self._grow(size + 1)
         p[0] = <unsigned char>size
-        memcpy(p + 1, octets, <size_t>size)
+        copy_short(p + 1, octets, <size_t>size)
         return 0
 
     # -- checks shared by the above
@@ -435,8 +450,7 @@ cdef class Writer:
     cdef int _value(self, object value, Py_ssize_t depth, object field) except -1:
         """A tag chosen from the value's Python type, then the value."""
         if isinstance(value, str):
-            self._tag(c"S", LONGSTR, value, field)
-            return self.longstr(value, field)
+            return self._text(value, field)
         if isinstance(value, bool):
             self._tag(c"t", BOOL, value, field)
             return self.bits(1 if value is True else 0)
@@ -461,6 +475,18 @@ cdef class Writer:
             raise EncodeError(f"no table tag carries {named(value)}", field)
         self._tag(c"F", TABLE, value, field)
         return self._table(value, depth + 1, field)
+
+    cdef int _text(self, object value, object field) except -1:
+        cdef Py_ssize_t size = PyUnicode_GET_LENGTH(value)
+        cdef unsigned char *p
+        if PyUnicode_IS_COMPACT_ASCII(value) and <uint64_t>size <= _MAX_SIZE and self._rules.kinds[c"S"]:
+            p = self._grow(size + 5)  # what the calls below would do one by one
+            p[0] = c"S"
+            put32(p + 1, <uint32_t>size)
+            memcpy(p + 5, PyUnicode_DATA(value), <size_t>size)
+            return 0
+        self._tag(c"S", LONGSTR, value, field)
+        return self.longstr(value, field)
 
     cdef bint _seldom_value(self, object value, object field) except -1:
         """A value of a type seldom met, that holds no other; False if it is of none of those."""

@@ -46,6 +46,7 @@ from .wire import MAX_PAYLOAD, OVERHEAD
 
 _ENVELOPE = Struct(">BHI")
 _IDS = Struct(">HH")
+_HEADER_START = Struct(">HHQ")
 _SHORT = Struct(">H")
 _LONG = Struct(">I")
 _LONGLONG = Struct(">Q")
@@ -122,6 +123,12 @@ class Writer:
     def ids(self, class_id: int, method_id: int) -> None:
         """Write the ids that begin a method."""
         self._out += _IDS.pack(class_id, method_id)
+
+    def header_start(self, class_id: int, weight: Any, body_size: Any) -> None:
+        """Write what comes before the property flags of a content header."""
+        number = self._integer(weight, 0xFFFF, "short", "weight")
+        size = self._integer(body_size, 0xFFFFFFFFFFFFFFFF, "longlong", "body-size")
+        self._out += _HEADER_START.pack(class_id, number, size)
 
     def finish(self) -> bytes:
         """Everything written."""

@@ -10,15 +10,17 @@
 
 The layers below `read_frames` can be used one by one: `ByteSource` and `read_packets` (files),
 `read_segments` (link layer, IP, TCP headers), `StreamTracker` and `read_streams` (TCP connections in
-order), `read_items` (frames). Nothing is read ahead, and what each layer keeps is bounded.
+order), `read_events` (all of these at once, compiled where that is possible), `read_items` (frames). What
+each layer keeps is bounded.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
+from .. import _backend
 from .container import MAX_RECORD, read_packets
 from .frames import MAX_FRAME, read_items
 from .model import (
@@ -36,16 +38,31 @@ from .model import (
     Gap,
     Item,
     Packet,
+    Placed,
     Segment,
 )
 from .network import read_segments, tcp_segment
 from .source import ByteSource
-from .streams import AMQP_PORT, WINDOW_OCTETS, WINDOW_SEGMENTS, StreamTracker, read_streams
+
+if TYPE_CHECKING:
+    from .events_py import read_events
+    from .streams_py import (
+        AMQP_PORT,
+        FLOW_TIMEOUT,
+        WINDOW_OCTETS,
+        WINDOW_SEGMENTS,
+        StreamTracker,
+        read_streams,
+    )
+else:
+    _backend.export("amqpcodec.capture.streams", globals())
+    _backend.export("amqpcodec.capture.events", globals())
 
 __all__ = [
     "AMQP_PORT",
     "CLIENT_TO_SERVER",
     "DIRECTION_NAMES",
+    "FLOW_TIMEOUT",
     "MAX_FRAME",
     "MAX_RECORD",
     "SERVER_TO_CLIENT",
@@ -63,8 +80,11 @@ __all__ = [
     "Gap",
     "Item",
     "Packet",
+    "Placed",
     "Segment",
     "StreamTracker",
+    "raw_events",
+    "read_events",
     "read_frames",
     "read_items",
     "read_packets",
@@ -87,16 +107,19 @@ def read_frames(
     max_frame: int = MAX_FRAME,
     window_octets: int = WINDOW_OCTETS,
     window_segments: int = WINDOW_SEGMENTS,
+    flow_timeout: float = FLOW_TIMEOUT,
 ) -> Iterator[Item]:
     """The AMQP frames of every TCP connection in a capture, in the order in which they were completed.
 
     Args:
-        file: path or binary file object of a pcap or pcapng file, or either in gzip.
+        file: path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard.
         port: server port or ports; None looks into every connection and passes over those without AMQP.
         dialect: name of a dialect, or ``"auto"``: the protocol header and connection.start tell.
         max_frame: octets of the largest frame accepted, whatever was negotiated.
         window_octets: how far out of order TCP segments of one direction may be.
         window_segments: how many of them may wait for an earlier one.
+        flow_timeout: seconds of silence after which a segment that does not go on exactly where its
+            direction stands is taken to be of a new connection.
 
     Yields:
         `CapturedFrame`, and `Fault` for what is missing, lost or in error; reading goes on behind it.
@@ -109,8 +132,13 @@ def read_frames(
     ports = (port,) if isinstance(port, int) else port
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        tracker = StreamTracker(ports, window_octets=window_octets, window_segments=window_segments)
-        events = read_streams(read_segments(read_packets(source)), tracker)
+        tracker = StreamTracker(
+            ports,
+            window_octets=window_octets,
+            window_segments=window_segments,
+            flow_timeout=flow_timeout,
+        )
+        events = read_events(source, tracker)
         yield from read_items(events, dialect, max_frame, report_foreign=ports is not None)
     finally:
         if source is not file:
@@ -131,13 +159,19 @@ def read_raw_frames(
     """
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        yield from read_items(_raw_events(source, direction), dialect, max_frame)
+        yield from read_items(raw_events(source, direction), dialect, max_frame)
     finally:
         if source is not file:
             source.close()
 
 
-def _raw_events(source: ByteSource, direction: int) -> Iterator[Event | Fault]:
+def raw_events(source: ByteSource, direction: int = CLIENT_TO_SERVER) -> Iterator[Event | Fault]:
+    """The events of a connection with the octets of a file in one direction and none in the other.
+
+    Args:
+        source: a file that holds the octets of one direction and nothing else.
+        direction: which one.
+    """
     connection = Connection(0, None, None)
     while octets := source.read(_CHUNK):
         yield Data(connection, direction, source.offset - len(octets), octets, None, None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import pcap, pcapng
 from .model import CaptureError, Fault, Packet
-from .source import ByteSource
+from .pcap import MAGICS, PcapReader
+from .pcapng import SECTION_HEADER, PcapngReader
+from .source import ByteSource, Octets
 
 MAX_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
 
@@ -25,31 +26,56 @@ def read_packets(source: ByteSource, *, max_record: int = MAX_RECORD) -> Iterato
         CaptureError: the file is neither container, or is damaged before its first packet. Damage that
             forbids reading on later ends the packets with a fault instead.
     """
-    magic = source.peek(4)
-    if magic in pcap.MAGICS:
-        packets = pcap.read_pcap(source, max_record)
-    elif magic == pcapng.SECTION_HEADER:
-        packets = pcapng.read_pcapng(source, max_record)
-    else:
-        raise CaptureError(_complaint(source, magic), 0)
+    reader = packet_reader(container(source), source, max_record)
     number = 0
     try:
-        for packet in packets:
+        while (packet := reader.read()) is not None:
             yield packet
             if isinstance(packet, Packet):
                 number = packet.number
     except CaptureError as error:
-        if not number:
-            raise
-        message = f"{error.message}; nothing behind it can be read"
-        yield Fault("file", message, packet=number, offset=error.offset)
+        yield damage(error, number)
+
+
+def container(source: ByteSource) -> bytes:
+    """The magic number that tells which container a file is.
+
+    Raises:
+        CaptureError: it is none.
+    """
+    magic = source.peek(4)
+    if magic in MAGICS or magic == SECTION_HEADER:
+        return magic
+    raise CaptureError(_complaint(source, magic), 0)
+
+
+def packet_reader(magic: bytes, source: Octets, max_record: int) -> PcapReader | PcapngReader:
+    """The reader of a container, at its start.
+
+    Raises:
+        CaptureError: it is damaged before its first packet.
+    """
+    return (PcapngReader if magic == SECTION_HEADER else PcapReader)(source, max_record)
+
+
+def damage(error: CaptureError, number: int) -> Fault:
+    """What is told of damage that forbids reading on behind packet `number`.
+
+    Raises:
+        CaptureError: that error, if there was no packet.
+    """
+    if not number:
+        raise error
+    message = f"{error.message}; nothing behind it can be read"
+    return Fault("file", message, packet=number, offset=error.offset)
 
 
 def _complaint(source: ByteSource, magic: bytes) -> str:
     if source.fault:
         return source.fault
     if not magic:
-        return "the file is empty" if not source.compressed else "the gzip file holds nothing"
+        form = source.compression
+        return f"the {form} file holds nothing" if form else "the file is empty"
     what = f"neither pcap nor pcapng: it begins with {magic.hex(' ')}"
     if magic in (b"AMQP", b"\x01\x00\x00\x00"):
         return what + "; a stream of AMQP octets is read with --raw (read_raw_frames)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import amqpcodec
@@ -15,8 +16,31 @@ HEADER_SIZE = 8
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")  # plain, over TLS, over SASL
-_TYPES_0_9_1 = (1, 2, 3, 8)
-_TYPES_0_8 = (1, 2, 3, 4, 5, 6, 7, 8)
+
+
+def module(dialect: str | ModuleType) -> Any:
+    """The module of a dialect, given its name or the module itself.
+
+    Raises:
+        ValueError: no such dialect.
+    """
+    return amqpcodec.dialect(dialect) if isinstance(dialect, str) else dialect
+
+
+def readable(name: str, dialect: str | ModuleType) -> Any:
+    """The module of a dialect that a connection may turn out to speak.
+
+    Args:
+        name: its name.
+        dialect: what connections are read as: a dialect's name or module, or ``"auto"``.
+
+    Raises:
+        ValueError: there is none, or it is not among those.
+    """
+    found = module(name if dialect == "auto" else dialect)
+    if found.DIALECT.name != name:
+        raise ValueError(f"connections are read as {found.DIALECT.name}, not as {name}")
+    return found
 
 
 def for_header(octets: bytes) -> str | None:
@@ -35,11 +59,9 @@ def for_start(major: int, minor: int, assumed: str) -> str:
     return _START_VERSIONS.get((major, minor), assumed)
 
 
-def frame_test(name: str, frame_max: int) -> FrameTest:
-    """The test for frames that can be trusted, for a dialect."""
-    module: Any = amqpcodec.dialect(name)
-    types = _TYPES_0_8 if name in ("amqp-0-8", "qpid-0-8", "amqp-0-9") else _TYPES_0_9_1
-    return FrameTest(module.METHODS, module.PROPERTIES, types, frame_max)
+def frame_test(dialect: Any, frame_max: int) -> FrameTest:
+    """The test for frames that can be trusted, for the module of a dialect."""
+    return FrameTest(dialect.METHODS, dialect.PROPERTIES, dialect.DIALECT.frame_types, frame_max)
 
 
 def foreign(octets: bytes) -> str:

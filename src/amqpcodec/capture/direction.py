@@ -5,22 +5,46 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec import DecodeError, Frame, ProtocolHeader
+from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
-from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Data, Fault, FaultKind, Gap, Item
+from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Connection, Data, Fault, FaultKind, Gap, Item
 from .resync import Verdict
 
 if TYPE_CHECKING:
     from .frames import ConnectionDecoder
 
+Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, their packet and its time
+
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
 _MAX_HELD = 1000
 _ENVELOPE = 8
 _FRAME_TYPE_METHOD = 1
+_HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 _FRAME_TYPE_HEADER = ord("A")  # as `FrameDecoder` numbers protocol headers
+
+
+class Held(NamedTuple):
+    """Where the following of frames stands.
+
+    Attributes:
+        start: offset of the next frame.
+        octets: those of it that have come.
+        marks: end offset, packet and time of what brought them.
+        packet: number of the last packet.
+        time_ns: its time.
+        fresh: whether no frame was read since following began.
+    """
+
+    start: int
+    octets: bytes
+    marks: list[Mark]
+    packet: int | None
+    time_ns: int | None
+    fresh: bool
 
 
 class DirectionDecoder:
@@ -38,7 +62,7 @@ class DirectionDecoder:
         self._base = 0  # offset of the first octet given to the decoder
         self._buffer = bytearray()
         self._start = 0
-        self._marks: deque[tuple[int, int | None, int | None]] = deque()  # end offset, packet, time
+        self._marks: deque[Mark] = deque()
         self._packet: int | None = None
         self._time_ns: int | None = None
         # Of a search: where it began and why, the first place to consider, and where a frame begins if the
@@ -58,6 +82,8 @@ class DirectionDecoder:
         self._packet, self._time_ns = event.packet, event.time_ns
         self._buffer += event.octets
         self.end = event.offset + len(event.octets)
+        if self._marks and self._marks[-1][1:] == (event.packet, event.time_ns):
+            self._marks.pop()  # one for all that a packet, or a stream without packets, has brought
         self._marks.append((self.end, event.packet, event.time_ns))
         if self._decoder is not None and self._dialect == self._owner.dialect:
             self._decoder.feed(event.octets)
@@ -79,6 +105,75 @@ class DirectionDecoder:
         yield from self._break_off("the stream ends inside this frame")
         if self._owner.recognised:
             yield from self._release()
+
+    def begins_with_frames(self, octets: bytes) -> bool:
+        """Whether frames can be followed from the first octets of this direction on.
+
+        False is no answer: give them to `data`, and it will turn out.
+        """
+        if octets.startswith(dialects.HEADER_PREFIX[:1]):
+            return False
+        return self._owner.header_seen or self._owner.frame_test().judge(octets, 0, False) is Verdict.YES
+
+    def resume(self, held: Held) -> None:
+        """Follow frames that somebody else has followed so far."""
+        self._buffer.clear()
+        self._start = held.start
+        self._marks = deque(held.marks)
+        self._packet, self._time_ns = held.packet, held.time_ns
+        self._follow(held.start)
+        if not held.fresh:
+            # A decoder takes a protocol header for its very first octets, and these are not.
+            next(self._decoder.feed(_HEARTBEAT))
+            self._base -= len(_HEARTBEAT)
+        self._decoder.feed(held.octets)
+        self._buffer += held.octets
+        self.end = held.start + len(held.octets)
+
+    def suspend(self) -> Held | None:
+        """Leave the following of frames to somebody else; None while frames are searched for."""
+        if self._decoder is None:
+            return None
+        marks = [mark for mark in self._marks if mark[0] > self._start]
+        fresh, octets = self._decoder.offset == 0, bytes(self._buffer)
+        self._buffer.clear()
+        return Held(self._start, octets, marks, self._packet, self._time_ns, fresh)
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of; `note` is told of each packet in it."""
+        following = self._decoder is not None
+        # With another dialect than before, it begins anew with the frame that is not whole yet.
+        fresh = following and (self._decoder.offset == 0 or self._dialect != self._owner.dialect)
+        marks = [[end, note(packet), time_ns] for end, packet, time_ns in self._marks if end > self._start]
+        search = [self._lost_from, self._reason, self._consider_from, self._expected]
+        held = [
+            [fault.kind, fault.message, note(fault.packet), fault.time_ns, fault.offset, fault.length]
+            for fault in self._held
+        ]
+        head = b"" if self._owner.recognised else bytes(self.head)
+        place = [bytes(self._buffer), marks, note(self._packet), self._time_ns]
+        return [following, fresh, *place, *search, held, head]
+
+    def restore(self, state: Fields, end: int) -> None:
+        """Go on from a state, `end` octets behind the first one of the direction."""
+        following, fresh, octets = state.flag(), state.flag(), state.octets()
+        self.end, start = end, end - len(octets)
+        if start < 0:
+            raise damaged("there are more octets than have come")
+        marks = list(_marks(state.items(), start, self.end))
+        held = Held(start, octets, marks, state.packet(), state.time(), fresh)
+        self._start, self._packet, self._time_ns = start, held.packet, held.time_ns
+        self._lost_from, self._reason = state.number(0, self.end), state.text()
+        self._consider_from = state.number(0, self.end)
+        self._expected = state.perhaps(0 if following else start)
+        self._held = [_fault(fields, self._owner.connection, self._direction) for fields in state.items()]
+        self.head += state.octets()
+        state.end()
+        if following:
+            self.resume(held)
+        else:
+            self._buffer += octets
+            self._marks.extend(marks)
 
     def _advance(self, final: bool) -> Iterator[Item]:
         """Alternate between following and searching until neither gets any further."""
@@ -104,7 +199,7 @@ class DirectionDecoder:
         packet, time_ns = self._completed_by(start, self._start)
         owner = self._owner
         if octets[0] == _FRAME_TYPE_METHOD:
-            owner.note_method(frame.payload)
+            owner.note_method(frame.payload, octets)
         size = len(octets) - _ENVELOPE
         return CapturedFrame(
             owner.connection, self._direction, packet, time_ns, start, size, octets, frame, self._dialect
@@ -169,6 +264,8 @@ class DirectionDecoder:
             return
         if place == 0 and self._buffer.startswith(dialects.HEADER_PREFIX):
             yield self._opened()
+            if self._decoder is None:  # of a version nobody knows; there may be frames all the same
+                yield from self._search(final)
             return
         self._follow(place)
         yield from self._release()
@@ -285,3 +382,23 @@ class DirectionDecoder:
     def _release(self) -> Iterator[Fault]:
         held, self._held = self._held, []
         yield from held
+
+
+def _marks(state: Iterator[Fields], start: int, end: int) -> Iterator[Mark]:
+    """The marks of the octets from `start` to `end` in a state."""
+    at = start
+    for fields in state:
+        at = fields.number(at + 1, end)
+        yield at, fields.packet(), fields.time()
+        fields.end()
+    if at != end:
+        raise damaged("there are octets that no packet has brought")
+
+
+def _fault(state: Fields, connection: Connection, direction: int) -> Fault:
+    """A fault in a state; before any frame was found there are only two kinds of them."""
+    kind: FaultKind = "gap" if state.text() == "gap" else "lost"
+    message, packet, time_ns = state.text(), state.packet(), state.time()
+    offset, length = state.number(0), state.number(1)
+    state.end()
+    return Fault(kind, message, connection, direction, packet, time_ns, offset, length)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import Any
 
-import amqpcodec
-from amqpcodec import Limits
+from amqpcodec import DecodeError, Limits
+from amqpcodec._state import Fields, Note
 
 from . import dialects
 from .direction import DirectionDecoder
+from .envelopes import EnvelopeDecoder
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
 
 MAX_FRAME = 16 * 1024 * 1024
 USUAL_FRAME_MAX = 131072
+PIECE = 262144  # octets
+_IDS = struct.Struct("!HH")
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
@@ -23,28 +28,41 @@ class ConnectionDecoder:
 
     Args:
         connection: gets its `dialect` set once that is known.
-        dialect: a dialect's name, or ``"auto"``.
+        dialect: a dialect's name, ``"auto"``, or the module of a foreign dialect.
         max_frame: octets of the largest frame accepted.
         report_foreign: whether to tell of a connection without a single frame.
+        payloads: whether to decode what frames carry; otherwise it stays octets, and what is wrong inside a
+            frame is not noticed.
     """
 
     def __init__(
-        self, connection: Connection, dialect: str, max_frame: int = MAX_FRAME, report_foreign: bool = True
+        self,
+        connection: Connection,
+        dialect: str | ModuleType,
+        max_frame: int = MAX_FRAME,
+        report_foreign: bool = True,
+        payloads: bool = True,
     ) -> None:
         self.connection = connection
         self.automatic = dialect == "auto"
-        self.dialect = dialects.DEFAULT if self.automatic else dialect
+        self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
         self.max_frame = max_frame
         self.header_seen = False
         self.recognised = False
         self._report_foreign = report_foreign
+        self._payloads = payloads
         self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, max_frame)
         self._test: FrameTest | None = None
-        self._directions = (
+        self.directions = (
             DirectionDecoder(self, CLIENT_TO_SERVER),
             DirectionDecoder(self, SERVER_TO_CLIENT),
         )
         self._open = 2
+
+    @property
+    def dialect(self) -> str:
+        """Name of the present dialect."""
+        return str(self.module.DIALECT.name)
 
     @property
     def trusted_size(self) -> int:
@@ -58,9 +76,10 @@ class ConnectionDecoder:
 
     def feed(self, event: Event) -> Iterator[Item]:
         """Take one event and give what can be read now."""
-        direction = self._directions[event.direction]
+        direction = self.directions[event.direction]
         if isinstance(event, Data):
-            yield from direction.data(event)
+            for piece in _pieces(event):
+                yield from direction.data(piece)
         elif isinstance(event, Gap):
             yield from direction.gap(event)
         else:
@@ -69,10 +88,37 @@ class ConnectionDecoder:
             if not self._open:
                 yield from self._conclude(event)
 
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of; `note` is told of each packet in it."""
+        known = [self.dialect, self.connection.dialect, self.header_seen, self.recognised]
+        directions = (each.state(note) for each in self.directions)
+        return [*known, self._trusted_size, self._open, *directions]
+
+    def restore(self, state: Fields, positions: Iterable[int]) -> None:
+        """Go on from a state.
+
+        Args:
+            state: what `state` gave.
+            positions: octets of each direction that have come, gaps included.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        self.module = dialects.readable(state.text(), "auto" if self.automatic else self.module)
+        dialect = state.text_or_none()
+        if dialect is not None:
+            dialects.readable(dialect, "auto" if self.automatic else self.module)
+        self.header_seen, self.recognised = state.flag(), state.flag()
+        self._trusted_size, self._open = state.number(0, self.max_frame), state.number(1, 2)
+        for direction, position in zip(self.directions, positions, strict=True):
+            direction.restore(state.fields(), position)
+        self.connection.dialect = dialect
+        state.end()
+
     def frame_test(self) -> FrameTest:
         """The test for trusted frames of the present dialect and frame size."""
         if self._test is None:
-            self._test = dialects.frame_test(self.dialect, self._trusted_size)
+            self._test = dialects.frame_test(self.module, self._trusted_size)
         return self._test
 
     def new_decoder(self) -> Any:
@@ -80,7 +126,9 @@ class ConnectionDecoder:
         self.recognised = True
         self.connection.dialect = self.dialect
         limits = Limits(frame_size=self.max_frame)
-        return amqpcodec.dialect(self.dialect).FrameDecoder(frame_max=0, limits=limits)
+        if not self._payloads:
+            return EnvelopeDecoder(self.module, limits)
+        return self.module.FrameDecoder(frame_max=0, limits=limits)
 
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""
@@ -91,9 +139,16 @@ class ConnectionDecoder:
         self._set_dialect(name)
         return True
 
-    def note_method(self, method: Any) -> None:
-        """Learn from a method what concerns the reading of later ones."""
-        name = method.spec.name
+    def note_method(self, method: Any, octets: bytes) -> None:
+        """Learn from a method, or its payload, what concerns the reading of later ones.
+
+        Args:
+            method: the method, or octets where it was not decoded.
+            octets: its frame.
+        """
+        if isinstance(method, bytes):
+            method = self._learned(octets)
+        name = method.spec.name if method else None
         if name == "connection.start":
             major, minor = method.version_major, method.version_minor
             self._set_dialect(dialects.for_start(major, minor, self.dialect))
@@ -102,20 +157,44 @@ class ConnectionDecoder:
             self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.max_frame)
             self._test = None
 
+    def _learned(self, octets: bytes) -> Any:
+        """The method in a frame that was not decoded, if it is sound and teaches anything."""
+        cls = self.module.METHODS.get(_IDS.unpack_from(octets, 7)) if len(octets) >= 12 else None
+        if cls is None or cls.spec.name not in ("connection.start", "connection.tune-ok"):
+            return None
+        try:
+            return next(self.module.FrameDecoder(frame_max=0).feed(octets)).payload
+        except DecodeError:
+            return None
+
     def _set_dialect(self, name: str) -> None:
         if self.automatic and name != self.dialect:
-            self.dialect = self.connection.dialect = name
+            self.module = dialects.module(name)
+            self.connection.dialect = name
             self._test = None
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: tell if there was never a frame."""
-        total = sum(direction.end for direction in self._directions)
+        total = sum(direction.end for direction in self.directions)
         if self.recognised or not total or not self._report_foreign:
             return
-        guesses = (dialects.foreign(bytes(direction.head)) for direction in self._directions)
+        guesses = (dialects.foreign(bytes(direction.head)) for direction in self.directions)
         guess = next(filter(None, guesses), "no protocol header and no frame in it")
         message = f"not an AMQP connection that can be decoded: {guess}"
         yield Fault("lost", message, self.connection, None, event.packet, event.time_ns, 0, total)
+
+
+def _pieces(event: Data) -> Iterator[Data]:
+    """An event cut so that the search for a frame never has more than `PIECE` new octets before it.
+
+    What is at hand may be searched, and copied, for each frame; and where a search ends may depend on it, so
+    that whoever follows frames elsewhere cuts in the same places.
+    """
+    if len(event.octets) <= PIECE:
+        yield event
+        return
+    for at in range(0, len(event.octets), PIECE):
+        yield event._replace(offset=event.offset + at, octets=event.octets[at : at + PIECE])
 
 
 def read_items(
@@ -130,7 +209,7 @@ def read_items(
         report_foreign: whether to tell of connections without a single frame.
     """
     if dialect != "auto":
-        amqpcodec.dialect(dialect)  # complain about a wrong name now, not at the first frame
+        dialects.module(dialect)  # complain about a wrong name now, not at the first frame
     decoders: dict[Connection, ConnectionDecoder] = {}
     for event in events:
         if isinstance(event, Fault):

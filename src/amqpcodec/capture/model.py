@@ -4,7 +4,7 @@ Every layer adds to the one below:
 
     container  file octets          -> Packet | Fault
     network    Packet               -> Segment
-    streams    Segment              -> Data | Gap | Close, per direction of a Connection
+    streams    Segment              -> Data | Gap | Close, per direction of a Connection; Placed
     frames     Data | Gap | Close   -> CapturedFrame | Fault
 """
 
@@ -48,7 +48,8 @@ class Packet(NamedTuple):
 
     Attributes:
         number: 1 for the first packet of the file.
-        time_ns: integer nanoseconds since 1970-01-01 UTC; None where the file keeps no time.
+        time_ns: integer nanoseconds since 1970-01-01 UTC, less than 2**62 from it; None where the file
+            keeps no time.
         linktype: LINKTYPE number of its interface.
         data: the octets recorded.
         original_length: octets on the wire; more than `data` holds if the packet was snapped.
@@ -152,6 +153,23 @@ class Close(NamedTuple):
 
 
 Event = Data | Gap | Close
+
+
+class Placed(NamedTuple):
+    """A segment, and where it lies.
+
+    Attributes:
+        connection: its connection.
+        direction: 0 client to server, 1 server to client.
+        offset: octets of that direction before its first one, as in `Data`; negative if it lies before the
+            first octet of the direction, None where its place is not known.
+        segment: the segment.
+    """
+
+    connection: Connection
+    direction: int
+    offset: int | None
+    segment: Segment
 
 
 class CapturedFrame(NamedTuple):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from typing import Any
 
+from .._state import Fields
 from .ip import Datagram, PacketError, ip_datagram
 from .links import LinkTypeError, network_layer
 from .model import Endpoint, Fault, Packet, Segment
@@ -51,25 +53,54 @@ def _segment(packet: Packet, datagram: Datagram) -> Segment:
     )
 
 
+class SegmentReader:
+    """The TCP segments of packets. Packets that may hold TCP but cannot be read are counted by reason."""
+
+    def __init__(self) -> None:
+        self._unread: dict[str, tuple[Packet, int]] = {}
+
+    def segment(self, packet: Packet) -> Segment | None:
+        """The TCP segment in a packet; None if there is none, or none that can be read."""
+        try:
+            return tcp_segment(packet)
+        except (PacketError, LinkTypeError) as reason:
+            first, count = self._unread.get(str(reason), (packet._replace(data=b""), 0))
+            self._unread[str(reason)] = first, count + 1
+            return None
+
+    def state(self) -> list[Any]:
+        """What `restore` makes the same of."""
+        return [
+            [message, first.number, first.time_ns, count] for message, (first, count) in self._unread.items()
+        ]
+
+    def restore(self, state: Iterable[Fields]) -> None:
+        """Go on from a state."""
+        for fields in state:
+            message = fields.text()
+            first = Packet(fields.number(1), fields.time(), 0, b"", 0)
+            self._unread[message] = first, fields.number(1)
+            fields.end()
+
+    def faults(self) -> Iterator[Fault]:
+        """One `Fault` of kind ``"file"`` for each reason, with the number of the first packet."""
+        for message, (first, count) in self._unread.items():
+            what = f"{count} packet{'s' if count > 1 else ''} passed over, the first is {first.number}"
+            yield Fault("file", f"{what}: {message}", packet=first.number, time_ns=first.time_ns)
+
+
 def read_segments(packets: Iterable[Packet | Fault]) -> Iterator[Segment | Fault]:
     """The TCP segments of packets, in their order.
 
     Faults from below are passed on. Packets that may hold TCP but cannot be read are counted by reason,
     and told as one `Fault` of kind ``"file"`` a reason at the end, with the number of the first one.
     """
-    unread: dict[str, tuple[Packet, int]] = {}
+    reader = SegmentReader()
     for packet in packets:
         if isinstance(packet, Fault):
             yield packet
             continue
-        try:
-            segment = tcp_segment(packet)
-        except (PacketError, LinkTypeError) as reason:
-            first, count = unread.get(str(reason), (packet, 0))
-            unread[str(reason)] = first, count + 1
-            continue
+        segment = reader.segment(packet)
         if segment is not None:
             yield segment
-    for message, (first, count) in unread.items():
-        what = f"{count} packet{'s' if count > 1 else ''} passed over, the first is {first.number}: {message}"
-        yield Fault("file", what, packet=first.number, time_ns=first.time_ns)
+    yield from reader.faults()

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 from .model import CaptureError, Fault, Packet
-from .source import ByteSource
+from .source import Octets
 
 # Magic number as it stands in the file -> (byte order, nanoseconds of one unit of the fraction).
 MAGICS = {
@@ -15,45 +14,65 @@ MAGICS = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
+HEADER_SIZE = 24
 _LINKTYPE_MASK = 0xFFFF  # the bits above tell, among others, whether packets end in a check sequence
 _NS = 1_000_000_000
 
 
-def read_pcap(source: ByteSource, max_record: int) -> Iterator[Packet | Fault]:
-    """Packets of a pcap file.
+class PcapReader:
+    """Packets of a pcap file, one at a time.
 
     Args:
-        source: placed at the start of the file.
+        source: placed at the start of the file, or behind its header.
         max_record: octets of one packet beyond which the file is taken to be damaged.
+        header: the file header, if it was read before.
 
-    Yields:
-        packets; at the end a `Fault` of kind ``"file"`` if the last record is cut off.
+    Attributes:
+        order: byte order of the file, ``"<"`` or ``">"``.
+        unit: nanoseconds of one unit of a fraction of a second.
+        linktype: LINKTYPE number of every packet.
+        number: packets read so far.
+        ended: whether there is nothing more to read.
 
     Raises:
-        CaptureError: file header cut off, or a record length that cannot be.
+        CaptureError: file header cut off.
     """
-    header = source.read(24)
-    if len(header) < 24:
-        raise CaptureError("pcap file header is cut off", source.offset)
-    order, unit = MAGICS[header[:4]]
-    linktype = struct.unpack_from(order + "I", header, 20)[0] & _LINKTYPE_MASK
-    record = struct.Struct(order + "IIII")
-    number = 0
-    while True:
-        start = source.offset
-        head = source.read(16)
-        if len(head) < 16:
-            break
-        seconds, fraction, captured, original = record.unpack(head)
-        if captured > max_record:
-            raise CaptureError(f"record of {captured} octets, more than the limit of {max_record}", start)
-        data = source.read(captured)
-        if len(data) < captured:
+
+    def __init__(self, source: Octets, max_record: int, header: bytes = b"") -> None:
+        self._source = source
+        self.max_record = max_record
+        header = header or source.read(HEADER_SIZE)
+        if len(header) < HEADER_SIZE:
+            raise CaptureError("pcap file header is cut off", source.offset)
+        self.order, self.unit = MAGICS[header[:4]]
+        self.linktype = struct.unpack_from(self.order + "I", header, 20)[0] & _LINKTYPE_MASK
+        self._record = struct.Struct(self.order + "IIII")
+        self.number = 0
+        self.ended = False
+
+    def read(self) -> Packet | Fault | None:
+        """The next packet; at the end a `Fault` of kind ``"file"`` if the last record is cut off; then None.
+
+        Raises:
+            CaptureError: a record length that cannot be.
+        """
+        if self.ended:
+            return None
+        start = self._source.offset
+        head = self._source.read(16)
+        if len(head) == 16:
+            seconds, fraction, captured, original = self._record.unpack(head)
+            if captured > self.max_record:
+                message = f"record of {captured} octets, more than the limit of {self.max_record}"
+                raise CaptureError(message, start)
+            data = self._source.read(captured)
+            if len(data) == captured:
+                self.number += 1
+                time_ns = seconds * _NS + fraction * self.unit
+                return Packet(self.number, time_ns, self.linktype, data, max(original, captured))
             head += data
-            break
-        number += 1
-        time_ns = seconds * _NS + fraction * unit
-        yield Packet(number, time_ns, linktype, data, max(original, captured))
-    if head or source.fault:
-        reason = source.fault or "the last record is cut off"
-        yield Fault("file", reason, packet=number or None, offset=start, length=len(head))
+        self.ended = True
+        if not head and not self._source.fault:
+            return None
+        reason = self._source.fault or "the last record is cut off"
+        return Fault("file", reason, packet=self.number or None, offset=start, length=len(head))

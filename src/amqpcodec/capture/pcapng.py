@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .model import CaptureError, Fault, Packet
-from .source import ByteSource
+from .source import Octets
 
 SECTION_HEADER = b"\x0a\x0d\x0d\x0a"
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
-_BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its packet
+_LAST_NS = 1 << 62  # in the year 2116
+BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its packet
 
 
 @dataclass(slots=True)
@@ -26,116 +26,132 @@ class Interface:
     units_per_second: int = 1_000_000
     offset_seconds: int = 0
 
-    def time_ns(self, high: int, low: int) -> int:
-        """Nanoseconds since 1970 of a timestamp in this interface's unit."""
-        return (high << 32 | low) * _NS // self.units_per_second + self.offset_seconds * _NS
+    def time_ns(self, high: int, low: int) -> int | None:
+        """Nanoseconds since 1970 of a timestamp in this interface's unit; None beyond 2**62."""
+        time_ns = (high << 32 | low) * _NS // self.units_per_second + self.offset_seconds * _NS
+        return time_ns if -_LAST_NS < time_ns < _LAST_NS else None
 
 
-def read_pcapng(source: ByteSource, max_record: int) -> Iterator[Packet | Fault]:
-    """Packets of a pcapng file, over all its sections and interfaces.
+class PcapngReader:
+    """Packets of a pcapng file, one at a time, over all its sections and interfaces.
 
-    Arguments, results and errors are those of `read_pcap`. A block whose length is repeated wrongly
-    behind it, a packet of an interface never described, and a block too short for its kind are faults;
-    the block is passed over.
+    Args:
+        source: placed at the start of the file.
+        max_record: octets of one packet beyond which the file is taken to be damaged.
+
+    Attributes:
+        order: byte order of the present section.
+        interfaces: those described in it so far; another list for each section.
+        number: packets read so far.
+        ended: whether there is nothing more to read.
     """
-    return _Reader(source, max_record).packets()
 
-
-class _Reader:
-    def __init__(self, source: ByteSource, max_record: int) -> None:
+    def __init__(self, source: Octets, max_record: int) -> None:
         self._source = source
-        self._max_record = max_record
-        self._order = "<"
-        self._interfaces: list[Interface] = []
-        self._number = 0
+        self.max_record = max_record
+        self.order = "<"
+        self.interfaces: list[Interface] = []
+        self.number = 0
+        self.ended = False
 
-    def packets(self) -> Iterator[Packet | Fault]:
-        while True:
-            start = self._source.offset
-            head = self._source.read(8)
-            if len(head) < 8:
-                if head or self._source.fault:
-                    yield self._fault(self._source.fault or "the last block is cut off", start, len(head))
-                return
-            if head[:4] == SECTION_HEADER:
-                self._begin_section()
-                kind = 0
-            else:
-                kind = struct.unpack_from(self._order + "I", head)[0]
-            body, problem = self._body(head, start)
-            if body is None:
-                yield self._fault(problem, start, self._source.offset - start)
-                return
-            if problem:
-                yield self._fault(problem, start, len(body) + 12)
-                continue
-            try:
-                packet = self._block(kind, body)
-            except (struct.error, _BlockError) as error:
-                yield self._fault(f"block of type {kind} is unusable: {error}", start, len(body) + 12)
-                continue
-            if packet is not None:
-                yield packet
+    def read(self) -> Packet | Fault | None:
+        """The next packet, or a `Fault` of kind ``"file"``; None at the end.
+
+        A block whose length is repeated wrongly behind it, a packet of an interface never described, and
+        a block too short for its kind are faults; the block is passed over.
+
+        Raises:
+            CaptureError: a block length or a byte-order mark that cannot be.
+        """
+        found = None
+        while found is None and not self.ended:
+            found = self._read_block()
+        return found
+
+    def _read_block(self) -> Packet | Fault | None:
+        """One block; None if it is of no interest, or none is left."""
+        start = self._source.offset
+        head = self._source.read(8)
+        if len(head) < 8:
+            self.ended = True
+            if not head and not self._source.fault:
+                return None
+            return self._fault(self._source.fault or "the last block is cut off", start, len(head))
+        if head[:4] == SECTION_HEADER:
+            self._begin_section()
+            kind = 0
+        else:
+            kind = struct.unpack_from(self.order + "I", head)[0]
+        body, problem = self._body(head, start)
+        if body is None:
+            self.ended = True
+            return self._fault(problem, start, self._source.offset - start)
+        if problem:
+            return self._fault(problem, start, len(body) + 12)
+        try:
+            return self._block(kind, body)
+        except (struct.error, _BlockError) as error:
+            return self._fault(f"block of type {kind} is unusable: {error}", start, len(body) + 12)
 
     def _begin_section(self) -> None:
         magic = self._source.peek(4)
         if len(magic) == 4 and magic not in _ORDERS:
             raise CaptureError("pcapng section with an unknown byte-order mark", self._source.offset)
-        self._order = _ORDERS.get(magic, self._order)
-        self._interfaces = []
+        self.order = _ORDERS.get(magic, self.order)
+        self.interfaces = []
 
     def _body(self, head: bytes, start: int) -> tuple[bytes | None, str]:
         """The octets between a block's two lengths, and what is wrong; None when nothing can follow."""
-        total = struct.unpack_from(self._order + "I", head, 4)[0]
+        total = struct.unpack_from(self.order + "I", head, 4)[0]
         if total < 12 or total % 4:
             raise CaptureError(f"pcapng block of {total} octets, which no block can have", start)
-        if total > self._max_record + _BLOCK_OVERHEAD:
+        if total > self.max_record + BLOCK_OVERHEAD:
             raise CaptureError(f"pcapng block of {total} octets, more than the limit", start)
         body = self._source.read(total - 12)
         tail = self._source.read(4)
         if len(tail) < 4:
             return None, self._source.fault or "the last block is cut off"
-        if struct.unpack(self._order + "I", tail)[0] != total:
+        if struct.unpack(self.order + "I", tail)[0] != total:
             return body, "the block's length is repeated wrongly behind it"
         return body, ""
 
     def _block(self, kind: int, body: bytes) -> Packet | None:
         if kind == _ENHANCED_PACKET:
-            which, high, low, captured, original = struct.unpack_from(self._order + "IIIII", body)
+            which, high, low, captured, original = struct.unpack_from(self.order + "IIIII", body)
             return self._packet(which, high, low, captured, original, body[20:])
         if kind == _OLD_PACKET:
-            which, _, high, low, captured, original = struct.unpack_from(self._order + "HHIIII", body)
+            which, _, high, low, captured, original = struct.unpack_from(self.order + "HHIIII", body)
             return self._packet(which, high, low, captured, original, body[20:])
         if kind == _SIMPLE_PACKET:
             return self._simple_packet(body)
         if kind == _INTERFACE:
-            self._interfaces.append(_interface(self._order, body))
+            self.interfaces.append(_interface(self.order, body))
         return None
 
     def _packet(self, which: int, high: int, low: int, captured: int, original: int, data: bytes) -> Packet:
         # Counted before anything can fail, so that later packets keep the numbers other tools show.
-        self._number += 1
-        if which >= len(self._interfaces):
+        self.number += 1
+        if which >= len(self.interfaces):
             raise _BlockError(f"interface {which} was not described")
         if captured > len(data):
             raise _BlockError(f"packet of {captured} octets in a block that has {len(data)}")
-        interface = self._interfaces[which]
+        interface = self.interfaces[which]
         time_ns = interface.time_ns(high, low)
-        return Packet(self._number, time_ns, interface.linktype, data[:captured], max(original, captured))
+        return Packet(self.number, time_ns, interface.linktype, data[:captured], max(original, captured))
 
     def _simple_packet(self, body: bytes) -> Packet:
-        self._number += 1
-        if not self._interfaces:
+        self.number += 1
+        if not self.interfaces:
             raise _BlockError("no interface was described")
-        original = struct.unpack_from(self._order + "I", body)[0]
-        interface = self._interfaces[0]
+        original = struct.unpack_from(self.order + "I", body)[0]
+        interface = self.interfaces[0]
         captured = min(original, interface.snap_length or original)
         if captured > len(body) - 4:
             raise _BlockError(f"packet of {captured} octets in a block that has {len(body) - 4}")
-        return Packet(self._number, None, interface.linktype, body[4 : 4 + captured], original)
+        return Packet(self.number, None, interface.linktype, body[4 : 4 + captured], original)
 
     def _fault(self, message: str, offset: int, length: int) -> Fault:
-        return Fault("file", message, packet=self._number or None, offset=offset, length=length)
+        return Fault("file", message, packet=self.number or None, offset=offset, length=length)
 
 
 class _BlockError(Exception):

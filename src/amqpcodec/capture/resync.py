@@ -51,7 +51,7 @@ class FrameTest:
         self._frame_max = frame_max
         self._candidate = re.compile(_candidate_pattern(self._types, frame_max), re.DOTALL)
 
-    def find(self, octets: bytearray, start: int, final: bool) -> tuple[Verdict, int]:
+    def find(self, octets: bytes | bytearray, start: int, final: bool) -> tuple[Verdict, int]:
         """The first place at or after `start` where a frame may begin.
 
         Args:
@@ -71,7 +71,7 @@ class FrameTest:
             return Verdict.NO, len(octets)
         return Verdict.MORE, max(start, len(octets) - _LARGEST_BLIND_TAIL)
 
-    def judge(self, octets: bytearray, position: int, final: bool) -> Verdict:
+    def judge(self, octets: bytes | bytearray, position: int, final: bool) -> Verdict:
         """Whether a frame that can be trusted begins at a place."""
         verdict, following = self._envelope(octets, position)
         if verdict is not Verdict.YES:
@@ -82,7 +82,7 @@ class FrameTest:
         # A frame followed by the beginning of another, with nothing to come, is all the proof there will be.
         return Verdict.YES if final and verdict is Verdict.MORE else verdict
 
-    def _envelope(self, octets: bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
+    def _envelope(self, octets: bytes | bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
         """Check one frame; with YES comes the place behind it. Behind a frame that passed the strict test,
         one with a method nobody knows may still be a frame."""
         if len(octets) - position < _HEAD.size:
@@ -98,7 +98,9 @@ class FrameTest:
             return Verdict.MORE, 0
         return (Verdict.YES if octets[end - 1] == _FRAME_END else Verdict.NO), end
 
-    def _payload_fits(self, octets: bytearray, start: int, kind: int, channel: int, size: int) -> bool:
+    def _payload_fits(
+        self, octets: bytes | bytearray, start: int, kind: int, channel: int, size: int
+    ) -> bool:
         """Whether the first octets of a payload, as far as they are there, suit the frame's type."""
         if kind == _HEARTBEAT:
             return size == 0 and channel == 0

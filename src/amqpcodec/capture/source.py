@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import io
 import os
-import zlib
 from types import TracebackType
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 1 << 16
+from .inflate import Inflated, compression
+
+_CHUNK = 1 << 17
+_MAGIC = 4  # octets at the start of a file that tell how it is compressed
+
+
+class Octets(Protocol):
+    """What the readers of containers need of a source, see `ByteSource`."""
+
+    @property
+    def offset(self) -> int:
+        """Octets before the next one."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why the octets ended before their time, if they did."""
+
+    def peek(self, size: int) -> bytes:
+        """The next octets without taking them."""
+
+    def read(self, size: int) -> bytes:
+        """The next octets."""
 
 
 class ByteSource:
-    """Reads a file front to back; gzip is recognised by its first two octets.
+    """Reads a file front to back; gzip and Zstandard are recognised by their first octets.
 
     Args:
         file: a path, or an object with ``read`` giving octets; need not be seekable. Closed by `close`
@@ -25,8 +44,8 @@ class ByteSource:
         self._raw = open(file, "rb", 0) if isinstance(file, (str, os.PathLike)) else file  # noqa: SIM115
         self._counted = _Counted(self._raw)
         plain = io.BufferedReader(self._counted, _CHUNK)
-        self.compressed = plain.peek(2)[:2] == _GZIP_MAGIC
-        self._inflated = _Inflated(plain) if self.compressed else None
+        self.compression = compression(plain.peek(_MAGIC)[:_MAGIC])  # its name, "" for none
+        self._inflated = Inflated(plain, self.compression) if self.compression else None
         self._stream = plain if self._inflated is None else io.BufferedReader(self._inflated, _CHUNK)
         self._ahead = b""
         self.offset = 0
@@ -61,15 +80,35 @@ class ByteSource:
         self.offset += len(octets)
         return octets
 
-    def skip(self, size: int) -> int:
-        """Pass over `size` octets in pieces; gives how many there were."""
-        passed = 0
-        while passed < size:
-            piece = self.read(min(_CHUNK, size - passed))
-            if not piece:
-                break
-            passed += len(piece)
-        return passed
+    def readinto(self, buffer: memoryview) -> int:
+        """Take as many octets into a buffer as can be had at once; gives their number, 0 at the end."""
+        if self._ahead:
+            size = min(len(buffer), len(self._ahead))
+            buffer[:size] = self._ahead[:size]
+            self._ahead = self._ahead[size:]
+        else:
+            # By the same steps as for `read`, so that a fault or an error has the same octets before it.
+            size = self._stream.readinto1(buffer[:_CHUNK])
+        self.offset += size
+        return size
+
+    def skip(self, size: int) -> None:
+        """Pass over octets; where the file can seek and is not compressed, without reading them.
+
+        Raises:
+            ValueError: there are not so many.
+        """
+        left = size - len(self._ahead)
+        self._ahead = self._ahead[size:]
+        if left > 1 and self._inflated is None and self._counted.seekable():
+            self._stream.seek(left - 1, os.SEEK_CUR)
+            left = 1  # whose absence tells
+        while left > 0:
+            found = len(self._stream.read(min(left, _CHUNK)))
+            if not found:
+                raise ValueError(f"the file has less than {size} octets here")
+            left -= found
+        self.offset += size
 
     def _pull(self, size: int) -> bytes:
         if size <= _CHUNK:
@@ -100,71 +139,39 @@ class _Counted(io.RawIOBase):
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._fill = getattr(file, "readinto1", None) or getattr(file, "readinto", None)
+        self._seekable = hasattr(file, "seekable") and file.seekable()
         self.count = 0
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        octets = self._file.read(len(buffer))
-        buffer[: len(octets)] = octets
-        self.count += len(octets)
-        return len(octets)
+    def seekable(self) -> bool:
+        return self._seekable
 
+    def tell(self) -> int:
+        return self.count
 
-class _Inflated(io.RawIOBase):
-    """What a gzip file (RFC 1952) of one or more members holds, as far as it can be had.
-
-    Unlike `gzip.GzipFile` it gives out everything in front of a fault, and then ends.
-    """
-
-    def __init__(self, file: io.BufferedReader[_Counted]) -> None:
-        self._file = file
-        self._input = b""
-        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self.fault: str | None = None
-
-    def readable(self) -> bool:
-        return True
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_SET:
+            offset -= self.count
+        self._file.seek(offset, os.SEEK_CUR)
+        self.count += offset
+        return self.count
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        octets = b""
-        while not octets and not self.fault:
-            if not self._input:
-                self._input = self._file.read(_CHUNK)
-            if self._member.eof and not self._next_member():
-                break
-            octets = self._inflate(len(buffer))
-        buffer[: len(octets)] = octets
-        return len(octets)
+        size = self._take(buffer)
+        # A pipe may give less at first than tells how it is compressed.
+        while size and self.count < _MAGIC and (more := self._take(buffer[size:])):
+            size += more
+        return size
 
-    def _next_member(self) -> bool:
-        """Go on to the next member, if there is one; zeros behind the last one are padding."""
-        self._input = self._input.lstrip(b"\0")
-        if self._input:
-            self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return bool(self._input)
-
-    def _inflate(self, size: int) -> bytes:
-        ended = not self._input
-        untouched = self._member.copy()
-        try:
-            octets = self._member.decompress(self._input, size)
-        except zlib.error as error:
-            self.fault = f"the gzip data is damaged: {error}"
-            return self._before_fault(untouched, size)
-        member = self._member
-        self._input = member.unused_data if member.eof else member.unconsumed_tail
-        if ended and not octets and not member.eof:
-            self.fault = "the gzip data is cut off"
-        return octets
-
-    def _before_fault(self, member: zlib._Decompress, size: int) -> bytes:
-        """What a step that failed would have given if it had taken one octet at a time."""
-        octets = b""
-        try:
-            for place in range(len(self._input)):
-                octets += member.decompress(self._input[place : place + 1], size)
-        except zlib.error:
-            pass
-        return octets[:size]
+    def _take(self, buffer: memoryview) -> int:
+        if self._fill is not None:
+            size: int = self._fill(buffer)
+        else:
+            octets = self._file.read(len(buffer))
+            size = len(octets)
+            buffer[:size] = octets
+        self.count += size
+        return size

@@ -11,7 +11,7 @@ import amqpcodec
 
 from . import output
 
-SUBCOMMANDS = ("decode",)
+SUBCOMMANDS = ("decode", "convert", "stats", "spark")
 EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 

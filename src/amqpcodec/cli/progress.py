@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
 from ..capture import ByteSource
 from .output import blaming_output
@@ -63,8 +64,8 @@ def progress(name: str, source: ByteSource) -> Iterator[Output]:
         name: the file's path.
         source: what is read, asked for how far it has got.
     """
-    total = _size(name)
-    bar = _bar() if total >= LARGE and sys.stderr.isatty() else None
+    total = size(name)
+    bar = _bar(total)
     if bar is None:
         yield Output()
         return
@@ -72,23 +73,87 @@ def progress(name: str, source: ByteSource) -> Iterator[Output]:
         yield _BarOutput(bar, name, total, source)
 
 
-def _size(name: str) -> int:
+@contextmanager
+def reading(name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Gives a function to be told how many more octets were read; shown under the same conditions.
+
+    Args:
+        name: what to call the work.
+        total: how many octets there are; 0 if that is not known.
+    """
+    bar = _bar(total)
+    if bar is None:
+        yield lambda octets: None
+        return
+    task = bar.add_task(name, total=total)
+    with bar:
+        yield lambda octets: bar.advance(task, octets)
+
+
+class Watched:
+    """A binary file that tells of each reading how many octets it gave.
+
+    Args:
+        file: the file; closed with this one.
+        report: is told.
+
+    Attributes:
+        given: octets it gave so far.
+    """
+
+    def __init__(self, file: BinaryIO, report: Callable[[int], None]) -> None:
+        self._file = file
+        self._report = report
+        self.given = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """As the file does."""
+        octets = self._file.read(size)
+        self.given += len(octets)
+        self._report(len(octets))
+        return octets
+
+    def seek(self, offset: int) -> int:
+        """As the file does."""
+        return self._file.seek(offset)
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def size(name: str) -> int:
+    """Octets of a file; 0 where that is not known."""
     try:
         return os.path.getsize(name)
     except OSError:
         return 0
 
 
-def _bar() -> Any:
+def _bar(total: int) -> Any:
+    if total < LARGE or not sys.stderr.isatty():
+        return None
     try:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
     except ImportError:
         return None
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         DownloadColumn(),
+        TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
     return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)

@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 from ..capture import CapturedFrame
+from ..spec import CREDENTIALS
 
 _NS = 1_000_000_000
 _LONGEST_TEXT = 240
-_SECRETS = {("connection.start-ok", "response"), ("connection.secure-ok", "response")}
 
 
 class Redacted:
@@ -29,7 +29,7 @@ def method_fields(payload: Any, show_credentials: bool) -> Iterator[tuple[str, A
         value = getattr(payload, field.attribute)
         if field.reserved and not value:
             continue
-        if (spec.name, field.name) in _SECRETS and not show_credentials:
+        if (spec.name, field.name) in CREDENTIALS and not show_credentials:
             value = Redacted(len(value))
         yield field.attribute, value
 

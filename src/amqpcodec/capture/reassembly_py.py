@@ -1,5 +1,7 @@
 """One direction of a TCP connection: segments in any order -> octets in the order they were sent.
 
+One text for both builds: reassembly_c is this file, compiled.
+
 Positions are counted without wrapping, from the first octet of the direction. What arrives ahead of its
 turn waits in a window of bounded octets and segments; where two copies of an octet differ, the first one
 recorded counts.
@@ -7,31 +9,43 @@ recorded counts.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from typing import NamedTuple
+from .._state import Fields, Note, damaged
+from .._typing import Any
+from .model import Endpoint, Segment
 
-SEQUENCE_MODULUS = 1 << 32
+_SEQUENCE_MASK = 0xFFFFFFFF
 _HALF = 1 << 31
+_UNKNOWN = -(1 << 62)  # below every position
 # How much must have arrived behind octets that the receiver has acknowledged before they count as not
 # recorded. Recorders with several queues do swap packets, but hardly by this much.
 _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS = 1024, 2 * 1024 * 1024, 1_000_000_000
 # The same before the first octet of a connection joined midway, where nothing may ever come.
 _LATE_LEADING_SEGMENTS = 4
+_PIECE_OVERHEAD = 200  # octets of memory that a piece takes beside what it holds, about
 
 
-class Piece(NamedTuple):
+class Piece:
     """A run of octets; `octets` is None where it is missing, and `packet` 0 where none marks the place."""
 
-    position: int
-    length: int
-    octets: bytes | None
-    packet: int
-    time_ns: int | None
+    __slots__ = ("length", "octets", "packet", "position", "time_ns")
 
-    @property
-    def end(self) -> int:
-        """Position behind the last octet."""
-        return self.position + self.length
+    def __init__(
+        self, position: int, length: int, octets: bytes | None, packet: int, time_ns: int | None
+    ) -> None:
+        self.position = position
+        self.length = length
+        self.octets = octets
+        self.packet = packet
+        self.time_ns = time_ns
+
+    def part(self, start: int, stop: int) -> Piece:
+        """What of it lies between two positions."""
+        if start == self.position and stop == self.position + self.length:
+            return self
+        octets = self.octets
+        if octets is not None:
+            octets = octets[start - self.position : stop - self.position]
+        return Piece(start, stop - start, octets, self.packet, self.time_ns)
 
 
 class Reassembler:
@@ -43,7 +57,8 @@ class Reassembler:
         window_segments: how many segments may wait.
 
     `add`, `acknowledge`, `jump`, `give_up` and `flush` give the pieces that are now in order; a piece
-    without octets is a gap.
+    without octets is a gap. `stray` is a segment far away that the tracker keeps until the next one tells
+    what to make of it.
     """
 
     __slots__ = (
@@ -51,13 +66,15 @@ class Reassembler:
         "_base",
         "_early_ack",
         "_fin",
+        "_isn",
         "_leading",
         "_next",
         "_waiting",
         "_window_octets",
         "_window_segments",
+        "ending",
         "finished",
-        "isn",
+        "stray",
         "waiting_octets",
     )
 
@@ -66,14 +83,16 @@ class Reassembler:
         self._window_segments = window_segments
         self._waiting: list[Piece] = []
         self.waiting_octets = 0
-        self._base: int | None = None  # sequence number of position 0
+        self._base = -1  # sequence number of position 0, once it is known
         self._next = 0  # position of the next octet to give out
         self._leading = False  # nothing seen yet, and octets may be missing before the first one waiting
-        self._acknowledged: int | None = None  # position, once the base is known
-        self._early_ack: int | None = None  # sequence number, before it is known
-        self._fin: int | None = None
-        self.isn: int | None = None
-        self.finished = False
+        self._acknowledged = _UNKNOWN  # position, once the base is known
+        self._early_ack = -1  # sequence number, before it is known
+        self._isn = -1
+        self._fin = _UNKNOWN
+        self.ending = False  # the sender's FIN was seen
+        self.finished = False  # nothing is taken any more
+        self.stray: Segment | None = None
 
     @property
     def position(self) -> int:
@@ -81,41 +100,52 @@ class Reassembler:
         return self._next
 
     @property
-    def ending(self) -> bool:
-        """Whether the sender's FIN was seen."""
-        return self._fin is not None
-
-    @property
     def complete(self) -> bool:
         """Whether everything up to the sender's FIN was given out."""
-        return self._fin is not None and self._next >= self._fin
+        return self.ending and self._next >= self._fin
+
+    def kept(self) -> int:
+        """Octets of memory that what waits takes, about."""
+        stray = 0 if self.stray is None else len(self.stray.data) + _PIECE_OVERHEAD
+        return self.waiting_octets + len(self._waiting) * _PIECE_OVERHEAD + stray
 
     def open(self, isn: int) -> bool:
         """Take note of a SYN; False if its number cannot belong to this stream."""
-        if self.isn is not None:
-            return self.isn == isn
-        first = (isn + 1) % SEQUENCE_MODULUS
-        if self._base is None:
+        if self._isn >= 0:
+            return self._isn == isn
+        first = (isn + 1) & _SEQUENCE_MASK
+        if self._base < 0:
             self._base = first
         elif self._base != first:
             return False
-        self.isn = isn
+        self._isn = isn
         return True
 
     def fits(self, seq: int) -> bool:
         """Whether a sequence number lies within the window, or nothing is known yet."""
-        return self._base is None or abs(self.distance(seq)) <= self._window_octets
+        return self._base < 0 or -self._window_octets <= self.distance(seq) <= self._window_octets
+
+    def continues(self, seq: int) -> bool:
+        """Whether a sequence number is the next one expected, or that of a keep-alive."""
+        return self._base >= 0 and -1 <= self.distance(seq) <= 0
 
     def distance(self, seq: int) -> int:
         """Octets from the next one expected to a sequence number; negative for what was given out."""
         return self._position(seq) - self._next
 
+    def place(self, seq: int, length: int) -> int | None:
+        """The position of a segment's first octet; None while it is not known, or far outside the window."""
+        ahead = self.distance(seq)
+        if self._base < 0 or self._leading or ahead > self._window_octets:
+            return None
+        return self._next + ahead if ahead + length >= -self._window_octets else None
+
     def add(self, seq: int, data: bytes, length: int, packet: int, time_ns: int | None) -> list[Piece]:
         """Take a segment of `length` octets on the wire, of which `data` were recorded."""
         if self.finished or not length:
             return []
-        if self._base is None:
-            if length == 1 and self._early_ack == (seq + 1) % SEQUENCE_MODULUS:
+        if self._base < 0:
+            if length == 1 and self._early_ack == (seq + 1) & _SEQUENCE_MASK:
                 return []  # a keep-alive, as below
             self._begin(seq)
         position = self._position(seq)
@@ -130,18 +160,17 @@ class Reassembler:
 
     def acknowledge(self, ack: int, time_ns: int | None) -> list[Piece]:
         """Take note of what the receiver says it has."""
-        if self._base is None:
+        if self._base < 0:
             self._early_ack = ack
             return []
-        position = self._position(ack)
-        if self._acknowledged is None or position > self._acknowledged:
-            self._acknowledged = position
+        self._acknowledged = max(self._acknowledged, self._position(ack))
         return self._drain(time_ns) if self._waiting else []
 
     def finish_at(self, seq: int) -> None:
         """Take note of a FIN that stands behind the octet before `seq`."""
-        if self._base is None:
-            self._base = seq
+        if self._base < 0:
+            self._base = seq & _SEQUENCE_MASK
+        self.ending = True
         self._fin = max(self._position(seq), self._next)
 
     def jump(self, seq: int) -> list[Piece]:
@@ -162,24 +191,57 @@ class Reassembler:
     def flush(self) -> list[Piece]:
         """Give out everything that waits, and a gap up to the FIN if one is due; nothing follows."""
         pieces = self.give_up()
-        if self._fin is not None and self._next < self._fin <= self._next + self._window_octets:
+        if self.ending and self._next < self._fin <= self._next + self._window_octets:
             pieces.append(Piece(self._next, self._fin - self._next, None, 0, None))
             self._next = self._fin
         self.finished = True
         return pieces
 
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of; `note` is told of each packet in it."""
+        stray = self.stray
+        waiting = [
+            [piece.position, piece.length, piece.octets, note(piece.packet), piece.time_ns]
+            for piece in self._waiting
+        ]
+        numbers = [self._base, self._next, self._acknowledged, self._early_ack, self._isn, self._fin]
+        kept = [] if stray is None else [note(stray.packet), *stray[1:2], *stray[4:]]
+        return [*numbers, self._leading, self.ending, self.finished, waiting, kept]
+
+    def restore(self, state: Fields, sender: Endpoint, receiver: Endpoint) -> None:
+        """Go on from a state; whose octets they are tells `stray`."""
+        self._base, self._next = state.number(-1, _SEQUENCE_MASK), state.number(0)
+        self._acknowledged = state.number(2 * _UNKNOWN)
+        self._early_ack, self._isn = state.number(-1, _SEQUENCE_MASK), state.number(-1, _SEQUENCE_MASK)
+        self._fin = state.number(2 * _UNKNOWN)
+        self._leading, self.ending, self.finished = state.flag(), state.flag(), state.flag()
+        end = self._next
+        for fields in state.items():
+            piece = Piece(
+                fields.number(end), fields.number(1), fields.octets_or_none(), fields.number(1), fields.time()
+            )
+            fields.end()
+            if piece.octets is not None and len(piece.octets) != piece.length:
+                raise damaged("a piece is not as long as it should be")
+            self._waiting.append(piece)
+            self.waiting_octets += piece.length
+            end = piece.position + piece.length
+        stray = state.list()
+        if stray:
+            self.stray = _segment(Fields(stray), sender, receiver)
+        state.end()
+
     def _position(self, seq: int) -> int:
         """The position nearest to the next one expected that has this sequence number."""
-        assert self._base is not None
-        ahead = (seq - self._base - self._next) % SEQUENCE_MODULUS
-        return self._next + (ahead if ahead < _HALF else ahead - SEQUENCE_MODULUS)
+        ahead = (seq - self._base - self._next) & _SEQUENCE_MASK
+        return self._next + (ahead if ahead < _HALF else ahead - _SEQUENCE_MASK - 1)
 
     def _begin(self, seq: int) -> None:
         """Join a stream whose SYN was not recorded. What its receiver acknowledged tells where it stands:
         octets between there and the first segment may only be recorded late."""
-        self._base = seq
-        if self._early_ack is not None:
-            ahead = (seq - self._early_ack) % SEQUENCE_MODULUS
+        self._base = seq & _SEQUENCE_MASK
+        if self._early_ack >= 0:
+            ahead = (seq - self._early_ack) & _SEQUENCE_MASK
             if 0 < ahead <= self._window_octets:
                 self._base = self._early_ack
                 self._leading = True
@@ -187,19 +249,31 @@ class Reassembler:
 
     def _store(self, piece: Piece) -> None:
         """Keep the parts of a piece that nothing kept or given out covers."""
-        start, end = max(piece.position, self._next), piece.end
-        index = bisect_left(self._waiting, start, key=lambda other: other.end)
+        start, end = max(piece.position, self._next), piece.position + piece.length
+        index = self._first_ending_at(start)
         while start < end:
             following = self._waiting[index] if index < len(self._waiting) else None
             stop = end if following is None else min(end, following.position)
             if start < stop:
-                self._waiting.insert(index, _part(piece, start, stop))
+                self._waiting.insert(index, piece.part(start, stop))
                 self.waiting_octets += stop - start
                 index += 1
             if following is None:
                 break
-            start = max(start, following.end)
+            start = max(start, following.position + following.length)
             index += 1
+
+    def _first_ending_at(self, position: int) -> int:
+        """Index of the first piece waiting that ends at a position or behind it."""
+        low, high = 0, len(self._waiting)
+        while low < high:
+            middle = (low + high) // 2
+            piece = self._waiting[middle]
+            if piece.position + piece.length < position:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def _drain(self, time_ns: int | None) -> list[Piece]:
         pieces = self._in_order()
@@ -208,28 +282,30 @@ class Reassembler:
         return pieces
 
     def _in_order(self) -> list[Piece]:
-        waiting = self._waiting
         count = 0
-        while count < len(waiting) and waiting[count].position == self._next:
-            self._next = waiting[count].end
-            self.waiting_octets -= waiting[count].length
+        for piece in self._waiting:
+            if piece.position != self._next:
+                break
+            self._next += piece.length
+            self.waiting_octets -= piece.length
             count += 1
         if not count:
             return []
         self._leading = False
-        pieces = waiting[:count]
-        del waiting[:count]
+        pieces = self._waiting[:count]
+        del self._waiting[:count]
         return pieces
 
     def _overfull(self) -> bool:
         if len(self._waiting) > self._window_segments or self.waiting_octets > self._window_octets:
             return True
-        return self._waiting[-1].end - self._next > self._window_octets
+        last = self._waiting[-1]
+        return last.position + last.length - self._next > self._window_octets
 
     def _late(self, time_ns: int | None) -> bool:
         """Whether the first hole was acknowledged by the receiver and recording has long moved on."""
         first = self._waiting[0]
-        if self._acknowledged is None or self._acknowledged < first.position:
+        if self._acknowledged < first.position:
             return False
         enough = _LATE_LEADING_SEGMENTS if self._leading else _LATE_SEGMENTS
         if len(self._waiting) >= enough or self.waiting_octets >= _LATE_OCTETS:
@@ -249,20 +325,19 @@ class Reassembler:
 
     def _rebase(self, hole: int) -> None:
         """Count from the first octet there is: what came before it was never part of the recording."""
-        assert self._base is not None
-        self._base = (self._base + hole) % SEQUENCE_MODULUS
-        self._waiting = [piece._replace(position=piece.position - hole) for piece in self._waiting]
-        if self._acknowledged is not None:
-            self._acknowledged -= hole
-        if self._fin is not None:
-            self._fin -= hole
+        self._base = (self._base + hole) & _SEQUENCE_MASK
+        for piece in self._waiting:
+            piece.position -= hole
+        self._acknowledged -= hole
+        self._fin -= hole
         self._leading = False
 
 
-def _part(piece: Piece, start: int, stop: int) -> Piece:
-    if start == piece.position and stop == piece.end:
-        return piece
-    octets = piece.octets
-    if octets is not None:
-        octets = octets[start - piece.position : stop - piece.position]
-    return Piece(start, stop - start, octets, piece.packet, piece.time_ns)
+def _segment(state: Fields, sender: Endpoint, receiver: Endpoint) -> Segment:
+    """The segment that part of a state tells of."""
+    packet, time_ns = state.number(1), state.time()
+    seq, ack, flags = state.number(0, _SEQUENCE_MASK), state.number(0, _SEQUENCE_MASK), state.number(0, 0xFF)
+    data = state.octets()
+    length = state.number(len(data))
+    state.end()
+    return Segment(packet, time_ns, sender, receiver, seq, ack, flags, data, length)

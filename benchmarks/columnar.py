@@ -1,0 +1,161 @@
+"""Columns beside rabbitmq-c and beside objects, in one run; what was made is checked before it is timed.
+
+    python benchmarks/columnar.py
+
+Times are CPU time, but for threads, where the clock on the wall counts. rabbitmq-c fills C
+structs whose strings point into its input buffer; the columns hold copies.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns, process_time_ns
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import corpus
+from anchor import run as anchor
+
+from amqpcodec import arrow, rabbitmq
+
+RESULT = Path(__file__).parent / "results" / "columnar.json"
+COUNT = 20_000  # deliveries in a stream
+SIZE = 256  # octets of a body
+TURNS = 9
+NUMERIC = ["direction", "offset", "frame_type", "channel", "size", "class_id", "method_id"]
+
+
+def decoding(table: str, octets: bytes, columns: list[str] | None = None) -> Callable[[], object]:
+    """Work that goes on with a stream: the same octets once more, to batches of the usual size."""
+    decoder = arrow.BatchDecoder(table, columns=columns, direction=1)
+    return lambda: decoder.feed(octets)
+
+
+def check(octets: bytes, contents: list[corpus.Content]) -> None:
+    """Compare what is in the columns with the values that went into the stream."""
+    batch = arrow.decode_messages(octets, direction=1)
+    assert batch.num_rows == len(contents)
+    expected: dict[str, list[Any]] = {
+        "routing_key": [content.routing_key for content in contents],
+        "delivery_tag": [content.delivery_tag for content in contents],
+        "body": [content.body for content in contents],
+        "headers": [[(key, str(value)) for key, value in content.headers.items()] for content in contents],
+        "complete": [True] * len(contents),
+    }
+    for name, values in expected.items():
+        assert batch.column(name).to_pylist() == values, name
+    properties = batch.column("properties")
+    assert properties.field("message_id").to_pylist() == [content.message_id for content in contents]
+    assert properties.field("timestamp").to_pylist() == [content.moment for content in contents]
+    frames = arrow.decode_frames(octets, direction=1, columns=NUMERIC)
+    assert frames.num_rows == 3 * len(contents)
+    assert sum(frames.column("size").to_pylist()) + 8 * frames.num_rows == len(octets)
+    assert arrow.encode_messages(batch) == octets
+
+
+def measured(work: Callable[[], object], clock: Callable[[], int] = process_time_ns) -> float:
+    """Median nanoseconds of a call."""
+    times = []
+    for turn in range(TURNS + 1):
+        begin = clock()
+        work()
+        if turn:
+            times.append(clock() - begin)
+    return median(times)
+
+
+def by_threads(octets: bytes, threads: int) -> float:
+    """Nanoseconds on the wall for as many threads as streams, each with a decoder of its own."""
+    streams = [decoding("messages", octets) for _ in range(threads)]
+
+    def work() -> None:
+        running = [threading.Thread(target=stream) for stream in streams]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+
+    return measured(work, perf_counter_ns)
+
+
+def theirs(program: Path, octets: bytes) -> float:
+    """Nanoseconds that rabbitmq-c takes for a stream."""
+    stream = program.parent / "columnar.bin"
+    stream.write_bytes(octets)
+    command = [str(program), str(stream), str(TURNS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    answer = json.loads(done.stdout)
+    assert answer["frames"] == 3 * COUNT, "the anchor misread"
+    return float(median(answer["nanoseconds"]))
+
+
+def encoding(octets: bytes, contents: list[corpus.Content]) -> dict[str, float]:
+    """Nanoseconds a message of encoding from columns, and from plain values by way of objects."""
+    batch = arrow.decode_messages(octets, direction=1)
+
+    def by_objects() -> bytes:
+        return b"".join(
+            rabbitmq.encode_message(
+                corpus.CHANNEL,
+                rabbitmq.BasicDeliver(
+                    each.consumer_tag, each.delivery_tag, False, each.exchange, each.routing_key
+                ),
+                rabbitmq.BasicProperties(
+                    content_type=each.content_type,
+                    delivery_mode=each.delivery_mode,
+                    headers=each.headers,
+                    timestamp=each.moment,
+                    message_id=each.message_id,
+                ),
+                each.body,
+                frame_max=corpus.FRAME_MAX,
+            )
+            for each in contents
+        )
+
+    assert by_objects() == octets
+    columns, objects = measured(lambda: arrow.encode_messages(batch)), measured(by_objects)
+    return {"columns": columns / COUNT, "objects": objects / COUNT, "ratio": objects / columns}
+
+
+def stream_figures(kind: str, program: Path | None) -> dict[str, Any]:
+    """All figures of one kind of delivery."""
+    contents = getattr(corpus, kind)(SIZE, COUNT)
+    octets = corpus.delivery_stream(contents)
+    check(octets, contents)
+    few = ["offset", "exchange", "routing_key", "body_size"]
+    messages = measured(decoding("messages", octets))
+    figures: dict[str, Any] = {
+        "messages": messages / COUNT,
+        "messages, 4 columns": measured(decoding("messages", octets, few)) / COUNT,
+        "frames, GB/s": len(octets) / measured(decoding("frames", octets)),
+        "frames, numbers, GB/s": len(octets) / measured(decoding("frames", octets, NUMERIC)),
+        "two threads": 2 * by_threads(octets, 1) / by_threads(octets, 2),
+        "encode": encoding(octets, contents),
+    }
+    if program is not None:
+        figures["rabbitmq-c"] = theirs(program, octets) / COUNT
+        figures["ratio"] = figures["messages"] / figures["rabbitmq-c"]
+    return figures
+
+
+def main() -> None:
+    """Measure, print and store."""
+    folder = Path("build/bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    program = anchor.build(folder)
+    results: dict[str, Any] = {kind: stream_figures(kind, program) for kind in ("fixed", "varied")}
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+    print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+# Columns as they lie in memory, by the Arrow columnar format: values or octets with offsets, and a bit a row that
+# tells what is not null. Cells are set without the GIL and by the number of their row: rows that were passed over
+# are null, and cost nothing before a later one is set or the column is taken.
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from .memory_c cimport Spares
+
+cdef enum:
+    BOOL = 1
+    INT8 = 2
+    INT16 = 3
+    INT32 = 4
+    INT64 = 5
+    TEXT = 6
+    OCTETS = 7
+    MAP = 8
+    STRUCT = 9
+
+cdef enum:
+    NO_MEMORY = 1
+    TOO_LARGE = 2
+
+cdef extern from *:
+    const size_t MAX_OCTETS "2147483647U"  # what an offset of 32 bits can point behind
+
+
+cdef struct Column:
+    int kind
+    int width  # octets of a value, for kinds of one width
+    Py_ssize_t rows  # set or null so far
+    Py_ssize_t room  # rows there is memory for
+    Py_ssize_t usual_rows  # rows of the last batch: memory to begin the next with
+    Py_ssize_t nulls
+    unsigned char *bits  # NULL as long as nothing is null
+    unsigned char *values  # numbers, bits or octets
+    size_t used  # octets in `values` behind the last row, or entries of a map
+    size_t usual_octets  # the same of the last batch
+    size_t space  # octets there is memory for in `values`
+    int32_t *offsets
+    Column *inside  # what a map or struct holds, as many as `members`
+    int members
+    int *trouble  # of all columns of a batch: NO_MEMORY or TOO_LARGE once a cell could not be set
+
+
+cdef int kind_of(object described) except 0
+cdef tuple inside_of(object described)
+cdef bint widen(Column *column, Py_ssize_t row) noexcept nogil
+cdef bint pass_over(Column *column, Py_ssize_t row) noexcept nogil
+cdef bint add_space(Column *column, size_t size) noexcept nogil
+cdef void cut(Column *column, Py_ssize_t row) noexcept nogil
+cdef bint is_utf8(const unsigned char *p, size_t size) noexcept nogil
+
+
+cdef inline bint claim(Column *column, Py_ssize_t row) noexcept nogil:
+    """Make a row the last of a column, not null; False if there is no memory for it."""
+    if row >= column.room and not widen(column, row):
+        return False
+    if column.rows != row and not pass_over(column, row):
+        return False
+    if column.bits is not NULL:
+        column.bits[row >> 3] |= <unsigned char>(1 << (row & 7))
+    column.rows = row + 1
+    return True
+
+
+cdef inline void put_bool(Column *column, Py_ssize_t row, bint value) noexcept nogil:
+    if claim(column, row) and value:
+        column.values[row >> 3] |= <unsigned char>(1 << (row & 7))
+
+
+cdef inline void put_int8(Column *column, Py_ssize_t row, int8_t value) noexcept nogil:
+    if claim(column, row):
+        (<int8_t *>column.values)[row] = value
+
+
+cdef inline void put_int16(Column *column, Py_ssize_t row, int16_t value) noexcept nogil:
+    if claim(column, row):
+        (<int16_t *>column.values)[row] = value
+
+
+cdef inline void put_int32(Column *column, Py_ssize_t row, int32_t value) noexcept nogil:
+    if claim(column, row):
+        (<int32_t *>column.values)[row] = value
+
+
+cdef inline void put_int64(Column *column, Py_ssize_t row, int64_t value) noexcept nogil:
+    if claim(column, row):
+        (<int64_t *>column.values)[row] = value
+
+
+cdef inline void put_number(Column *column, Py_ssize_t row, int64_t value) noexcept nogil:
+    """A number that fits, whatever the width of the column."""
+    if not claim(column, row):
+        return
+    if column.kind == INT64:
+        (<int64_t *>column.values)[row] = value
+    elif column.kind == INT32:
+        (<int32_t *>column.values)[row] = <int32_t>value
+    elif column.kind == INT16:
+        (<int16_t *>column.values)[row] = <int16_t>value
+    else:
+        (<int8_t *>column.values)[row] = <int8_t>value
+
+
+cdef inline bint open_cell(Column *column, Py_ssize_t row, size_t size) noexcept nogil:
+    """Claim a row for `size` octets, which the caller puts behind those that are there."""
+    if not claim(column, row):
+        return False
+    if size > column.space - column.used and not add_space(column, size):
+        column.offsets[row + 1] = <int32_t>column.used
+        return False
+    column.offsets[row + 1] = <int32_t>(column.used + size)
+    return True
+
+
+cdef inline void put_octets(Column *column, Py_ssize_t row, const void *octets, size_t size) noexcept nogil:
+    if open_cell(column, row, size) and size:
+        memcpy(column.values + column.used, octets, size)
+        column.used += size
+
+
+cdef inline void add_octets(Column *column, Py_ssize_t row, const void *octets, size_t size) noexcept nogil:
+    """Lengthen the cell of the last row."""
+    if size == 0 or column.rows != row + 1:
+        return
+    if size > column.space - column.used and not add_space(column, size):
+        return
+    memcpy(column.values + column.used, octets, size)
+    column.used += size
+    column.offsets[row + 1] = <int32_t>column.used
+
+
+cdef inline bint put_text(Column *column, Py_ssize_t row, const unsigned char *p, size_t size) noexcept nogil:
+    """Octets that ought to be UTF-8; False if they are not: then what is in the cell counts for nothing."""
+    if not open_cell(column, row, size) or size == 0:  # there may be no memory for octets to point into yet
+        return True
+    if not copied_ascii(column.values + column.used, p, size) and not is_utf8(p, size):
+        column.offsets[row + 1] = <int32_t>column.used
+        return False
+    column.used += size
+    return True
+
+
+cdef inline bint copied_ascii(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
+    """Copy octets; whether all are ASCII."""
+    cdef const unsigned char *last
+    cdef uint64_t word, seen
+    cdef unsigned char first, middle
+    if size >= 8:
+        last = p + size - 8
+        memcpy(&seen, last, 8)  # may overlap with what the loop copies
+        memcpy(to + size - 8, &seen, 8)
+        while p < last:
+            memcpy(&word, p, 8)
+            memcpy(to, &word, 8)
+            seen |= word
+            p += 8
+            to += 8
+        return (seen & 0x8080808080808080U) == 0
+    if size >= 4:
+        return _copied_few(to, p, size)
+    if size == 0:
+        return True
+    first, middle = p[0], p[size >> 1]
+    to[size - 1] = p[size - 1]
+    to[size >> 1] = middle
+    to[0] = first
+    return (first | middle | to[size - 1]) < 0x80
+
+
+cdef inline bint _copied_few(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
+    """The same for four to seven octets."""
+    cdef uint32_t first, last
+    memcpy(&first, p, 4)
+    memcpy(&last, p + size - 4, 4)
+    memcpy(to, &first, 4)
+    memcpy(to + size - 4, &last, 4)
+    return ((first | last) & 0x80808080U) == 0
+
+
+cdef struct Table:  # of a batch in the making
+    Column *columns
+    int count
+    Py_ssize_t rows
+    size_t octets  # of the frames that the rows were made of
+    int trouble
+
+
+cdef void cut_row(Table *table) noexcept nogil
+
+
+cdef class Columns:
+    cdef readonly tuple described  # what tables.py says of each
+    cdef Table table
+    cdef Spares _spares
+
+    cdef Column *find(self, str name, str inner) except? NULL
+    cdef int check(self) except -1

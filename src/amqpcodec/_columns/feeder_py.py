@@ -1,0 +1,113 @@
+"""From the ordered octets of connections to a column sink. The pure build."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import amqpcodec
+from amqpcodec._state import Fields, Note
+from amqpcodec.capture import MAX_FRAME, CapturedFrame, Close, Connection, Event, Fault, Item, Segment
+from amqpcodec.capture.dialects import module
+from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.streams_py import StreamTracker
+
+from .rows import Place
+from .sink_base import Flows, Sink, flow_of
+
+
+class Feeder:
+    """Finds the frames in the events of connections and gives them to a sink.
+
+    Args:
+        sink: where they go.
+        dialect: a dialect's name or module, or ``"auto"`` to find out for each connection.
+        max_frame: octets of the largest frame accepted, whatever was negotiated.
+        report_foreign: whether to tell of connections without a single frame.
+
+    Raises:
+        ValueError: no such dialect.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        dialect: str | ModuleType = "auto",
+        max_frame: int = MAX_FRAME,
+        report_foreign: bool = True,
+    ) -> None:
+        self._sink = sink
+        self._dialect = dialect
+        if dialect != "auto":
+            module(dialect)  # complain about a wrong name now, not at the first event
+        self._max_frame = max_frame
+        self._report_foreign = report_foreign
+        self._decoders: dict[Connection, ConnectionDecoder] = {}
+
+    def feed(self, event: Event | Fault) -> None:
+        """Take what comes next in a direction of a connection, or a fault of the file.
+
+        Raises:
+            DecodeError: what the sink raises.
+        """
+        if isinstance(event, Fault):
+            self._sink.fault(event)
+            return
+        decoder = self._decoders.get(event.connection) or self._open(event.connection)
+        for item in decoder.feed(event):
+            hand_on(item, decoder, self._sink)
+        if isinstance(event, Close):
+            self._sink.close(event)
+            if decoder.ended:
+                del self._decoders[event.connection]
+
+    def segment(self, segment: Segment, tracker: StreamTracker) -> None:
+        """Feed a tracker with a segment, and take what comes of that; raises what `feed` does."""
+        for event in tracker.feed(segment):
+            self.feed(event)
+
+    def begin_file(self, before: int, name: str | None) -> None:
+        """Packets behind the first `before` ones of the recording are of the file of this name."""
+        self._sink.make.files.begin(before, name)
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of, beside rows; `note` is told of each packet in it."""
+        decoders = [[each.number, decoder.state(note)] for each, decoder in self._decoders.items()]
+        return [decoders, self._sink.state(note)]
+
+    def restore(self, state: Fields, flows: Flows) -> None:
+        """Go on from a state, with nothing fed so far.
+
+        Args:
+            state: what `state` gave.
+            flows: the connections still known, by their numbers.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        for fields in state.items():
+            flow = flow_of(flows, fields)
+            self._open(flow.connection).restore(fields.fields(), flow.positions)
+            fields.end()
+        self._sink.restore(state.items(), flows)
+        state.end()
+
+    def _open(self, connection: Connection) -> ConnectionDecoder:
+        decoder = self._decoders[connection] = ConnectionDecoder(
+            connection, self._dialect, self._max_frame, self._report_foreign, self._sink.payloads
+        )
+        return decoder
+
+
+def hand_on(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
+    """Give a sink what a connection's decoder has found."""
+    if item.octets:
+        name = item.dialect if isinstance(item, CapturedFrame) else decoder.dialect
+        dialect = amqpcodec.dialect(name) if decoder.automatic else decoder.module
+        assert item.connection is not None  # both are there for all that has octets
+        assert item.direction is not None
+        place = Place(item.connection, item.direction, item.packet, item.time_ns, item.offset)
+        sink.frame(place, item.octets, dialect)
+    if isinstance(item, Fault):
+        sink.fault(item)

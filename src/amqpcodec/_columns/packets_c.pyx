@@ -1,0 +1,85 @@
+# cython: boundscheck=False, wraparound=False
+"""From the segments of connections to the sink of the table `packets`, without the GIL. The twin of packets_py.py."""
+
+cimport cython
+
+from cpython.ref cimport PyObject
+
+from ..capture.consumer_c cimport NOWHERE, TAKEN, OctetConsumer
+from ..capture.headers cimport Headers
+from ..capture.streams_c cimport StreamTracker
+from .buffers_c cimport Columns
+from .exact_c cimport Flow
+from .lane_c cimport NO_NUMBER, Lane
+from .rows_c cimport Place, Targets, add_packet, aim, name_file
+
+from ..capture.model import Close
+from .packets_py import tell
+
+
+@cython.final
+cdef class PacketFeeder(OctetConsumer):
+    """Gives the segments of connections to a sink; see `packets_py.PacketFeeder`. A walker calls it itself."""
+
+    def __cinit__(self, sink):
+        cdef Columns columns = sink.store
+        self.every_segment = True
+        self._sink = sink
+        self._most_rows = min(sink.most_rows, 2**31 - 1)
+        self._most_octets = min(sink.most_octets, 2**63 - 1)
+        aim(&self._targets, columns)
+        self._targets.files = <PyObject *>sink.make.files
+        self._file = name_file(&self._targets)
+        self._flows = {}
+
+    def feed(self, event):
+        """Take what a tracker has found, or a fault of the file; see `packets_py`."""
+        self.event(event)
+
+    def begin_file(self, before, name):
+        """Packets behind the first `before` ones of the recording are of the file of this name."""
+        self._sink.make.files.begin(before, name)
+        self._file = name_file(&self._targets)
+
+    def state(self, note):
+        """What `restore` makes the same of, beside rows: nothing."""
+        return []
+
+    def restore(self, state, flows):
+        """Go on from a state; see `packets_py`."""
+        state.end()
+        self._file = name_file(&self._targets)
+
+    cdef void *lane(self, object connection, int direction) except? NULL:
+        cdef Flow flow = self._flows.get((connection, direction))
+        if flow is None:
+            flow = self._flows[connection, direction] = Flow(connection, None)
+            flow.name(self._sink.make.origin(connection))
+        return <void *>&flow.lanes[direction]
+
+    cdef int segment(
+        self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
+    ) except -1 nogil:
+        cdef Place place = Place(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
+        add_packet(&self._targets, <Lane *>lane, headers, &place)
+        if self._targets.table.trouble:
+            with gil:
+                (<Columns>self._sink.store).check()
+        if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
+            with gil:
+                self._sink.cut()
+        return TAKEN
+
+    cdef int feed_exactly(self, object segment, StreamTracker tracker) except -1:
+        for event in tracker.feed(segment):
+            self.event(event)
+        placed = tracker.placed(segment)
+        if placed is not None:
+            self._sink.packet(placed)
+        return 0
+
+    cdef int event(self, object event) except -1:
+        tell(event, self._sink)
+        if isinstance(event, Close):
+            self._flows.pop((event.connection, event.direction), None)
+        return 0

@@ -1,0 +1,60 @@
+"""From the segments of connections to the sink of the table `packets`. The pure build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amqpcodec._state import Fields, Note
+from amqpcodec.capture import Event, Fault, Gap, Segment
+from amqpcodec.capture.streams_py import StreamTracker
+
+from .sink_base import Flows
+from .sink_py import PacketSink
+
+
+class PacketFeeder:
+    """Gives the segments of connections to a sink, in the order of the recording.
+
+    Args:
+        sink: where they go.
+    """
+
+    def __init__(self, sink: PacketSink) -> None:
+        self._sink = sink
+
+    def feed(self, event: Event | Fault) -> None:
+        """Take what a tracker has found, or a fault of the file: those are counted, and gaps."""
+        tell(event, self._sink)
+
+    def segment(self, segment: Segment, tracker: StreamTracker) -> None:
+        """Feed a tracker with a segment, and add a row for it if its connection is of interest."""
+        for event in tracker.feed(segment):
+            tell(event, self._sink)
+        placed = tracker.placed(segment)
+        if placed is not None:
+            self._sink.packet(placed)
+
+    def begin_file(self, before: int, name: str | None) -> None:
+        """Packets behind the first `before` ones of the recording are of the file of this name."""
+        self._sink.make.files.begin(before, name)
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of, beside rows: nothing."""
+        return []
+
+    def restore(self, state: Fields, flows: Flows) -> None:
+        """Go on from a state.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        state.end()
+
+
+def tell(event: Event | Fault, sink: PacketSink) -> None:
+    """Have a sink count a gap or a fault of the file."""
+    if isinstance(event, Fault):
+        sink.fault(event)
+    elif isinstance(event, Gap):
+        place = event.packet, event.time_ns, event.offset, event.length
+        sink.fault(Fault("gap", "octets are missing", event.connection, event.direction, *place))

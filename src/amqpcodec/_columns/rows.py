@@ -1,0 +1,581 @@
+"""Rows of the tables, made exactly: from the octets of frames, by the codec of their dialect.
+
+Both builds of the column sink make rows here. The pure build makes all of them so; the compiled one those
+with anything odd about them, so that values, errors, texts and offsets are equal by construction.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from amqpcodec import DecodeError, InlineContent, RawTable, ReferenceContent
+from amqpcodec._kernel.wire import FRAME_END
+from amqpcodec._state import Fields, Note, damaged
+from amqpcodec.capture import Connection, Fault, Placed
+from amqpcodec.capture.dialects import module
+from amqpcodec.capture.network import ACK
+from amqpcodec.spec import CREDENTIALS, FieldSpec, MethodSpec
+from amqpcodec.types import EPOCH
+
+from .files import Files
+from .tables import (
+    ALL_DIALECTS,
+    HEADERS,
+    MESSAGE_NAMES,
+    Column,
+    column_name,
+    content_columns,
+    kinds_of,
+    method_columns,
+    property_columns,
+)
+from .text import clean, pairs
+
+METHOD, HEADER, BODY, PROTOCOL_HEADER = 1, 2, 3, ord("A")
+ENVELOPE = struct.Struct("!BHI")
+_IDS = struct.Struct("!HH")
+_BODY_SIZE = struct.Struct("!Q")
+_LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
+OVERHEAD = 8
+_MOST = 2**63 - 1
+_MICROSECOND = timedelta(microseconds=1)
+_FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
+
+
+class Place(NamedTuple):
+    """Where a frame was found.
+
+    Attributes:
+        connection: its connection; without endpoints for a stream that is no capture.
+        direction: 0 client to server, 1 server to client.
+        packet: number of the packet that completed it, None for a stream.
+        time_ns: that packet's time.
+        offset: octets of this direction before the frame.
+    """
+
+    connection: Connection
+    direction: int
+    packet: int | None
+    time_ns: int | None
+    offset: int
+
+
+class Row(NamedTuple):
+    """One row of a table.
+
+    Attributes:
+        cells: values by the name of their column, as `buffers_py.filled` takes them; null where missing.
+        octets: octets of the frames it was made of.
+        error: what is wrong with it, if anything is.
+    """
+
+    cells: dict[str, Any]
+    octets: int
+    error: DecodeError | None = None
+
+
+class ValueRangeError(DecodeError):
+    """A sound value that its column cannot hold."""
+
+    @property
+    def reply_name(self) -> str:
+        """The code that stands in `_error`, in the form of the names of reply codes."""
+        return "value-range"
+
+
+class Content:
+    """The frames of one content on their way to a row of `messages`.
+
+    Attributes:
+        place: of the first frame.
+        dialect: module of the dialect.
+        channel: channel number.
+        method: octets of the method's frame, None if the recording does not have it. It is the first frame.
+        header: octets of the content header's frame, None if it has not come.
+        header_offset: offset of that frame.
+        pieces: the payloads of the body's frames.
+        body_size: octets of the body as announced; None before the header.
+        left: octets of the body still to come.
+        frames: how many there were.
+        octets: octets of those frames.
+        last_ns: time of the last frame.
+        complete: whether method, header and body are all there.
+        refused: whether its row is out already, since its body is too large; its frames lead to nothing.
+        error: what is wrong with its order or size.
+        culprit: octets of the frame that is wrong in that way.
+    """
+
+    __slots__ = (
+        "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
+        "header_offset", "last_ns", "left", "method", "octets", "pieces", "place", "refused",
+    )  # fmt: skip
+
+    def __init__(self, place: Place, dialect: ModuleType, channel: int) -> None:
+        self.place = place
+        self.dialect = dialect
+        self.channel = channel
+        self.method: bytes | None = None
+        self.header: bytes | None = None
+        self.header_offset = 0
+        self.pieces: list[bytes] = []
+        self.body_size: int | None = None
+        self.left = 0
+        self.frames = 0
+        self.octets = 0
+        self.last_ns: int | None = None
+        self.complete = False
+        self.refused = False
+        self.error: DecodeError | None = None
+        self.culprit = b""
+
+    def blame(self, error: DecodeError, octets: bytes) -> None:
+        """A frame is wrong: the row is to say so."""
+        self.error = error
+        self.culprit = octets
+
+    def count(self, place: Place, octets: bytes) -> None:
+        """One more frame of this content."""
+        self.frames += 1
+        self.octets += len(octets)
+        self.last_ns = place.time_ns
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restored` makes the same of, while nothing is wrong with it; `note` is told of its packet."""
+        place = self.place
+        return [
+            note(place.packet), place.time_ns, place.offset, self.dialect.DIALECT.name, self.channel,
+            self.method, self.header, self.header_offset, self.pieces, self.left, self.frames,
+            self.octets, self.last_ns, self.refused,
+        ]  # fmt: skip
+
+    @classmethod
+    def restored(
+        cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
+    ) -> Content:
+        """The open content that a state was made of."""
+        place = Place(connection, direction, state.packet(), state.time(), state.number(0))
+        dialect: Any = dialects.get(state.text())
+        if dialect is None:
+            raise damaged("there is no such dialect")
+        content = cls(place, dialect, state.number(0, 0xFFFF))
+        method, header = state.octets_or_none(), state.octets_or_none()
+        if method is not None and not (_is_frame(method, METHOD) and method_ids(method) in dialect.METHODS):
+            raise damaged("there is a content of a method that nobody knows")
+        if header is None if method is None else header is not None and not _is_frame(header, HEADER):
+            raise damaged("there is a content without a content header")
+        content.method, content.header = method, header
+        content.header_offset, content.pieces = state.number(0), state.list()
+        if not all(type(piece) is bytes for piece in content.pieces):
+            raise damaged("there is a body that is not octets")
+        content.body_size = None if header is None else _BODY_SIZE.unpack_from(header, 11)[0]
+        content.left = state.number(0, content.body_size or 0)
+        content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
+        content.refused = state.flag()
+        state.end()
+        return content
+
+
+class Rows:
+    """Makes the rows of one table.
+
+    Args:
+        table: its name.
+        columns: those wanted, as `tables.chosen` gives them. Cells of others may be made, but need not.
+        dialects: whose fields the table has columns for, by name or module.
+        mode: ``"permissive"``, ``"drop"`` or ``"fail"``: the latter two look for errors in every row.
+        checks: whether to do so in any mode, also in fields that nobody asked for.
+        credentials: whether to show the login data of connection.start-ok and its like.
+        file: name of the first file for the column `file`.
+
+    Attributes:
+        files: where packets are.
+        dialects: the modules of the dialects, by name.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[Column],
+        *,
+        dialects: Iterable[str | ModuleType] = ALL_DIALECTS,
+        mode: str = "permissive",
+        checks: bool = False,
+        credentials: bool = False,
+        file: str | None = None,
+    ) -> None:
+        modules = tuple(map(module, dialects))
+        self.dialects: dict[str, ModuleType] = {each.DIALECT.name: each for each in modules}
+        self._wanted = {column.name for column in columns}
+        self._wanted |= {f"{column.name}.{child.name}" for column in columns for child in column.children}
+        told = not self._wanted.isdisjoint(("_error", "_corrupt_record"))
+        self.checks = checks or told or mode != "permissive"
+        self._credentials = credentials
+        self._connection_classes = {each.DIALECT.connection_class for each in modules}
+        self._open_ids = _open_ids(modules)
+        self.files = Files(file)
+        # Where fields go: of methods to children of `args`, or, if they carry content, to columns.
+        self._inside, self._taken = ("args.", frozenset()) if table == "methods" else ("", MESSAGE_NAMES)
+        self._arguments: dict[str, str] = {}
+        self._properties: dict[str, str] = {}
+        if table == "methods":
+            self._arguments = kinds_of(method_columns(modules))
+        elif table == "messages":
+            self._arguments = kinds_of(content_columns(modules))
+            self._properties = kinds_of(property_columns(modules))
+        self._plans: dict[type, tuple[_Step, ...]] = {}
+        self._decoders: dict[ModuleType, tuple[Any, Any]] = {}
+        self._connection: Connection | None = None
+        self._origin: dict[str, Any] = {}
+
+    # -- rows
+
+    def frame_row(self, place: Place, octets: bytes, dialect: ModuleType) -> Row:
+        """The row in `frames` of a frame whose end is known."""
+        cells = self.lead(place)
+        frame_type, channel, size = ENVELOPE.unpack_from(octets)
+        if frame_type == PROTOCOL_HEADER:
+            cells.update(frame_type=frame_type, channel=0, size=len(octets), payload=octets)
+            return Row(cells, len(octets))
+        cells.update(frame_type=frame_type, channel=channel, size=size)
+        if frame_type == METHOD:
+            self._identify(cells, octets, dialect)
+        elif frame_type == HEADER and size >= 2:
+            cells["class_id"] = int.from_bytes(octets[7:9], "big")
+        if "payload" in self._wanted and not self._secret(octets):
+            cells["payload"] = octets[7:-1]
+        return Row(cells, len(octets))
+
+    def method_row(self, place: Place, octets: bytes, dialect: ModuleType) -> Row:
+        """The row in `methods` of a method's frame, sound or damaged."""
+        cells = self.lead(place)
+        cells["channel"] = ENVELOPE.unpack_from(octets)[1]
+        self._identify(cells, octets, dialect)
+        method, error = self.payload(place, octets, dialect)
+        if method is not None:
+            cells["args"], error = self._values(place, octets, dialect, method)
+        self._blame(cells, error, octets)
+        return Row(cells, len(octets), error)
+
+    def message_row(self, content: Content) -> Row:
+        """The row in `messages` of a content, whole or not."""
+        cells = self.lead(content.place)
+        cells.update(
+            channel=content.channel, frames=content.frames, ts_last=micros(content.last_ns),
+            complete=content.complete,
+        )  # fmt: skip
+        if content.body_size is not None and content.body_size <= _MOST:
+            cells["body_size"] = content.body_size
+        error, culprit = self._add_method(cells, content), content.method
+        wrong = self._add_header(cells, content)
+        if error is None:
+            error, culprit = wrong, content.header
+        if error is None:
+            error, culprit = content.error, content.culprit
+        if content.pieces or content.body_size == 0:
+            cells["body"] = b"".join(content.pieces)
+        self._blame(cells, error, culprit)
+        return Row(cells, content.octets, error)
+
+    def damage_row(self, fault: Fault) -> Row:
+        """The row in `frames`, `methods` and `messages` of a frame in error whose end is not known."""
+        cells, error = self.lead(fault), _error_of(fault)
+        self._blame(cells, error, None)
+        return Row(cells, 0, error)
+
+    def fault_row(self, fault: Fault) -> Row:
+        """The row in `errors` of anything missing or unreadable."""
+        cells = self.lead(fault)
+        cells.update(
+            kind=fault.kind, code=fault_code(fault), reply_code=fault.reply_code,
+            message=clean(fault.message), length=fault.length,
+        )  # fmt: skip
+        if fault.octets and not self._secret(fault.octets):
+            cells["octets"] = fault.octets
+        return Row(cells, len(fault.octets))
+
+    def packet_row(self, placed: Placed) -> Row:
+        """The row in `packets` of a segment."""
+        segment = placed.segment
+        place = Place(placed.connection, placed.direction, segment.packet, segment.time_ns, 0)
+        cells = self.lead(place)
+        cells.update(
+            offset=placed.offset, seq=segment.seq, ack=segment.ack if segment.flags & ACK else None,
+            flags=segment.flags, length=segment.length, payload=segment.data,
+        )  # fmt: skip
+        return Row(cells, len(segment.data))
+
+    # -- what rows are made of
+
+    def lead(self, place: Place | Fault) -> dict[str, Any]:
+        """The cells that say where a row comes from.
+
+        A fault of a file tells of a packet by its number there, all else by its number in the recording.
+        """
+        file, packet = self.files.locate(place.packet)
+        if place.connection is None:
+            file, packet = self.files.name, place.packet
+        return {
+            "file": file,
+            **self.origin(place.connection),
+            "direction": place.direction,
+            "ts": micros(place.time_ns),
+            "ts_ns": _nanos(place.time_ns),
+            "offset": place.offset,
+            "packet": packet,
+        }
+
+    def origin(self, connection: Connection | None) -> dict[str, Any]:
+        """The cells that name a connection; a stream that is no capture has no ends to name."""
+        if connection is not self._connection:
+            self._connection, self._origin = connection, {}
+            if connection is not None and connection.client is not None:
+                client, server = str(connection.client), str(connection.server)
+                self._origin.update(flow=connection.number, client=client, server=server)
+        return self._origin
+
+    def payload(self, place: Place, octets: bytes, dialect: ModuleType) -> tuple[Any, DecodeError | None]:
+        """What a frame carries, its tables as `RawTable`; or None and what is wrong with it."""
+        return self._decode(self._decoders_of(dialect)[0], place, octets)
+
+    def _decode(self, decoder: Any, place: Place, octets: bytes) -> tuple[Any, DecodeError | None]:
+        try:
+            return next(decoder.feed(octets)).payload, None
+        except DecodeError as error:
+            error.offset += place.offset
+            return None, error
+        finally:
+            decoder.reset()
+
+    def _decoders_of(self, dialect: ModuleType) -> tuple[Any, Any]:
+        """Two decoders: one that keeps tables as octets, one that makes dicts of them."""
+        decoders = self._decoders.get(dialect)
+        if decoders is None:
+            make: Any = dialect
+            decoders = make.FrameDecoder(frame_max=0, tables="raw"), make.FrameDecoder(frame_max=0)
+            self._decoders[dialect] = decoders
+        return decoders
+
+    def _identify(self, cells: dict[str, Any], octets: bytes, dialect: ModuleType) -> None:
+        """Class and method id, as far as a method's frame has them, and the name."""
+        if len(octets) < OVERHEAD + _IDS.size:
+            return
+        cells["class_id"], cells["method_id"] = ids = method_ids(octets)
+        method = dialect.METHODS.get(ids)
+        if method is not None:
+            cells["name"] = method.spec.name
+
+    def _add_method(self, cells: dict[str, Any], content: Content) -> DecodeError | None:
+        """The cells that come from a content's method; what is wrong with it."""
+        octets, dialect = content.method, content.dialect
+        if octets is None:
+            return None
+        name = dialect.METHODS[method_ids(octets)].spec.name
+        cells.update(name=name, kind=name.partition(".")[2])
+        method, error = self.payload(content.place, octets, dialect)
+        if method is not None:
+            values, error = self._values(content.place, octets, dialect, method)
+            cells.update(values)
+        return error
+
+    def _add_header(self, cells: dict[str, Any], content: Content) -> DecodeError | None:
+        """The cells that come from a content header; what is wrong with it."""
+        octets, dialect = content.header, content.dialect
+        if octets is None:
+            return None
+        place = content.place._replace(offset=content.header_offset)
+        header, error = self.payload(place, octets, dialect)
+        if header is None:
+            return error
+        properties = header.properties
+        cells["properties"], error = self._values(place, octets, dialect, properties)
+        headers = getattr(properties, HEADERS.name, None)
+        if isinstance(headers, RawTable):
+            cells["headers_raw"] = headers.octets
+            if self.checks or HEADERS.name in self._wanted:
+                try:
+                    cells[HEADERS.name] = pairs(headers)
+                except DecodeError:
+                    error = self._table_error(place, octets, dialect)
+        return error
+
+    def _values(
+        self, place: Place, octets: bytes, dialect: ModuleType, record: Any
+    ) -> tuple[dict[str, Any], DecodeError | None]:
+        """The cells of a method's arguments or of properties; the first thing wrong with them."""
+        cells: dict[str, Any] = {}
+        first: DecodeError | None = None
+        for attribute, cell, name in self._plan(record):
+            value = getattr(record, attribute)
+            if value is None:
+                continue
+            try:
+                made = cell(value)
+            except ValueRangeError as error:
+                error.offset, error.method, error.field = place.offset, record.spec.name, attribute
+                first = first or error
+            except DecodeError:
+                first = first or self._table_error(place, octets, dialect)
+            else:
+                if name is not None:
+                    cells[name] = made
+        return cells, first
+
+    def _plan(self, record: Any) -> tuple[_Step, ...]:
+        """Where the fields of a class go, but for the headers of a content.
+
+        What is wrong in a field that goes nowhere may have to be told, too.
+        """
+        plan = self._plans.get(type(record))
+        if plan is None:
+            spec = record.spec
+            fields = (field for field in spec.fields if not _is_headers(spec, field))
+            steps = ((field, *self._column_of(spec, field)) for field in fields)
+            plan = tuple(
+                (field.attribute, _CELLS[field.type], name if wanted else None)
+                for field, name, wanted in steps
+                if wanted or (self.checks and (field.type == "table" or (name and field.type in _LIMITED)))
+            )
+            self._plans[type(record)] = plan
+        return plan
+
+    def _column_of(self, spec: Any, field: FieldSpec) -> tuple[str | None, bool]:
+        """The column, or child of a struct, for a field; whether it is wanted and may be shown."""
+        if not isinstance(spec, MethodSpec):
+            name = column_name(self._properties, field)
+            return name, f"properties.{name}" in self._wanted
+        if field.reserved:
+            return None, False
+        name = column_name(self._arguments, field, self._taken)
+        shown = self._credentials or (spec.name, field.name) not in CREDENTIALS
+        return name, shown and f"{self._inside}{name}" in self._wanted
+
+    def place_of(self, spec: Any, field: FieldSpec) -> tuple[str, str] | None:
+        """Where a field goes: the name of a column, and that of one inside it or ""; None for nowhere."""
+        if isinstance(spec, MethodSpec):
+            outer = self._inside.rstrip(".")
+            if not outer and not spec.content:
+                return None  # no row of a table without `args` tells of it
+        elif _is_headers(spec, field):
+            return HEADERS.name, ""
+        else:
+            outer = "properties"
+        name, wanted = self._column_of(spec, field)
+        if name is None or not wanted:
+            return None
+        return (outer, name) if outer else (name, "")
+
+    def _table_error(self, place: Place, octets: bytes, dialect: ModuleType) -> DecodeError | None:
+        """What is wrong with the tables of a frame, at which offset of the stream."""
+        return self._decode(self._decoders_of(dialect)[1], place, octets)[1]
+
+    def _blame(self, cells: dict[str, Any], error: DecodeError | None, octets: bytes | None) -> None:
+        if error is not None:
+            cells["_error"] = f"{error_code(error)} at {error.offset}"
+            if octets is not None and not self._secret(octets):
+                cells["_corrupt_record"] = octets
+
+    def _secret(self, octets: bytes) -> bool:
+        """Whether a frame carries login data that must not be shown.
+
+        A method of the connection class that nobody knows may: it is another dialect's, or its id is damaged.
+        """
+        if self._credentials or octets[0] != METHOD or len(octets) < OVERHEAD + _IDS.size:
+            return False
+        ids = method_ids(octets)
+        return ids[0] in self._connection_classes and ids not in self._open_ids
+
+
+def _is_headers(spec: Any, field: FieldSpec) -> bool:
+    """Whether a field is the table that has columns of its own."""
+    return not isinstance(spec, MethodSpec) and (field.attribute, field.type) == (HEADERS.name, "table")
+
+
+def _is_frame(octets: bytes, frame_type: int) -> bool:
+    """Whether octets are one whole method or content header."""
+    if len(octets) < _LEAST[frame_type] or octets[-1] != FRAME_END:
+        return False
+    kind, _, size = ENVELOPE.unpack_from(octets)
+    return bool(kind == frame_type and size + OVERHEAD == len(octets))
+
+
+def method_ids(octets: bytes) -> tuple[int, int]:
+    """Class and method id in a method's frame."""
+    class_id, method_id = _IDS.unpack_from(octets, 7)
+    return class_id, method_id
+
+
+def _error_of(fault: Fault) -> DecodeError:
+    dialect = fault.connection.dialect if fault.connection else None
+    return DecodeError(fault.message, fault.reply_code or 0, fault.offset, dialect=dialect, fatal=True)
+
+
+def fault_code(fault: Fault) -> str:
+    """The code of a fault, as it stands in the table `errors`."""
+    return _FAULT_CODES.get(fault.kind) or error_code(_error_of(fault))
+
+
+def error_code(error: DecodeError) -> str:
+    """The code of an error, as it stands in `_error`."""
+    return error.reply_name.upper().replace("-", "_")
+
+
+def _open_ids(modules: Iterable[Any]) -> set[tuple[int, int]]:
+    """Of the methods without login data."""
+    names = {method for method, _ in CREDENTIALS}
+    methods = [item for module in modules for item in module.METHODS.items()]
+    secret = {ids for ids, method in methods if method.spec.name in names}
+    return {ids for ids, _ in methods} - secret
+
+
+def _nanos(time_ns: int | None) -> int | None:
+    return time_ns if time_ns is not None and -_MOST <= time_ns <= _MOST else None
+
+
+def micros(time_ns: int | None) -> int | None:
+    """A time in microseconds; None where there is none, or where nanoseconds in 64 bits do not hold it."""
+    time_ns = _nanos(time_ns)
+    return None if time_ns is None else time_ns // 1000
+
+
+# -- cells by wire type
+
+
+def _plain(value: Any) -> Any:
+    return value
+
+
+def _int64(value: int) -> int:
+    if value > _MOST:
+        raise ValueRangeError(f"{value} is more than a signed number of 64 bits holds")
+    return value
+
+
+def _timestamp(value: datetime | int) -> int:
+    if isinstance(value, int):
+        raise ValueRangeError(f"{value} seconds are beyond the year 9999")
+    return (value - EPOCH) // _MICROSECOND
+
+
+def _content(value: InlineContent | ReferenceContent) -> dict[str, bytes]:
+    return {"inline" if isinstance(value, InlineContent) else "reference": value.octets}
+
+
+_CELLS: dict[str, Callable[[Any], Any]] = {
+    "bit": _plain,
+    "octet": _plain,
+    "short": _plain,
+    "long": _plain,
+    "longlong": _int64,
+    "shortstr": clean,
+    "longstr": _plain,
+    "timestamp": _timestamp,
+    "table": pairs,
+    "content": _content,
+}
+_LIMITED = ("longlong", "timestamp")  # types with values that no column holds
+# How a field becomes a cell: its attribute, what makes the cell, the column; None where only errors count.
+_Step = tuple[str, Callable[[Any], Any], str | None]

@@ -1,0 +1,172 @@
+"""What the column sinks of the pure build share: rows gathered to batches.
+
+Batches are cut by rows and by the octets of the frames behind them, so they are the same however the octets
+came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from amqpcodec import Limits
+from amqpcodec._state import Fields, Note, damaged
+from amqpcodec.capture import Close, Fault
+from amqpcodec.capture.streams_py import Flow
+
+from .buffers_py import Batch, Columns
+from .rows import Place, Row, Rows, error_code, fault_code
+from .tables import ALL_DIALECTS, Column
+
+MODES = ("permissive", "drop", "fail")
+ROWS = 10_000
+OCTETS = 4 << 20
+_DEFAULT_LIMITS = Limits()
+
+Flows = Mapping[int, Flow]
+
+
+class Sink:
+    """Turns the frames of connections into batches of one table.
+
+    Args:
+        table: name of the table.
+        columns: those to fill, as `tables.chosen` gives them, in this order.
+        dialects: whose fields the table has columns for, by name or module.
+        mode: what to do with rows in error: ``"permissive"`` keeps them, ``"drop"`` leaves them out,
+            ``"fail"`` raises.
+        checks: whether to look for errors in fields that nobody asked for, too.
+        credentials: whether to show login data.
+        file: name of the file for the column `file`.
+        limits: `body_size` and `open_messages` (of each direction) count here.
+        rows: rows of a full batch.
+        octets: octets of frames that make a batch full however few its rows.
+        faults: where faults and rows in error are counted by code; rows that are left out count as well.
+        store: what rows are kept in: `Columns` of the build in use.
+
+    Raises:
+        ValueError: no such mode, or a batch of no rows or octets.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[Column],
+        *,
+        dialects: Iterable[str | ModuleType] = ALL_DIALECTS,
+        mode: str = "permissive",
+        checks: bool = False,
+        credentials: bool = False,
+        file: str | None = None,
+        limits: Limits = _DEFAULT_LIMITS,
+        rows: int = ROWS,
+        octets: int = OCTETS,
+        faults: dict[str, int] | None = None,
+        store: Callable[[Sequence[Column]], Columns] = Columns,
+    ) -> None:
+        if mode not in MODES:
+            raise ValueError(f"no mode {mode!r}; there are {', '.join(MODES)}")
+        if rows < 1 or octets < 1:
+            raise ValueError(f"a batch of {rows} rows and {octets} octets holds nothing")
+        self.table = table
+        self.make = Rows(
+            table, columns, dialects=dialects, mode=mode, checks=checks, credentials=credentials, file=file
+        )
+        self._mode = mode
+        self._faults = {} if faults is None else faults
+        self.limits = limits
+        self.most_rows = rows
+        self.most_octets = octets
+        self._full: list[Batch] = []
+        self.store = store(columns)
+
+    payloads = False  # whether damaged payloads have to be told as faults
+
+    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+        """Take a frame whose end is known, whatever is in it.
+
+        Args:
+            place: where it was found.
+            octets: the whole frame.
+            dialect: module of the dialect that it is to be read as.
+
+        Raises:
+            DecodeError: in mode ``"fail"``, the error of a row.
+        """
+
+    def fault(self, fault: Fault) -> None:
+        """Take a fault. One of kind ``"error"`` with octets was given to `frame` before.
+
+        Raises:
+            DecodeError: in mode ``"fail"``, the error of a row.
+        """
+        if fault.kind != "error":
+            self._count(fault_code(fault))
+        elif not fault.octets:
+            self._add(self.make.damage_row(fault))
+
+    def close(self, event: Close) -> None:
+        """Nothing more will come in a direction; called behind its last frames and faults."""
+
+    def state(self, note: Note) -> list[Any]:
+        """What is kept beside rows, for `restore` to make the same of.
+
+        Args:
+            note: is told of each packet in it.
+        """
+        return []
+
+    def restore(self, state: Iterable[Fields], flows: Flows) -> None:
+        """Go on from a state.
+
+        Args:
+            state: the lists in it.
+            flows: the connections still known, by their numbers.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        if next(iter(state), None) is not None:
+            raise damaged("the table keeps nothing")
+
+    def batches(self, final: bool = False) -> list[Batch]:
+        """The full batches since the last call; with `final`, also the one begun, if it has rows."""
+        if final and self.store.rows:
+            self.cut()
+        full, self._full = self._full, []
+        return full
+
+    def _add(self, row: Row) -> None:
+        """Append a row, and cut the batch if it is full."""
+        cells, octets, error = row
+        if error is not None:
+            self._count(error_code(error))
+            if self._mode == "fail":
+                raise error
+            if self._mode == "drop":
+                return
+        store = self.store
+        store.append(cells, octets)
+        if store.rows >= self.most_rows or store.octets >= self.most_octets:
+            self.cut()
+
+    def _count(self, code: str) -> None:
+        """One more fault or row in error."""
+        self._faults[code] = self._faults.get(code, 0) + 1
+
+    def cut(self) -> None:
+        """The rows so far are a batch."""
+        self._full.append(self.store.take())
+
+
+def flow_of(flows: Flows, state: Fields) -> Flow:
+    """The connection whose number comes next in a state.
+
+    Raises:
+        ValueError: it is not known.
+    """
+    flow = flows.get(state.number())
+    if flow is None:
+        raise damaged("there is no such connection")
+    return flow

@@ -1,0 +1,210 @@
+"""A column of octets to rows: each value is a piece of a stream, cut between frames. The pure build.
+
+Every value is read by itself, from its first octet on, as the whole of one direction; so what is in one value
+never bears on another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+from amqpcodec import DecodeError, Limits
+from amqpcodec.capture import Close, Connection, Data, Event, Fault
+from amqpcodec.capture.direction import Held
+from amqpcodec.capture.frames import ConnectionDecoder
+
+from .buffers_py import Batch, Columns, Filled, values
+from .feeder_py import hand_on
+from .sink_py import make_sink
+from .tables import Column
+
+VALUES = Column("value", "binary")
+VALUE = Column("value", "int32")
+_WITHOUT_END = 2**63 - 1
+_LOST = "LOST"
+Cells = dict[str, Any]
+
+
+class LostError(DecodeError):
+    """Octets of a value that belong to no frame."""
+
+    @property
+    def reply_name(self) -> str:
+        """The code that stands in `_error`."""
+        return _LOST.lower()
+
+
+class NothingError(DecodeError):
+    """A value that has no row of the table in it."""
+
+    @property
+    def reply_name(self) -> str:
+        """The code that stands in `_error`."""
+        return "nothing"
+
+
+class SeveralError(DecodeError):
+    """A value with more than one row of the table in it."""
+
+    @property
+    def reply_name(self) -> str:
+        """The code that stands in `_error`."""
+        return "several"
+
+
+class ValueReader:
+    """Reads columns of octets into the columns of a table.
+
+    Args:
+        table: ``"frames"``, ``"methods"`` or ``"messages"``.
+        columns: those to fill, as `tables.chosen` gives them.
+        dialect: a dialect's name or module.
+        direction: 0 client to server, 1 server to client.
+        explode: whether a value gives all its rows, with its number in a further column `VALUE` before the
+            others; otherwise it gives exactly one.
+        max_frame: octets of the largest frame accepted.
+        mode: ``"permissive"``, ``"drop"`` (only with `explode`) or ``"fail"``.
+        credentials: whether to show login data.
+        limits: `body_size` and `open_messages` count here.
+        store: what rows are kept in: `Columns` of the build in use.
+
+    Attributes:
+        columns: those of the batches.
+        store: as the argument, made.
+        make: makes the rows.
+    """
+
+    def __init__(
+        self,
+        table: str,
+        columns: Sequence[Column],
+        *,
+        dialect: str | ModuleType,
+        direction: int,
+        explode: bool,
+        max_frame: int,
+        mode: str,
+        credentials: bool,
+        limits: Limits,
+        store: Callable[[Sequence[Column]], Any] = Columns,
+    ) -> None:
+        self.columns = (VALUE, *columns) if explode else tuple(columns)
+        self.store = store(self.columns)
+        self._gathered = _Gathered()
+        self._sink = make_sink(
+            table, columns, dialects=(dialect,), mode=mode, credentials=credentials, limits=limits,
+            rows=_WITHOUT_END, octets=_WITHOUT_END, store=self._gathered.begin,
+        )  # fmt: skip
+        self.make = self._sink.make
+        self._table = table
+        self._dialect = dialect
+        self._direction = direction
+        self._explode = explode
+        self._max_frame = max_frame
+        self._mode = mode
+
+    def read(self, memory: Filled) -> Batch:
+        """The rows of a column of octets; after an error, the reader is of no further use.
+
+        Raises:
+            DecodeError: in mode ``"fail"``, the first error; it names the value.
+        """
+        for place, octets in enumerate(values(VALUES, memory)):
+            if octets is not None:
+                self.add(place, octets)
+            elif not self._explode:
+                self.store.append({}, 0)
+        batch: Batch = self.store.take()
+        return batch
+
+    def add(self, place: int, octets: bytes, known: int = 0) -> None:
+        """Add the rows of a value.
+
+        Args:
+            place: its number.
+            octets: the value.
+            known: how many of its rows there are already.
+
+        Raises:
+            DecodeError: as `read`.
+        """
+        try:
+            rows = self._rows(octets)
+            if not self._explode:
+                rows = [self._only(rows)]
+        except DecodeError as error:
+            error.message = f"value {place}: {error.message}"
+            raise
+        for cells in rows[known:]:
+            self.store.append({**cells, VALUE.name: place}, 0)
+
+    def _only(self, rows: list[Cells]) -> Cells:
+        """The one row of a value, which says so if there is none or there are others."""
+        if not rows:
+            message = f"there is nothing for {self._table} in the value"
+            return self._blame({}, NothingError(message))
+        if len(rows) > 1:
+            cells, second = rows[:2]
+            if str(second.get("_error")).startswith(_LOST):
+                return {**cells, "_error": cells.get("_error") or second["_error"]}
+            message = "there is more than one row in the value"
+            return self._blame(cells, SeveralError(message, offset=second["offset"]))
+        return rows[0]
+
+    def _blame(self, cells: Cells, error: DecodeError) -> Cells:
+        if self._mode == "fail":
+            raise error
+        code = error.reply_name.upper()
+        return {**cells, "_error": cells.get("_error") or f"{code} at {error.offset}"}
+
+    def _rows(self, octets: bytes) -> list[Cells]:
+        """All rows that a value gives, those for octets in no frame included."""
+        connection = Connection(0, None, None)
+        decoder = ConnectionDecoder(connection, self._dialect, self._max_frame, payloads=False)
+        # What is told to begin with a frame need not be searched for one.
+        decoder.directions[self._direction].resume(Held(0, b"", [], None, None, True))
+        told = -1  # where the last fault was: what is lost behind an error needs no row of its own
+        for event in self._events(connection, octets):
+            for item in decoder.feed(event):
+                hand_on(item, decoder, self._sink)
+                if isinstance(item, Fault):
+                    if item.kind == "lost" and item.offset != told:
+                        self._lose(item)
+                    told = item.offset
+            if isinstance(event, Close):
+                self._sink.close(event)
+        return self._gathered.take()
+
+    def _events(self, connection: Connection, octets: bytes) -> Iterator[Event]:
+        yield Data(connection, self._direction, 0, octets, None, None)
+        for direction, end in ((self._direction, len(octets)), (1 - self._direction, 0)):
+            yield Close(connection, direction, end, None, None)
+
+    def _lose(self, fault: Fault) -> None:
+        """A row for octets that belong to no frame."""
+        cells = self._blame(self.make.lead(fault), LostError(fault.message, offset=fault.offset))
+        if self._mode == "permissive":
+            self._gathered.append(cells, 0)
+
+
+class _Gathered:
+    """In place of columns: the cells of the rows as they come."""
+
+    def __init__(self) -> None:
+        self.rows = self.octets = 0
+        self._cells: list[Cells] = []
+
+    def begin(self, columns: Sequence[Column]) -> Any:
+        """What a sink is to keep its rows in."""
+        return self
+
+    def append(self, cells: Cells, octets: int) -> None:
+        """Add a row."""
+        self._cells.append(cells)
+
+    def take(self) -> list[Cells]:
+        """The rows so far."""
+        cells, self._cells = self._cells, []
+        return cells

@@ -1,0 +1,161 @@
+"""What is kept of something suspended, as octets: plain values, checked when they are read back.
+
+A state is a tree of lists; its leaves are None, bool, int, str and bytes. Its form is JSON with the bytes
+set aside behind it, so reading a state makes nothing but such values, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from zlib import crc32
+
+# Is told of the number of every packet in a state, and gives it back.
+Note = Callable[[int | None], int | None]
+
+_MAGIC = b"amqpcodec state 1\n"
+_CHECKSUM = 4  # octets
+_LENGTH = 8
+_FURTHEST = 1 << 60  # of any number but times; sums of a few of them fit into 64 bits
+_LAST_NS = 1 << 62  # no time is as far from 1970 as this
+
+
+def pack(tree: Any) -> bytes:
+    """A tree as octets."""
+    pieces: list[bytes] = []
+
+    def aside(octets: bytes) -> dict[str, int]:
+        pieces.append(octets)
+        return {"octets": len(octets)}
+
+    text = json.dumps(tree, default=aside, separators=(",", ":")).encode()
+    body = b"".join((len(text).to_bytes(_LENGTH, "big"), text, *pieces))
+    return b"".join((_MAGIC, _checksum(body), body))
+
+
+def unpack(state: bytes) -> Fields:
+    """The tree that `pack` made octets of, to be taken apart.
+
+    Raises:
+        ValueError: they are not what it made.
+    """
+    begin = len(_MAGIC) + _CHECKSUM
+    if not state.startswith(_MAGIC):
+        raise ValueError("this is no state, or one of another version")
+    body = state[begin:]
+    if _checksum(body) != state[len(_MAGIC) : begin]:
+        raise damaged("its checksum is wrong")
+    at = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
+
+    def fetch(place: dict[str, Any]) -> bytes:
+        nonlocal at
+        start, at = at, at + int(place["octets"])
+        if not start <= at <= len(body):
+            raise damaged("octets are missing")
+        return body[start:at]
+
+    try:
+        tree = json.loads(body[_LENGTH:at], object_hook=fetch)
+    except (KeyError, TypeError, RecursionError) as error:
+        raise damaged("its form is wrong") from error
+    return Fields(tree)
+
+
+def _checksum(octets: bytes) -> bytes:
+    return crc32(octets).to_bytes(_CHECKSUM, "big")
+
+
+def damaged(reason: str) -> ValueError:
+    """The error of a state that cannot be."""
+    return ValueError(f"the state is damaged: {reason}")
+
+
+class Fields:
+    """The values of a list in a state, taken one by one in the order in which they were put there.
+
+    Every method raises ValueError where the next value is not what it should be.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Any) -> None:
+        if type(values) is not list:
+            raise damaged("there is no list where one should be")
+        self._values = iter(values)
+
+    def _next(self, *kinds: type) -> Any:
+        value = next(self._values, self)
+        if type(value) not in kinds:
+            raise damaged("a value is missing, or is of another kind")
+        return value
+
+    def number(self, low: int = -_FURTHEST, high: int = _FURTHEST) -> int:
+        """An int from `low` to `high`."""
+        value: int = self._next(int)
+        if not low <= value <= high:
+            raise damaged(f"{value} is out of range")
+        return value
+
+    def perhaps(self, low: int = -_FURTHEST, high: int = _FURTHEST) -> int | None:
+        """An int in a range, or None."""
+        value: int | None = self._next(int, type(None))
+        if value is not None and not low <= value <= high:
+            raise damaged(f"{value} is out of range")
+        return value
+
+    def packet(self) -> int | None:
+        """The number of a packet, or None."""
+        return self.perhaps(low=1)
+
+    def time(self) -> int | None:
+        """A time in nanoseconds, or None."""
+        return self.perhaps(1 - _LAST_NS, _LAST_NS - 1)
+
+    def flag(self) -> bool:
+        """A bool."""
+        value: bool = self._next(bool)
+        return value
+
+    def octets(self) -> bytes:
+        """Octets."""
+        value: bytes = self._next(bytes)
+        return value
+
+    def octets_or_none(self) -> bytes | None:
+        """Octets or None."""
+        value: bytes | None = self._next(bytes, type(None))
+        return value
+
+    def text(self) -> str:
+        """Text."""
+        value: str = self._next(str)
+        return value
+
+    def text_or_none(self) -> str | None:
+        """Text or None."""
+        value: str | None = self._next(str, type(None))
+        return value
+
+    def list(self) -> list[Any]:
+        """A list of whatever it may be."""
+        value: list[Any] = self._next(list)
+        return value
+
+    def fields(self) -> Fields:
+        """A list whose values are taken one by one."""
+        return Fields(self._next(list))
+
+    def items(self) -> Iterator[Fields]:
+        """A list of such lists."""
+        return map(Fields, self._next(list))
+
+    def expect(self, value: Any, complaint: str) -> None:
+        """This value and no other; else the error has this text."""
+        if next(self._values, self) != value:
+            raise ValueError(complaint)
+
+    def end(self) -> None:
+        """There is nothing more."""
+        if next(self._values, self) is not self:
+            raise damaged("there are values too many")

@@ -1,0 +1,45 @@
+"""AMQP as Arrow columns: streams and captures to record batches, and messages in columns back to frames.
+
+    from amqpcodec import arrow
+
+    batch = arrow.decode_messages(octets)
+    for batch in arrow.read_capture("trace.pcapng", "messages", columns=["ts", "exchange", "body_size"]):
+        ...
+    octets = arrow.encode_messages(batch)
+
+What is in the tables says docs/columns.md. Needs pyarrow, the extra ``arrow``.
+"""
+
+from __future__ import annotations
+
+try:
+    import pyarrow  # noqa: F401  # asked for here, so that its absence is told in our words
+except ImportError as error:
+    raise ImportError('amqpcodec.arrow needs pyarrow: pip install "amqpcodec[arrow]"') from error
+
+from .decoding import BatchDecoder, decode_frames, decode_messages, decode_methods
+from .encoding import StreamWriter, encode_messages
+from .layout import schema
+from .reading import CaptureReader, read_capture, read_stream
+from .recording import CaptureWriter
+from .session import CaptureSession, scan_capture
+from .values import ValueDecoder, decode_values, encode_values
+
+__all__ = [
+    "BatchDecoder",
+    "CaptureReader",
+    "CaptureSession",
+    "CaptureWriter",
+    "StreamWriter",
+    "ValueDecoder",
+    "decode_frames",
+    "decode_messages",
+    "decode_methods",
+    "decode_values",
+    "encode_messages",
+    "encode_values",
+    "read_capture",
+    "read_stream",
+    "scan_capture",
+    "schema",
+]

@@ -1,0 +1,175 @@
+"""Messages in columns back to streams of frames."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator
+from types import ModuleType, TracebackType
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import EncodeError, _backend
+from .._columns.buffers_py import Batch
+from .._columns.encode_py import Encoded
+from .._columns.tables import Column, table_columns
+from ..capture.dialects import module
+from .decoding import DIALECT
+from .layout import conforming, memory_of
+
+FRAME_MAX = 131072
+_MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
+_INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_ns", pa.int64())])
+
+
+def encode_messages(
+    messages: Any,
+    *,
+    dialect: str | ModuleType = DIALECT,
+    frame_max: int = FRAME_MAX,
+    skip_incomplete: bool = False,
+) -> bytes:
+    """The frames of messages in columns, as `decode_messages` and `read_capture` give them.
+
+    Args:
+        messages: a record batch, a table, or anything that gives either through the Arrow PyCapsule
+            protocol. The columns are those of the table `messages`; others are passed over. What is missing
+            or null takes its default: basic.publish on channel 1, empty arguments and body, no properties.
+            `name` tells the method, or `kind` one of the class basic; `headers_raw` goes before `headers`.
+        dialect: name of the dialect to write, or the module of a foreign one.
+        frame_max: octets of the largest frame; bodies are cut to it. 0 for no limit.
+        skip_incomplete: leave out rows with `_error` or with `complete` false, which are refused otherwise.
+
+    Returns:
+        All frames, in the order of the rows: what `encode_message` of the dialect gives for each.
+
+    Raises:
+        EncodeError: a value that cannot be written, naming row and column; a row in error or incomplete;
+            a column of another type.
+        ValueError: no such dialect.
+    """
+    return b"".join(each.octets for each, _ in encoded_batches(messages, dialect, frame_max, skip_incomplete))
+
+
+class StreamWriter:
+    """Writes messages to a file of frames, and beside it an index of where each lies and of its time.
+
+    Args:
+        file: the file of frames, which `read_stream` reads: a path or binary file object.
+        index: the index, an Arrow IPC file of `offset`, `length` and `ts_ns`, one row a message in order:
+            a path or binary file object; None for the path of the file with ``.index.arrow`` behind it.
+        dialect, frame_max, skip_incomplete: as for `encode_messages`.
+
+    To be closed, or used in a ``with`` statement; the index is whole only then. File objects are left open.
+
+    Raises:
+        OSError: a file cannot be written.
+        ValueError: no such dialect; a file object without one for the index.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | BinaryIO,
+        index: str | os.PathLike[str] | BinaryIO | None = None,
+        *,
+        dialect: str | ModuleType = DIALECT,
+        frame_max: int = FRAME_MAX,
+        skip_incomplete: bool = False,
+    ) -> None:
+        self._options = module(dialect), frame_max, skip_incomplete
+        path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
+        if index is None:
+            if path is None:
+                raise ValueError("a file object has no name for the index: give one for it, too")
+            index = f"{path}.index.arrow"
+        self._own = None if path is None else open(path, "wb")  # noqa: SIM115  # closed by `close`
+        self._file: Any = self._own or file
+        try:
+            target = os.fspath(index) if isinstance(index, (str, os.PathLike)) else index
+            self._index = pa.ipc.new_file(target, _INDEX_SCHEMA)
+        except BaseException:
+            self._close_own()
+            raise
+        self._offset = 0
+
+    def write(self, messages: Any) -> int:
+        """Add messages, see `encode_messages`; how many there were.
+
+        Nothing is written of a batch with a row that is refused.
+        """
+        count = 0
+        for encoded, batch in encoded_batches(messages, *self._options):
+            ends = int64s(encoded.ends)
+            starts = pa.concat_arrays([pa.array([0], pa.int64()), ends])[:-1]
+            arrays = [pc.add(starts, self._offset), pc.subtract(ends, starts), _times(batch, encoded)]
+            self._file.write(encoded.octets)
+            self._index.write_batch(pa.RecordBatch.from_arrays(arrays, schema=_INDEX_SCHEMA))
+            self._offset += len(encoded.octets)
+            count += len(ends)
+        return count
+
+    def close(self) -> None:
+        """End both files."""
+        self._index.close()
+        self._close_own()
+
+    def _close_own(self) -> None:
+        if self._own is not None:
+            self._own.close()
+
+    def __enter__(self) -> StreamWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def encoded_batches(
+    messages: Any, dialect: str | ModuleType, frame_max: int, skip_incomplete: bool
+) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
+    """The frames of each batch, with the batch."""
+    codec = module(dialect)
+    wanted = table_columns("messages", (codec,))
+    first = 0
+    encoder: Any = None
+    described: list[Column] | None = None
+    for batch in _batches(messages):
+        names = frozenset(batch.schema.names)
+        taken = [_taken(column, batch) for column in wanted if column.name in names]
+        columns = [column for column, _ in taken]
+        if columns != described:
+            encoder = _MessageEncoder(columns, codec, frame_max=frame_max, skip_incomplete=skip_incomplete)
+            described = columns
+        memory = tuple(memory_of(column, array) for column, array in taken)
+        yield encoder.encode(Batch(batch.num_rows, memory), first), batch
+        first += batch.num_rows
+
+
+def _batches(messages: Any) -> list[pa.RecordBatch]:
+    if isinstance(messages, pa.RecordBatch):
+        return [messages]
+    table = messages if isinstance(messages, pa.Table) else pa.table(messages)
+    return list(table.to_batches())
+
+
+def _taken(column: Column, batch: pa.RecordBatch) -> tuple[Column, pa.Array]:
+    try:
+        return conforming(column, batch.column(column.name))
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise EncodeError(f"not a column of {column.kind}: {error}", column.name) from error
+
+
+def int64s(numbers: array[int]) -> pa.Array:
+    """Numbers of 64 bits as an Arrow array over the same memory."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _times(batch: pa.RecordBatch, encoded: Encoded) -> pa.Array:
+    """The times of the messages written, null for a batch without them."""
+    if "ts_ns" not in batch.schema.names:
+        return pa.nulls(len(encoded.rows), pa.int64())
+    return batch.column("ts_ns").cast(pa.int64()).take(int64s(encoded.rows))

@@ -1,0 +1,166 @@
+"""Messages in columns to captures, as if they had been recorded."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from types import ModuleType, TracebackType
+from typing import Any, BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from ..capture import AMQP_PORT, CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
+from ..capture.dialects import module
+from ..capture.writing import Conversation, PacketWriter
+from .decoding import DIALECT
+from .encoding import FRAME_MAX, encoded_batches
+
+_ENDPOINT = re.compile(r"\[?([0-9A-Fa-f:.]+?)\]?:(\d{1,5})")
+_SERVER = Endpoint(bytes((10, 255, 0, 1)), AMQP_PORT)
+_COLUMNS = ("file", "flow", "client", "server", "direction", "name", "kind")
+_STEP_NS = 1000  # between messages whose time is not known
+
+
+class _Row(NamedTuple):
+    """What a row says of the packets that carry it."""
+
+    file: str | None
+    flow: int | None
+    client: str | None
+    server: str | None
+    direction: int | None
+    name: str | None
+    kind: str | None
+
+    def way(self) -> int:
+        """The direction; of a row that does not tell, by its method."""
+        if self.direction is not None:
+            return self.direction
+        method = self.name or self.kind or "publish"
+        return CLIENT_TO_SERVER if method.endswith("publish") else SERVER_TO_CLIENT
+
+    def ends(self, number: int) -> tuple[Endpoint, Endpoint]:
+        """Client and server; where they are not known, a client by the number."""
+        client, server = _endpoint(self.client), _endpoint(self.server)
+        if client is None or server is None or len(client.address) != len(server.address):
+            host = number // 28000 % 2**16
+            return Endpoint(bytes((10, 0, *divmod(host, 256))), 32768 + number % 28000), _SERVER
+        return client, server
+
+
+class CaptureWriter:
+    """Writes messages to a capture: a TCP connection for each `flow` of each `file`, packets in their order.
+
+    Args:
+        file: path or binary file object to write a pcap file with nanoseconds to; an object is left open.
+        dialect, frame_max, skip_incomplete: as for `encode_messages`.
+
+    Beside the columns of the message, `file`, `flow`, `client`, `server`, `direction` and `ts_ns` (or `ts`)
+    count; rows without `flow` share a connection. A client's protocol header comes first. To be closed, or
+    used in a ``with`` statement; connections are ended only then.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: no such dialect.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] | BinaryIO,
+        *,
+        dialect: str | ModuleType = DIALECT,
+        frame_max: int = FRAME_MAX,
+        skip_incomplete: bool = False,
+    ) -> None:
+        codec: Any = module(dialect)
+        self._header = codec.protocol_header()
+        self._options = codec, frame_max, skip_incomplete
+        self._own = open(file, "wb", 1 << 20) if isinstance(file, (str, os.PathLike)) else None  # noqa: SIM115
+        self._packets = PacketWriter(self._own or file)  # type: ignore[arg-type]
+        self._open: dict[tuple[str | None, int | None], Conversation] = {}
+        self._by_ends: dict[tuple[Endpoint, Endpoint], tuple[str | None, int | None]] = {}
+        self._begun = 0
+        self._time_ns = 0
+
+    def write(self, messages: Any) -> int:
+        """Add messages, see `encode_messages`; how many there were.
+
+        Nothing is written of a batch with a row that is refused.
+        """
+        count = 0
+        for encoded, batch in encoded_batches(messages, *self._options):
+            rows, times = _rows(batch), _times(batch)
+            begin = 0
+            for place, end in zip(encoded.rows, encoded.ends, strict=True):
+                time_ns = times[place]
+                self._time_ns = self._time_ns + _STEP_NS if time_ns is None else time_ns
+                row = rows[place]
+                self._conversation(row).send(row.way(), encoded.octets[begin:end], self._time_ns)
+                begin = end
+            count += len(encoded.ends)
+        return count
+
+    def close(self) -> None:
+        """End all connections, and the file if it was opened here."""
+        for conversation in self._open.values():
+            conversation.close(self._time_ns)
+        self._open.clear()
+        if self._own is not None:
+            self._own.close()
+
+    def __enter__(self) -> CaptureWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _conversation(self, row: _Row) -> Conversation:
+        """The connection of a row, opened if it is not yet."""
+        key = row.file, row.flow
+        known = self._open.get(key)
+        if known is not None:
+            return known
+        ends = row.ends(self._begun)
+        before = self._open.pop(self._by_ends.get(ends, key), None)
+        if before is not None:  # two cannot be open between the same ends
+            before.close(self._time_ns)
+        made = Conversation(self._packets, *ends, self._time_ns, self._begun)
+        made.send(CLIENT_TO_SERVER, self._header, self._time_ns)
+        self._open[key], self._by_ends[ends] = made, key
+        self._begun += 1
+        return made
+
+
+def _rows(batch: pa.RecordBatch) -> list[_Row]:
+    names = batch.schema.names
+    columns = [
+        batch.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in _COLUMNS
+    ]
+    return list(map(_Row, *columns))
+
+
+def _times(batch: pa.RecordBatch) -> list[int | None]:
+    """The times of messages in nanoseconds."""
+    names = batch.schema.names
+    name = next((name for name in ("ts_ns", "ts") if name in names), None)
+    if name is None:
+        return [None] * batch.num_rows
+    column = batch.column(name)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("ns", column.type.tz))
+    times: list[int | None] = column.cast(pa.int64()).to_pylist()
+    return times
+
+
+def _endpoint(text: str | None) -> Endpoint | None:
+    """An address and port as the tables show them; None if it is none."""
+    found = _ENDPOINT.fullmatch(text or "")
+    if found is None or int(found[2]) > 65535:
+        return None
+    try:
+        return Endpoint(ipaddress.ip_address(found[1]).packed, int(found[2]))
+    except ValueError:
+        return None

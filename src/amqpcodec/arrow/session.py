@@ -1,0 +1,273 @@
+"""Capture files as one recording that is read in parts: suspended anywhere, and gone on with elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+
+from .. import Limits, _backend
+from .._columns.build import dialects_of, open_feeder
+from .._columns.tables import chosen, table_columns
+from .._columns.text import clean
+from .._state import Fields, pack, unpack
+from .._version import __version__
+from ..capture import (
+    AMQP_PORT,
+    FLOW_TIMEOUT,
+    MAX_FRAME,
+    WINDOW_OCTETS,
+    WINDOW_SEGMENTS,
+    ByteSource,
+    CaptureError,
+    Source,
+)
+from ..capture.dialects import module
+from ..capture.place import FilePlace
+from ..errors import AmqpError
+from .decoding import OCTETS, ROWS
+from .layout import record_batch, schema_of
+
+
+class CaptureSession:
+    """A table of what is in capture files, all of them one recording, read part by part.
+
+    What `suspend` gives lets another session go on where this one stands, in another process or on another
+    day. The rows of such sessions, one behind the other, are those of a single one, and those of one over
+    a single file are those of `read_capture`. Connections go on from file to file, and `flow` counts over the
+    whole recording.
+
+    Args:
+        table, columns, dialect, mode, checks, rows, octets, credentials, max_frame, limits, port,
+            window_octets, window_segments, flow_timeout, impl: as for `read_capture`. Without columns,
+            batches have only a number of rows.
+        state: what `suspend` gave; None to begin a recording. It depends on the table, dialect, port, limits
+            and windows, which have to be the same, but not on columns, mode or build.
+
+    Attributes:
+        schema: that of every batch.
+        faults: as for `CaptureReader`, of what this session has read.
+
+    Raises:
+        ValueError: no such table, column, dialect or mode; a state that is damaged, or was made with other
+            arguments or by another version of the library.
+    """
+
+    def __init__(
+        self,
+        table: str = "messages",
+        *,
+        columns: Iterable[str] | None = None,
+        state: bytes | None = None,
+        port: int | Iterable[int] | None = AMQP_PORT,
+        dialect: str | ModuleType = "auto",
+        mode: str = "permissive",
+        checks: bool = False,
+        rows: int = ROWS,
+        octets: int = OCTETS,
+        credentials: bool = False,
+        max_frame: int = MAX_FRAME,
+        limits: Limits | None = None,
+        window_octets: int = WINDOW_OCTETS,
+        window_segments: int = WINDOW_SEGMENTS,
+        flow_timeout: float = FLOW_TIMEOUT,
+        impl: str = _backend.IMPL,
+    ) -> None:
+        ports = [port] if isinstance(port, int) else None if port is None else sorted(set(port))
+        limits = limits or Limits()
+        self._columns = chosen(table_columns(table, dialects_of(dialect)), columns)
+        self.schema: pa.Schema = schema_of(self._columns)
+        self.faults: dict[str, int] = {}
+        self._sink, self._feeder = open_feeder(
+            table, self._columns, dialect=dialect, report_foreign=ports is not None, mode=mode,
+            checks=checks, rows=rows, octets=octets, faults=self.faults, credentials=credentials,
+            max_frame=max_frame, limits=limits, impl=impl,
+        )  # fmt: skip
+        streams = _backend.load("amqpcodec.capture.streams", impl)
+        self._tracker = streams.StreamTracker(
+            ports, window_octets=window_octets, window_segments=window_segments, flow_timeout=flow_timeout
+        )
+        self._read_part = _backend.load("amqpcodec._columns.capture", impl).feed_part
+        self._place: FilePlace | None = None  # None between two files
+        self._before = 0  # packets of the files before
+        self._closed = ""  # why nothing can be done any more
+        # What a state depends on.
+        self._terms: list[tuple[str, Any]] = [
+            ("version of the library", __version__),
+            ("table", table),
+            ("dialect", dialect if dialect == "auto" else module(dialect).DIALECT.name),
+            ("port", ports),
+            ("max_frame", max_frame),
+            ("limits", [limits.open_messages, limits.body_size]),
+            ("window", [window_octets, window_segments, str(flow_timeout)]),
+        ]
+        if state is not None:
+            self._restore(unpack(state))
+
+    def read(self, file: Source, name: str | None = None, end: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of the next file, or of what is left of the one begun, as far as it is asked for.
+
+        A file that was read up to some `end` has to be given again until it was read without one, even if
+        nothing of it is left; then the next one begins.
+
+        Args:
+            file: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard, at
+                its start. What was read before is passed over by seeking, or by uncompressing it.
+            name: of the file for the column `file`, as it begins; the path if there is one.
+            end: the records are read that begin before this octet of the (uncompressed) file; None for all.
+
+        Yields:
+            Full batches, and at the end one of the rows left.
+
+        Raises:
+            CaptureError: the file is no capture, or is damaged before its first packet; the next may be read.
+            DecodeError: in mode ``"fail"``, the error of a row.
+            OSError: the file cannot be opened or read.
+            ValueError: it is not the file in which the session stands; the session is finished, or was
+                left inside `read`.
+        """
+        self._begin("a read was left before its end")
+        return self._read(file, name, end)
+
+    def suspend(self) -> bytes:
+        """All that later rows depend on; every row that is complete was given before.
+
+        Raises:
+            ValueError: the session is finished, or was left inside `read`.
+        """
+        self._check()
+        packets: set[int] = set()
+
+        def note(packet: int | None) -> int | None:
+            if packet is not None:
+                packets.add(packet)
+            return packet
+
+        place = [] if self._place is None else [self._place.state()]
+        kept = [self._tracker.state(note), self._feeder.state(note)]
+        return pack([self._terms, self._before, place, self._sink.make.files.state(packets), *kept])
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """The recording is over: the rows of all that waits. The session cannot be used any more.
+
+        Raises:
+            DecodeError: in mode ``"fail"``, the error of a row.
+            ValueError: the session is finished already, or was left inside `read`.
+        """
+        self._begin("the session is finished")
+        return self._rest()
+
+    def _begin(self, step: str) -> None:
+        """Take a step, during which, or for good, no other one may be taken."""
+        self._check()
+        self._closed = step
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ValueError(self._closed)
+
+    def _read(self, file: Source, name: str | None, end: int | None) -> Iterator[pa.RecordBatch]:
+        try:
+            source = file if isinstance(file, ByteSource) else ByteSource(file)
+        except OSError:
+            self._closed = ""  # nothing has happened
+            raise
+        try:
+            place = self._enter(source, _name(file) if name is None else clean(name))
+            yield from self._part(source, place, end)
+        finally:
+            if source is not file:
+                source.close()
+
+    def _enter(self, source: ByteSource, name: str | None) -> FilePlace:
+        """Go to where a file is to be read from."""
+        try:
+            if self._place is None:
+                self._place = FilePlace.start(source)
+                self._feeder.begin_file(self._before, name)
+            else:
+                self._place.enter(source)
+        except ValueError:
+            self._closed = ""
+            raise
+        return self._place
+
+    def _part(self, source: ByteSource, place: FilePlace, end: int | None) -> Iterator[pa.RecordBatch]:
+        try:
+            for _ in self._read_part(source, self._feeder, self._tracker, place, self._before, end):
+                yield from self._batches()
+        except CaptureError:
+            # There was no packet in it.
+            self._place, self._closed = None, ""
+            yield from self._batches(final=True)
+            raise
+        except (AmqpError, OSError):
+            yield from self._batches(final=True)
+            raise
+        if end is None:
+            self._place, self._before = None, self._before + place.number
+        yield from self._batches(final=True)
+        self._closed = ""
+
+    def _rest(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for event in self._tracker.finish():
+                self._feeder.feed(event)
+                yield from self._batches()
+        except AmqpError:
+            yield from self._batches(final=True)
+            raise
+        yield from self._batches(final=True)
+
+    def _batches(self, final: bool = False) -> Iterator[pa.RecordBatch]:
+        return (record_batch(self.schema, batch) for batch in self._sink.batches(final))
+
+    def _restore(self, state: Fields) -> None:
+        for (name, mine), theirs in zip(self._terms, state.items(), strict=True):
+            theirs.expect(name, "this is no state of a session")
+            theirs.expect(mine, f"the state was made with another {name}")
+            theirs.end()
+        self._before = state.number(0)
+        for place in state.items():
+            self._place = FilePlace.restored(place)
+        self._sink.make.files.restore(state.items())
+        flows = self._tracker.restore(state.fields())
+        self._feeder.restore(state.fields(), flows)
+        state.end()
+
+
+def scan_capture(
+    parts: Iterable[tuple[Source, int | None]],
+    table: str = "messages",
+    *,
+    state: bytes | None = None,
+    **options: Any,
+) -> Iterator[bytes]:
+    """The states in which a recording can be divided, found in one pass that makes no rows.
+
+    Args:
+        parts: of the recording in order, each a file and where to stop, as for `CaptureSession.read`.
+        table: name of the table that is to be read.
+        state: where the first part begins; None for the beginning of a recording.
+        options: further arguments of `CaptureSession`, but for `columns`.
+
+    Yields:
+        The state before each part and, at last, the one behind all of them. With it a `CaptureSession` gives
+        the rows of that part; behind the last part of a recording come those of `finish`.
+
+    Raises:
+        CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
+    """
+    session = CaptureSession(table, columns=(), state=state, **options)
+    yield session.suspend()
+    for file, end in parts:
+        for _ in session.read(file, end=end):
+            pass
+        yield session.suspend()
+
+
+def _name(file: Source) -> str | None:
+    return clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None

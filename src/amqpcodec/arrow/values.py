@@ -1,0 +1,171 @@
+"""Columns of octets, a piece of a stream in each value, to columns and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import DecoderInUseError, EncodeError, Limits, _backend
+from .._columns.build import open_values
+from .._columns.encode_py import Encoded
+from .._columns.tables import LEAD, chosen, table_columns
+from .._columns.values_py import VALUES
+from .._kernel.turn_py import Turn
+from ..capture import CLIENT_TO_SERVER, MAX_FRAME
+from .decoding import DIALECT
+from .encoding import FRAME_MAX, encoded_batches, int64s
+from .layout import empty, memory_of, record_batch, schema_of
+
+TABLES = ("frames", "methods", "messages")
+UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone
+_MODES = ("permissive", "drop", "fail")
+
+
+class ValueDecoder:
+    """Decodes columns of octets: each value is read by itself, as whole frames of one direction.
+
+    Args:
+        table: ``"frames"``, ``"methods"`` or ``"messages"``.
+        columns: names of the columns wanted, see `schema`; None for all but the optional ones and those
+            that tell of files and packets.
+        explode: False for exactly one row a value, which is null for a null, and says in `_error` if there
+            is not exactly one in it: NOTHING, SEVERAL with the offset of the second, or LOST with that of
+            octets that belong to no frame. True for all rows of all values, each behind the number of its
+            value in the column `value`; octets that belong to no frame are a row with LOST in `_error`.
+        dialect: a dialect's name, or the module of a foreign one.
+        direction: what the column `direction` says.
+        mode: what becomes of rows in error: ``"permissive"`` keeps them, ``"fail"`` raises, ``"drop"``, only
+            with `explode`, leaves them out.
+        credentials, max_frame, limits: as for `BatchDecoder`.
+        impl: the build that decodes, ``"c"`` or ``"py"``.
+
+    Attributes:
+        schema: that of every batch.
+
+    Raises:
+        ValueError: no such table, column, dialect or mode.
+    """
+
+    def __init__(
+        self,
+        table: str = "frames",
+        *,
+        columns: Iterable[str] | None = None,
+        explode: bool = False,
+        dialect: str | ModuleType = DIALECT,
+        direction: int = CLIENT_TO_SERVER,
+        mode: str = "permissive",
+        credentials: bool = False,
+        max_frame: int = MAX_FRAME,
+        limits: Limits | None = None,
+        impl: str = _backend.IMPL,
+    ) -> None:
+        if table not in TABLES:
+            raise ValueError(f"no table {table!r} of values; there are {', '.join(TABLES)}")
+        if mode not in _MODES or (mode == "drop" and not explode):
+            raise ValueError(f"no mode {mode!r}; there are {', '.join(_MODES)}, drop only with explode")
+        if dialect == "auto":
+            raise ValueError("a value cannot tell its dialect: name one")
+        if direction not in (0, 1):
+            raise ValueError(f"direction must be 0 or 1, not {direction!r}")
+        wanted = chosen(table_columns(table, (dialect,)), columns)
+        if columns is None:
+            absent = UNTOLD - {"offset"} if explode else UNTOLD
+            wanted = tuple(column for column in wanted if column.name not in absent)
+        self._options: dict[str, Any] = {
+            "dialect": dialect, "direction": direction, "explode": explode, "max_frame": max_frame,
+            "mode": mode, "credentials": credentials, "limits": limits or Limits(), "impl": impl,
+        }  # fmt: skip
+        self._wanted = table, wanted
+        self._reader = open_values(*self._wanted, **self._options)
+        self.schema: pa.Schema = schema_of(self._reader.columns)
+        self._turn = Turn()
+
+    def decode(self, values: Any) -> pa.RecordBatch:
+        """The rows of a column.
+
+        Args:
+            values: an Arrow array of binary, or of what casts to it.
+
+        Raises:
+            DecodeError: in mode ``"fail"``, the first error; its message names the value, and its offset is
+                that in the value.
+            DecoderInUseError: called while the decoder is decoding.
+            OverflowError: a column of more than 2 GiB.
+            pyarrow.ArrowInvalid: the array is of another kind.
+        """
+        memory = memory_of(VALUES, pa.array(values).cast(pa.binary()))
+        if not self._turn.take():
+            raise DecoderInUseError("this decoder is decoding: call it from one place at a time")
+        try:
+            batch = self._reader.read(memory)
+        except BaseException:
+            self._reader = open_values(*self._wanted, **self._options)  # nobody knows what is half done
+            raise
+        finally:
+            self._turn.end()
+        return record_batch(self.schema, batch)
+
+
+def decode_values(values: Any, table: str = "frames", **options: Any) -> pa.RecordBatch:
+    """The rows of a column of octets; options and errors are those of `ValueDecoder`."""
+    return ValueDecoder(table, **options).decode(values)
+
+
+def encode_values(
+    messages: Any,
+    *,
+    dialect: str | ModuleType = DIALECT,
+    frame_max: int = FRAME_MAX,
+    skip_incomplete: bool = False,
+    mode: str = "fail",
+) -> pa.ChunkedArray:
+    """The frames of messages in columns, those of each in a value of its own.
+
+    Args:
+        messages, dialect, frame_max: as for `encode_messages`.
+        skip_incomplete: rows with `_error` or with `complete` false, which are refused otherwise, are null.
+        mode: ``"fail"`` raises at a row that cannot be written, ``"permissive"`` makes it null.
+
+    Returns:
+        One binary value a row.
+
+    Raises:
+        EncodeError: as `encode_messages`, in mode ``"fail"``.
+        ValueError: no such dialect or mode.
+    """
+    if mode not in ("permissive", "fail"):
+        raise ValueError(f"no mode {mode!r}; there are permissive, fail")
+    table = pa.table(messages) if not isinstance(messages, pa.RecordBatch) else messages
+    try:
+        chunks = [
+            _in_rows(encoded, batch.num_rows)
+            for encoded, batch in encoded_batches(table, dialect, frame_max, skip_incomplete)
+        ]
+    except EncodeError:
+        if mode == "fail":
+            raise
+        list(encoded_batches(empty(table.schema), dialect, frame_max, False))  # raises for a column's type
+        if table.num_rows == 1:
+            return pa.chunked_array([pa.nulls(1, pa.binary())])
+        half = table.num_rows // 2
+        options: dict[str, Any] = {
+            "dialect": dialect, "frame_max": frame_max, "skip_incomplete": skip_incomplete, "mode": mode,
+        }  # fmt: skip
+        parts = (encode_values(part, **options) for part in (table.slice(0, half), table.slice(half)))
+        chunks = [chunk for part in parts for chunk in part.chunks]
+    return pa.chunked_array(chunks, pa.binary())
+
+
+def _in_rows(encoded: Encoded, rows: int) -> pa.Array:
+    """Frames as a value for each of so many rows, null where a row was left out."""
+    ends = int64s(encoded.ends).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends]).buffers()[1]
+    values = pa.Array.from_buffers(pa.binary(), len(ends), [None, offsets, pa.py_buffer(encoded.octets)])
+    if len(values) == rows:
+        return values
+    return values.take(pc.index_in(pa.array(range(rows), pa.int64()), int64s(encoded.rows)))

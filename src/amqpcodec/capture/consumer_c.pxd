@@ -1,0 +1,66 @@
+from .headers cimport Headers
+from .streams_c cimport StreamTracker
+
+cdef enum:
+    RUNS = 1024  # of octets that `EventConsumer` takes before it makes objects of them
+
+cdef enum:
+    # What `OctetConsumer.octets` answers.
+    TAKEN
+    PAUSE  # taken, and the consumer wants to be settled before there are more
+    REFUSED  # not taken: they are to come as an event
+
+
+cdef extern from *:
+    const long long NOWHERE "INT64_MIN"  # the place of a segment, where it is not known
+
+
+cdef class OctetConsumer:
+    cdef bint every_segment  # whether segments are wanted, and not octets
+
+    cdef void *lane(self, object connection, int direction) except? NULL
+    cdef int octets(
+        self,
+        void *lane,
+        const unsigned char *octets,
+        Py_ssize_t size,
+        long long offset,
+        long long packet,
+        long long time_ns,
+    ) except -1 nogil
+    cdef int segment(
+        self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
+    ) except -1 nogil
+    cdef int feed_exactly(self, object segment, StreamTracker tracker) except -1
+    cdef int event(self, object event) except -1
+    cdef int settle(self) except -1
+
+
+cdef struct Run:
+    void *lane
+    const unsigned char *octets
+    Py_ssize_t size
+    long long offset
+    long long packet
+    long long time_ns
+
+
+cdef class _Side:
+    cdef object connection
+    cdef int direction
+
+
+cdef class EventConsumer(OctetConsumer):
+    cdef Run _runs[RUNS]
+    cdef Py_ssize_t _count
+    cdef list _events
+    cdef dict _sides
+
+    cdef list take(self)
+
+
+cdef class CountingConsumer(OctetConsumer):
+    cdef readonly long long quick_octets
+    cdef readonly long long quick_segments
+    cdef readonly long long event_octets
+    cdef readonly long long events

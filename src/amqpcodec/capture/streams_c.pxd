@@ -1,0 +1,80 @@
+cimport cython
+
+from .reassembly_c cimport Piece, Reassembler
+
+cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS
+
+
+@cython.final
+cdef class Flow:
+    cdef readonly object connection
+    cdef readonly object client
+    cdef readonly bint selected
+    cdef public bint current
+    cdef readonly tuple directions
+    cdef public long long packet
+    cdef public long long time_ns
+    cdef public long long touched
+    cdef public long long waiting
+
+    cdef int note(self, long long packet, object time_ns) except -1
+    cdef int direction(self, object source) except -1
+    @cython.locals(own=Reassembler)
+    cdef bint abandoned(self, object segment, long long timeout_ns) except -1
+    @cython.locals(piece=Piece)
+    cdef int give_out(self, int direction, list pieces, list events) except -1
+    @cython.locals(reassembler=Reassembler)
+    cdef object close(self, int direction, list events)
+    @cython.locals(own=Reassembler)
+    cdef int take(self, int direction, object segment, list events) except -1
+    cdef object _last_time(self)
+
+
+@cython.final
+cdef class StreamTracker:
+    cdef object _ports
+    cdef tuple _window
+    cdef long long _timeout_ns
+    cdef long long _max_waiting
+    cdef Py_ssize_t _max_connections
+    cdef dict _flows
+    cdef list _silent
+    cdef object _closing
+    cdef long long _deadline
+    cdef long long _fed
+    cdef long long _count
+    cdef long long _waiting
+
+    @cython.locals(flow=Flow, events=list)
+    cpdef list feed(self, object segment)
+    @cython.locals(flow=Flow, own=Reassembler, direction=cython.int)
+    cpdef object placed(self, object segment)
+    @cython.locals(flow=Flow, events=list)
+    cpdef list finish(self)
+    @cython.locals(flow=Flow, own=Reassembler)
+    cdef Flow _flow_of(self, object segment, list events)
+    @cython.locals(own=Reassembler, peer=Reassembler, flags=cython.int, length=cython.longlong)
+    cdef object _advance(self, Flow flow, int direction, object segment, list events)
+    @cython.locals(own=Reassembler)
+    cdef object _far_away(self, Flow flow, int direction, object segment, list events)
+    @cython.locals(flow=Flow, former=Flow)
+    cdef Flow _new_flow(self, object key, object segment)
+    cdef object _client(self, object segment)
+    @cython.locals(one=Reassembler, other=Reassembler)
+    cdef int _expect_close(self, Flow flow) except -1
+    cdef int _set_deadline(self) except -1
+    cdef int _settle(self, object time_ns, list events) except -1
+    cdef int _finish_flow(self, Flow flow, list events) except -1
+    @cython.locals(one=Reassembler, other=Reassembler, waiting=cython.longlong)
+    cdef int _recount(self, Flow flow) except -1
+    @cython.locals(flow=Flow)
+    cdef int _forget_oldest(self, list events) except -1
+    cdef list _by_silence(self)
+    @cython.locals(flow=Flow)
+    cdef Flow _restored(self, object state)
+    cdef bint _selects(self, object key) except -1
+    @cython.locals(flow=Flow, direction=cython.int, own=Reassembler)
+    cdef object _make_room(self, list events)
+
+
+cdef tuple _key(object segment)

@@ -1,0 +1,445 @@
+"""TCP connections: which segments belong together, who is the client, where one ends and the next begins.
+
+One text for both builds: streams_c is this file, compiled.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush, heapreplace
+
+from .._state import Fields, Note, damaged
+from .._typing import Any
+from .model import (
+    CLIENT_TO_SERVER,
+    SERVER_TO_CLIENT,
+    Close,
+    Connection,
+    Data,
+    Endpoint,
+    Event,
+    Fault,
+    Gap,
+    Placed,
+    Segment,
+)
+from .network import ACK, FIN, RST, SYN
+from .reassembly_py import Piece, Reassembler
+
+__all__ = [
+    "AMQP_PORT",
+    "FLOW_TIMEOUT",
+    "WINDOW_OCTETS",
+    "WINDOW_SEGMENTS",
+    "StreamTracker",
+    "read_streams",
+]
+
+AMQP_PORT = 5672
+WINDOW_OCTETS = 4 * 1024 * 1024
+WINDOW_SEGMENTS = 4096
+FLOW_TIMEOUT = 3600.0
+MAX_WAITING_OCTETS = 256 * 1024 * 1024
+MAX_CONNECTIONS = 65536
+# A jump ahead of the window is a gap up to this size; beyond it, the 4-tuple has been used anew.
+_LARGEST_JUMP = 1 << 30
+_CLOSING_NS = 2_000_000_000  # how long stragglers of a closed connection are waited for
+_NO_TIME = -(1 << 62)  # below every time
+_NEVER = 1 << 62
+
+_Key = tuple[Endpoint, Endpoint]
+
+
+class Flow:
+    """A connection and the state of its two directions."""
+
+    __slots__ = (
+        "client",
+        "connection",
+        "current",
+        "directions",
+        "packet",
+        "selected",
+        "time_ns",
+        "touched",
+        "waiting",
+    )
+
+    def __init__(
+        self, connection: Connection, client: Endpoint, selected: bool, window: tuple[int, int]
+    ) -> None:
+        self.connection = connection
+        self.client = client
+        self.selected = selected
+        self.current = True  # later segments of its endpoints belong to it
+        self.directions = (Reassembler(*window), Reassembler(*window))
+        self.packet = 0
+        self.time_ns = _NO_TIME
+        self.touched = 0  # counts segments, over all connections
+        self.waiting = 0
+
+    def note(self, packet: int, time_ns: int | None) -> None:
+        """Take down when the last segment came."""
+        self.packet = packet
+        self.time_ns = _NO_TIME if time_ns is None else time_ns
+
+    def direction(self, source: Endpoint) -> int:
+        """The direction in which a sender's octets go."""
+        return CLIENT_TO_SERVER if source == self.client else SERVER_TO_CLIENT
+
+    def abandoned(self, segment: Segment, timeout_ns: int) -> bool:
+        """Whether it has been silent so long that a segment is of another connection: one that does not
+        go on exactly where its direction stands."""
+        if segment.time_ns is None or self.time_ns == _NO_TIME:
+            return False
+        own = self.directions[self.direction(segment.source)]
+        return segment.time_ns - self.time_ns > timeout_ns and not own.continues(segment.seq)
+
+    def give_out(self, direction: int, pieces: list[Piece], events: list[Event]) -> None:
+        """Make events of pieces in order."""
+        for piece in pieces:
+            packet, time_ns = piece.packet, piece.time_ns
+            if not packet:
+                packet, time_ns = self.packet, self._last_time()
+            if piece.octets is None:
+                place = piece.position, piece.length
+                events.append(Gap(self.connection, direction, *place, packet, time_ns))
+            else:
+                octets = piece.octets
+                events.append(Data(self.connection, direction, piece.position, octets, packet, time_ns))
+
+    def close(self, direction: int, events: list[Event]) -> None:
+        """Flush a direction and say that it ended, once."""
+        reassembler = self.directions[direction]
+        if reassembler.finished:
+            return
+        stray = reassembler.stray
+        if stray is not None and 0 < reassembler.distance(stray.seq) <= _LARGEST_JUMP:
+            self.give_out(direction, reassembler.jump(stray.seq), events)
+            self.take(direction, stray, events)
+        reassembler.stray = None
+        self.give_out(direction, reassembler.flush(), events)
+        events.append(Close(self.connection, direction, reassembler.position, self.packet, self._last_time()))
+
+    def take(self, direction: int, segment: Segment, events: list[Event]) -> None:
+        """Put a segment's payload in its place."""
+        seq = segment.seq + 1 if segment.flags & SYN else segment.seq
+        own = self.directions[direction]
+        pieces = own.add(seq, segment.data, segment.length, segment.packet, segment.time_ns)
+        self.give_out(direction, pieces, events)
+
+    @property
+    def positions(self) -> tuple[int, int]:
+        """Octets given out so far of each direction, gaps included."""
+        one, other = self.directions
+        return one.position, other.position
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restored` makes the same of; `note` is told of each packet that may be told of."""
+        client, server = self.client, self.connection.server
+        assert server is not None
+        one, other = self.directions
+        if self.selected and not (one.finished and other.finished):
+            note(self.packet)
+        ends = [client.address, client.port, server.address, server.port]
+        last = [self.packet, self._last_time(), self.touched]
+        return [*ends, self.connection.number, *last, one.state(note), other.state(note)]
+
+    def _last_time(self) -> int | None:
+        return None if self.time_ns == _NO_TIME else self.time_ns
+
+
+class StreamTracker:
+    """Segments in, ordered octets of both directions of every connection out.
+
+    Args:
+        ports: server ports of interest; None for every connection.
+        window_octets: reordering window of one direction, see `Reassembler`.
+        window_segments: the same in segments.
+        flow_timeout: seconds of silence after which a segment that does not go on exactly where its
+            direction stands opens a new connection.
+        max_waiting: octets of memory that segments may take which wait for earlier ones, over all
+            connections; beyond it, those of the connections longest silent are given out with their gaps.
+        max_connections: connections remembered; the one longest silent is closed first.
+
+    A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
+    do two segments in a row that cannot belong to the old one.
+    """
+
+    def __init__(
+        self,
+        ports: Iterable[int] | None = (AMQP_PORT,),
+        *,
+        window_octets: int = WINDOW_OCTETS,
+        window_segments: int = WINDOW_SEGMENTS,
+        flow_timeout: float = FLOW_TIMEOUT,
+        max_waiting: int = MAX_WAITING_OCTETS,
+        max_connections: int = MAX_CONNECTIONS,
+    ) -> None:
+        self._ports = None if ports is None else frozenset(ports)
+        self._window = (window_octets, window_segments)
+        self._timeout_ns = int(min(flow_timeout * 1e9, _NEVER))
+        self._max_waiting = max_waiting
+        self._max_connections = max_connections
+        self._flows: dict[_Key, Flow] = {}
+        # One entry a connection, the one longest silent first; its count of segments may be out of date.
+        self._silent: list[tuple[int, _Key]] = []
+        self._closing: OrderedDict[Flow, int] = OrderedDict()  # -> its deadline
+        self._deadline = _NEVER  # of the first one closing
+        self._fed = 0
+        self._count = 0
+        self._waiting = 0
+
+    def feed(self, segment: Segment) -> list[Event]:
+        """Take one segment and give what is in order now."""
+        events: list[Event] = []
+        self._fed += 1
+        self._settle(segment.time_ns, events)
+        flow = self._flow_of(segment, events)
+        flow.touched = self._fed
+        if flow.selected:
+            flow.note(segment.packet, segment.time_ns)
+            self._advance(flow, flow.direction(segment.source), segment, events)
+            self._recount(flow)
+            if self._waiting > self._max_waiting:
+                self._make_room(events)
+        return events
+
+    def placed(self, segment: Segment) -> Placed | None:
+        """Where the segment lies that was fed last; None if its connection is of no interest."""
+        flow = self._flows.get(_key(segment))
+        if flow is None or not flow.selected:
+            return None
+        direction = flow.direction(segment.source)
+        own = flow.directions[direction]
+        seq = segment.seq + 1 if segment.flags & SYN else segment.seq
+        return Placed(flow.connection, direction, own.place(seq, segment.length), segment)
+
+    def finish(self) -> list[Event]:
+        """The recording is over: give out everything that waits."""
+        events: list[Event] = []
+        for flow in self._by_silence():
+            self._finish_flow(flow, events)
+            flow.current = False
+        self._flows.clear()
+        self._silent.clear()
+        return events
+
+    def state(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of; `note` is told of each packet that may be told of."""
+        flows = self._by_silence()
+        places = {flow: place for place, flow in enumerate(flows)}
+        closing = [[places[flow], deadline] for flow, deadline in self._closing.items()]
+        return [self._fed, self._count, [flow.state(note) for flow in flows], closing]
+
+    def restore(self, state: Fields) -> dict[int, Flow]:
+        """Go on from a state, with nothing fed so far; gives the connections by their numbers."""
+        self._fed, self._count = state.number(0), state.number(0)
+        flows = [self._restored(fields) for fields in state.items()]
+        self._silent.sort()
+        for fields in state.items():
+            flow = flows[fields.number(0, len(flows) - 1)]
+            if not flow.selected:
+                raise damaged("a connection of no interest waits for its end")
+            self._closing[flow] = fields.number(-_NEVER, _NEVER + _CLOSING_NS)
+            fields.end()
+        self._set_deadline()
+        state.end()
+        known = {flow.connection.number: flow for flow in flows}
+        if len(known) < len(flows):
+            raise damaged("two connections have the same number")
+        return known
+
+    def _restored(self, state: Fields) -> Flow:
+        """The flow that part of a state tells of."""
+        client, server = _endpoint(state), _endpoint(state)
+        connection = Connection(state.number(0, self._count - 1), client, server)
+        key = (client, server) if client < server else (server, client)
+        flow = Flow(connection, client, self._selects(key), self._window)
+        flow.note(state.number(1), state.time())
+        flow.touched = state.number(0, self._fed)
+        flow.directions[CLIENT_TO_SERVER].restore(state.fields(), client, server)
+        flow.directions[SERVER_TO_CLIENT].restore(state.fields(), server, client)
+        state.end()
+        if key in self._flows:
+            raise damaged("two connections have the same endpoints")
+        self._flows[key] = flow
+        self._silent.append((flow.touched, key))
+        self._recount(flow)
+        return flow
+
+    def _selects(self, key: _Key) -> bool:
+        return self._ports is None or not self._ports.isdisjoint((key[0].port, key[1].port))
+
+    def _flow_of(self, segment: Segment, events: list[Event]) -> Flow:
+        """The connection that a segment belongs to; another one than before, if it cannot be that."""
+        key = _key(segment)
+        flow = self._flows.get(key)
+        if flow is None:
+            flow = self._new_flow(key, segment)
+            heappush(self._silent, (self._fed, key))
+            flow.touched = self._fed
+            self._forget_oldest(events)
+        elif flow.selected and flow.abandoned(segment, self._timeout_ns):
+            self._finish_flow(flow, events)
+            flow = self._new_flow(key, segment)
+        if segment.flags & SYN:
+            own = flow.directions[flow.direction(segment.source)]
+            if not own.open(segment.seq):
+                self._finish_flow(flow, events)
+                flow = self._new_flow(key, segment)
+                own = flow.directions[flow.direction(segment.source)]
+                own.open(segment.seq)
+        return flow
+
+    def _advance(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
+        own, peer = flow.directions[direction], flow.directions[1 - direction]
+        flags, length = segment.flags, segment.length
+        if flags & ACK and not flags & RST and peer.fits(segment.ack):
+            acknowledged = peer.acknowledge(segment.ack, segment.time_ns)
+            flow.give_out(1 - direction, acknowledged, events)
+        if length and not own.fits(segment.seq):
+            self._far_away(flow, direction, segment, events)
+            return
+        if length:
+            own.stray = None
+            flow.take(direction, segment, events)
+        if flags & FIN and own.fits(segment.seq):
+            own.finish_at(segment.seq + length)
+        if flags & RST or (flags & FIN and peer.ending):
+            self._expect_close(flow)
+        if own.complete:
+            flow.close(direction, events)
+        if peer.complete:
+            flow.close(1 - direction, events)
+
+    def _far_away(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
+        """A segment far outside the window. One alone may be damaged or ancient; two that agree are not."""
+        own = flow.directions[direction]
+        stray = own.stray
+        if stray is None or stray.seq == segment.seq or abs(segment.seq - stray.seq) > self._window[0]:
+            own.stray = segment
+            return
+        own.stray = None
+        first = min(stray, segment, key=_seq)
+        if not own.finished and 0 < own.distance(first.seq) <= _LARGEST_JUMP:
+            flow.give_out(direction, own.jump(first.seq), events)
+        else:
+            self._finish_flow(flow, events)
+            flow = self._new_flow(_key(stray), stray)
+            flow.touched = self._fed
+            direction = flow.direction(stray.source)
+        flow.take(direction, stray, events)
+        flow.take(direction, segment, events)
+        self._recount(flow)
+
+    def _new_flow(self, key: _Key, segment: Segment) -> Flow:
+        former = self._flows.get(key)
+        if former is not None:
+            former.current = False
+        client = self._client(segment)
+        server = segment.destination if client == segment.source else segment.source
+        flow = Flow(Connection(self._count, client, server), client, self._selects(key), self._window)
+        flow.note(segment.packet, segment.time_ns)
+        self._count += 1
+        self._flows[key] = flow
+        return flow
+
+    def _client(self, segment: Segment) -> Endpoint:
+        """Who opened a connection: the SYN tells, else the port asked for, else the higher port."""
+        source, destination = segment.source, segment.destination
+        if segment.flags & SYN:
+            return destination if segment.flags & ACK else source
+        if self._ports is not None and (source.port in self._ports) != (destination.port in self._ports):
+            return source if destination.port in self._ports else destination
+        return source if source.port >= destination.port else destination
+
+    def _expect_close(self, flow: Flow) -> None:
+        one, other = flow.directions
+        if flow.time_ns != _NO_TIME and not (one.finished and other.finished):
+            self._closing.setdefault(flow, flow.time_ns + _CLOSING_NS)
+            self._set_deadline()
+
+    def _settle(self, time_ns: int | None, events: list[Event]) -> None:
+        """Close what was closed by FIN or RST a while ago: its missing octets will not come any more."""
+        while time_ns is not None and self._deadline < time_ns:
+            self._finish_flow(next(iter(self._closing)), events)
+
+    def _set_deadline(self) -> None:
+        self._deadline = next(iter(self._closing.values()), _NEVER)
+
+    def _finish_flow(self, flow: Flow, events: list[Event]) -> None:
+        if flow.selected:
+            flow.close(CLIENT_TO_SERVER, events)
+            flow.close(SERVER_TO_CLIENT, events)
+            self._recount(flow)
+            if self._closing.pop(flow, None) is not None:
+                self._set_deadline()
+
+    def _recount(self, flow: Flow) -> None:
+        one, other = flow.directions
+        waiting = one.kept() + other.kept()
+        self._waiting += waiting - flow.waiting
+        flow.waiting = waiting
+
+    def _forget_oldest(self, events: list[Event]) -> None:
+        while len(self._flows) > self._max_connections:
+            touched, key = self._silent[0]
+            flow = self._flows[key]
+            if flow.touched != touched:
+                heapreplace(self._silent, (flow.touched, key))
+                continue
+            heappop(self._silent)
+            del self._flows[key]
+            flow.current = False
+            self._finish_flow(flow, events)
+
+    def _by_silence(self) -> list[Flow]:
+        return sorted(self._flows.values(), key=_touched)
+
+    def _make_room(self, events: list[Event]) -> None:
+        """Give up what is missing, of those longest silent first. Half of the room is made free, so that
+        this is not done for every segment."""
+        for flow in self._by_silence():
+            for direction in (CLIENT_TO_SERVER, SERVER_TO_CLIENT):
+                own = flow.directions[direction]
+                own.stray = None
+                flow.give_out(direction, own.give_up(), events)
+            self._recount(flow)
+            if self._waiting <= self._max_waiting // 2:
+                return
+
+
+def _key(segment: Segment) -> _Key:
+    source, destination = segment.source, segment.destination
+    return (source, destination) if source < destination else (destination, source)
+
+
+def _endpoint(state: Fields) -> Endpoint:
+    """The end of a connection that comes next in a state."""
+    address = state.octets()
+    if len(address) not in (4, 16):
+        raise damaged("an address is not as long as it should be")
+    return Endpoint(address, state.number(0, 0xFFFF))
+
+
+def _seq(segment: Segment) -> int:
+    return segment.seq
+
+
+def _touched(flow: Flow) -> int:
+    return flow.touched
+
+
+def read_streams(segments: Iterable[Segment | Fault], tracker: StreamTracker) -> Iterator[Event | Fault]:
+    """The ordered octets of every connection that a tracker is interested in.
+
+    Faults from below are passed on in their place.
+    """
+    for segment in segments:
+        if isinstance(segment, Fault):
+            yield segment
+        else:
+            yield from tracker.feed(segment)
+    yield from tracker.finish()

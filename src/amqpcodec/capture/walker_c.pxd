@@ -1,0 +1,74 @@
+from .consumer_c cimport OctetConsumer
+from .flowtable_c cimport Entry, FlowTable
+from .headers cimport Headers
+from .readahead_c cimport ReadAhead
+from .streams_c cimport StreamTracker
+
+
+cdef enum Outcome:
+    # How a step without the global interpreter lock went, and why a run of them ended.
+    DONE
+    MORE  # there is less in the buffer than `_need`
+    RECORD  # the container's reader has to judge the next record
+    PACKET  # the exact way has to judge the present packet
+    FULL  # the consumer wants to be settled
+    BEHIND  # the next record begins where none is to be read any more
+
+
+cdef struct Interface:
+    int linktype
+    long long multiplier  # nanoseconds of a tick; 0 where the exact way has to judge its times
+    long long divisor  # ticks of a nanosecond, where they are shorter
+    long long offset_ns
+
+
+cdef struct Record:
+    int linktype
+    const unsigned char *data
+    Py_ssize_t captured
+    long long original
+    long long time_ns
+
+
+cdef class Walker:
+    cdef ReadAhead _ahead
+    cdef StreamTracker _tracker
+    cdef OctetConsumer _consumer
+    cdef FlowTable _table
+    cdef object _reader
+    cdef object _segments
+    cdef object _place
+    cdef bint _goes_on  # the recording, behind the file
+    cdef long long _before
+    cdef long long _end
+    cdef Py_ssize_t _behind  # where that is in the buffer
+    cdef bint _blocks
+    cdef bint _little
+    cdef long long _unit
+    cdef long long _max_record
+    cdef list _described
+    cdef Interface *_interfaces
+    cdef Py_ssize_t _interface_count
+    cdef Py_ssize_t _interface_room
+    cdef long long _number
+    cdef long long _given
+    cdef int _stopped  # why the last step ended
+    cdef Py_ssize_t _need
+    cdef Record _record
+    cdef Headers _headers
+    cdef bint _plain
+
+    cdef bint step(self) except -1
+    cdef int leave(self) except -1
+    cdef int _note_section(self) except -1
+    cdef int _describe(self, object interface) except -1
+    cdef int _run(self) except -1 nogil
+    cdef Outcome _next_record(self) noexcept nogil
+    cdef Outcome _next_block(self) noexcept nogil
+    cdef bint _set_time(self, const Interface *interface, unsigned long long ticks) noexcept nogil
+    cdef int _pass_on(self, Entry *entry) except -1 nogil
+    cdef bint _read_exactly(self) except -1
+    cdef int _judge(self) except -1
+    cdef int _remember(self, object segment) except -1
+    cdef int _feed(self, object segment) except -1
+    cdef int _finish(self) except -1

@@ -1,0 +1,465 @@
+"""From a capture file to ordered octets: the short way, which the compiled build tries first.
+
+It walks through the records of pcap and the enhanced packet blocks of pcapng and through plain headers, hands on
+the octets of segments whose turn it is, and notes down those that change nothing but counts. With anything else
+the exact way starts over: container.py with a record, network.py with a packet, streams_py.py with a segment.
+Both share all state, so they may take turns at every packet.
+"""
+
+from libc.limits cimport LLONG_MAX
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport free, realloc
+
+from .._kernel.octets cimport u16, u32
+from .consumer_c cimport NOWHERE, PAUSE, REFUSED, TAKEN, OctetConsumer
+from .flowtable_c cimport Entry, FlowTable
+from .headers cimport FOREIGN, PLAIN, Headers, Layer, read_headers
+from .readahead_c cimport ReadAhead
+from .reassembly_c cimport Reassembler
+from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
+
+from .container import MAX_RECORD, damage
+from .model import CaptureError, Endpoint, Packet, Segment
+from .pcapng import BLOCK_OVERHEAD, PcapngReader
+from .place import FilePlace
+
+cdef enum:
+    FIN = 0x01
+    SYN = 0x02
+    RST = 0x04
+    ACK = 0x10
+    PCAP_HEAD = 16
+    BLOCK_HEAD = 8
+    ENHANCED_PACKET = 6
+    ENHANCED_OVERHEAD = 32  # octets of an enhanced packet block beside its packet
+
+cdef enum Verdict:
+    EXACT
+    NOTHING  # the segment brings no octets that are new
+    OCTETS
+
+cdef long long NS = 1_000_000_000
+cdef long long LAST_OFFSET_NS = 1LL << 60
+cdef long long LAST_TICKS_NS = (1LL << 62) - (1LL << 60)  # with the offset, never beyond 2**62
+cdef long long ROOM = BLOCK_OVERHEAD
+
+
+cdef inline uint32_t number_at(const unsigned char *p, bint little) noexcept nogil:
+    if little:
+        return p[0] | <uint32_t>p[1] << 8 | <uint32_t>p[2] << 16 | <uint32_t>p[3] << 24
+    return u32(p)
+
+
+cdef inline long long ahead_of(Reassembler side, uint32_t seq) noexcept nogil:
+    """`Reassembler.distance`."""
+    cdef uint32_t ahead = seq - <uint32_t>(side._base + side._next)
+    return <long long>ahead if ahead < 0x80000000U else <long long>ahead - 0x100000000LL
+
+
+cdef inline bint within(Reassembler side, long long ahead) noexcept nogil:
+    """`Reassembler.fits`, for a base that is known."""
+    return -side._window_octets <= ahead <= side._window_octets
+
+
+cdef inline Verdict judge(
+    StreamTracker tracker,
+    Flow flow,
+    Reassembler own,
+    Reassembler peer,
+    const Headers *headers,
+    long long time_ns,
+) noexcept nogil:
+    """What `StreamTracker.feed` would make of a segment of a flow it knows, if that is plain to see."""
+    cdef long long ahead
+    if headers.flags & (SYN | FIN | RST) or time_ns > tracker._deadline:
+        return EXACT
+    if not flow.selected:
+        return NOTHING
+    if flow.time_ns != _NO_TIME and time_ns - flow.time_ns > tracker._timeout_ns:
+        return EXACT
+    if own.finished or own.ending or peer.ending or own.waiting_octets or peer.waiting_octets:
+        return EXACT
+    if not headers.length:
+        return NOTHING
+    if own._base < 0 or own.stray is not None:
+        return EXACT
+    ahead = ahead_of(own, headers.seq)
+    if not within(own, ahead):
+        return EXACT
+    if ahead == 0:
+        return OCTETS if headers.recorded == headers.length else EXACT
+    return NOTHING if ahead + headers.length <= 0 else EXACT
+
+
+cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:
+    """`Reassembler.acknowledge` where nothing waits, if the number fits."""
+    cdef long long ahead
+    if peer._base < 0:
+        peer._early_ack = ack
+        return
+    ahead = ahead_of(peer, ack)
+    if within(peer, ahead):
+        peer._acknowledged = max(peer._acknowledged, peer._next + ahead)
+
+
+cdef inline void note(
+    StreamTracker tracker,
+    Flow flow,
+    Reassembler peer,
+    const Headers *headers,
+    long long packet,
+    long long time_ns,
+) noexcept nogil:
+    """What `StreamTracker.feed` notes down with every segment."""
+    tracker._fed += 1
+    flow.touched = tracker._fed
+    if not flow.selected:
+        return
+    flow.packet = packet
+    flow.time_ns = time_ns
+    if headers.flags & ACK:
+        acknowledge(peer, headers.ack)
+
+
+cdef inline long long position(Reassembler own) noexcept nogil:
+    return own._next
+
+
+cdef inline long long place_of(Reassembler own, const Headers *headers) noexcept nogil:
+    """`Reassembler.place`."""
+    cdef long long ahead
+    if own._base < 0 or own._leading:
+        return NOWHERE
+    ahead = ahead_of(own, headers.seq)
+    if ahead > own._window_octets or ahead + headers.length < -own._window_octets:
+        return NOWHERE
+    return own._next + ahead
+
+
+cdef inline void advance(Reassembler own, long long length) noexcept nogil:
+    """`Reassembler.add` with octets whose turn it is, where nothing waits."""
+    own._next += length
+    own._leading = False
+
+
+cdef class Walker:
+    """Walks through a capture file and gives what it finds to a consumer.
+
+    Args:
+        source: a `ByteSource`, placed at the start of the file.
+        tracker: gets the segments.
+        consumer: gets what is in order.
+        max_record: see `read_packets`.
+        place: the `FilePlace` where the source stands, if the file is part of a recording that goes on behind it.
+        before: packets of that recording before the file.
+        end: the records are read that begin before this octet of the file; None for all.
+    """
+
+    def __cinit__(
+        self,
+        source,
+        StreamTracker tracker not None,
+        OctetConsumer consumer not None,
+        long long max_record,
+        place=None,
+        long long before=0,
+        end=None,
+    ):
+        self._goes_on = place is not None
+        self._place = FilePlace.start(source) if place is None else place
+        self._before = before
+        self._end = LLONG_MAX if end is None else min(end, LLONG_MAX)
+        self._ahead = ReadAhead(source)
+        self._tracker = tracker
+        self._consumer = consumer
+        self._table = FlowTable()
+        self._reader = self._place.reader(self._ahead, max_record)
+        self._segments = self._place.segments
+        self._number, self._given = self._reader.number, self._place.given
+        self._max_record = max_record
+        self._stopped = FULL
+        self._blocks = isinstance(self._reader, PcapngReader)
+        if not self._blocks:
+            self._unit = self._reader.unit
+            self._record.linktype = self._reader.linktype
+        self._note_section()
+
+    def __dealloc__(self):
+        free(self._interfaces)
+
+    cdef bint step(self) except -1:
+        """Walk on until the octets at hand are used up or the consumer is full; False at the end, and where no
+        further record is to be read.
+
+        What may have to wait for the file comes first: by then, whatever the last step found was taken.
+        """
+        cdef int outcome = PACKET
+        if self._stopped == MORE and not self._ahead.ended:
+            self._ahead.fill(self._need)
+        elif self._stopped == BEHIND or (self._stopped != FULL and not self._read_exactly()):
+            return False
+        self._behind = self._ahead.place_of(self._end)
+        while outcome == PACKET:
+            with nogil:
+                outcome = self._run()
+            if outcome == PACKET:
+                self._judge()
+        self._consumer.settle()
+        self._stopped = outcome
+        return True
+
+    cdef int leave(self) except -1:
+        """Take down where the walk has ended."""
+        self._reader.number = self._number
+        self._place.given = self._given
+        self._place.leave(self._reader, self._ahead.offset)
+        return 0
+
+    cdef int _note_section(self) except -1:
+        """Keep step with what the container's reader has learned."""
+        self._little = self._reader.order == "<"
+        if not self._blocks:
+            return 0
+        if self._described is not self._reader.interfaces:
+            self._described = self._reader.interfaces
+            self._interface_count = 0
+        while self._interface_count < len(self._described):
+            self._describe(self._described[self._interface_count])
+        return 0
+
+    cdef int _describe(self, object interface) except -1:
+        cdef Interface *grown
+        cdef Interface *described
+        if self._interface_count == self._interface_room:
+            grown = <Interface *>realloc(
+                self._interfaces, <size_t>(2 * self._interface_room + 4) * sizeof(Interface)
+            )
+            if grown == NULL:
+                raise MemoryError
+            self._interfaces = grown
+            self._interface_room = 2 * self._interface_room + 4
+        described = self._interfaces + self._interface_count
+        self._interface_count += 1
+        described.linktype = interface.linktype
+        described.multiplier, described.divisor, described.offset_ns = 0, 1, 0
+        units = interface.units_per_second
+        if abs(interface.offset_seconds) > LAST_OFFSET_NS // NS:
+            return 0
+        described.offset_ns = interface.offset_seconds * NS
+        if NS % units == 0:
+            described.multiplier = NS // units
+        elif units % NS == 0 and units // NS < LAST_TICKS_NS:
+            described.multiplier, described.divisor = 1, units // NS
+        return 0
+
+    cdef int _run(self) except -1 nogil:
+        """Walk on until something needs the global interpreter lock; which `Outcome` that is."""
+        cdef int outcome = DONE
+        cdef Layer layer
+        cdef Entry *entry
+        cdef Record *record = &self._record
+        while outcome == DONE:
+            if self._ahead.at >= self._behind:
+                return BEHIND
+            outcome = self._next_block() if self._blocks else self._next_record()
+            if outcome != DONE:
+                break
+            self._number += 1
+            self._given = self._number
+            layer = read_headers(
+                record.linktype, record.data, record.captured, record.original, &self._headers
+            )
+            if layer == FOREIGN:
+                continue
+            self._plain = layer == PLAIN
+            if not self._plain:
+                return PACKET
+            entry = self._table.find(&self._headers)
+            outcome = PACKET if entry == NULL else self._pass_on(entry)
+        return outcome
+
+    cdef Outcome _next_record(self) noexcept nogil:
+        """The next record of pcap."""
+        cdef const unsigned char *head = self._ahead.octets + self._ahead.at
+        cdef Py_ssize_t there = self._ahead.end - self._ahead.at
+        cdef long long captured
+        cdef Record *record = &self._record
+        self._need = PCAP_HEAD
+        if there < self._need:
+            return MORE
+        captured = number_at(head + 8, self._little)
+        if captured > self._max_record:
+            return RECORD
+        self._need += <Py_ssize_t>captured
+        if there < self._need:
+            return MORE
+        record.data = head + PCAP_HEAD
+        record.captured = <Py_ssize_t>captured
+        record.original = max(<long long>number_at(head + 12, self._little), captured)
+        record.time_ns = number_at(head, self._little) * NS + number_at(head + 4, self._little) * self._unit
+        self._ahead.at += self._need
+        return DONE
+
+    cdef Outcome _next_block(self) noexcept nogil:
+        """The next block of pcapng, if it is an enhanced packet block."""
+        cdef const unsigned char *head = self._ahead.octets + self._ahead.at
+        cdef Py_ssize_t there = self._ahead.end - self._ahead.at
+        cdef long long total, captured
+        cdef uint32_t which
+        cdef bint little = self._little
+        cdef Record *record = &self._record
+        self._need = BLOCK_HEAD
+        if there < self._need:
+            return MORE
+        total = number_at(head + 4, little)
+        if (
+            number_at(head, little) != ENHANCED_PACKET
+            or total < ENHANCED_OVERHEAD
+            or total % 4
+            or total > self._max_record + ROOM
+        ):
+            return RECORD
+        self._need = <Py_ssize_t>total
+        if there < self._need:
+            return MORE
+        which = number_at(head + 8, little)
+        captured = number_at(head + 20, little)
+        if (
+            number_at(head + total - 4, little) != total
+            or which >= self._interface_count
+            or captured > total - ENHANCED_OVERHEAD
+            or not self._set_time(
+                self._interfaces + which,
+                <unsigned long long>number_at(head + 12, little) << 32 | number_at(head + 16, little),
+            )
+        ):
+            return RECORD
+        record.linktype = self._interfaces[which].linktype
+        record.data = head + 28
+        record.captured = <Py_ssize_t>captured
+        record.original = max(<long long>number_at(head + 24, little), captured)
+        self._ahead.at += self._need
+        return DONE
+
+    cdef bint _set_time(self, const Interface *interface, unsigned long long ticks) noexcept nogil:
+        """The time of a record; False for one that the exact way has to judge."""
+        if not interface.multiplier or ticks // <unsigned long long>interface.divisor >= (
+            <unsigned long long>(LAST_TICKS_NS // interface.multiplier)
+        ):
+            return False
+        ticks = ticks // <unsigned long long>interface.divisor * <unsigned long long>interface.multiplier
+        self._record.time_ns = <long long>ticks + interface.offset_ns
+        return True
+
+    cdef int _pass_on(self, Entry *entry) except -1 nogil:
+        """Do with a segment what the exact way would do, or leave it to that."""
+        cdef Headers *headers = &self._headers
+        cdef long long time_ns = self._record.time_ns
+        cdef long long packet = self._before + self._number
+        cdef int answer = TAKEN
+        cdef bint every_segment = self._consumer.every_segment
+        cdef Verdict verdict = judge(
+            self._tracker, <Flow>entry.flow, <Reassembler>entry.own, <Reassembler>entry.peer, headers, time_ns
+        )
+        if verdict == EXACT or (verdict == OCTETS and entry.lane == NULL):
+            return PACKET
+        if verdict == OCTETS and not every_segment:
+            answer = self._consumer.octets(
+                entry.lane,
+                headers.payload,
+                headers.recorded,
+                position(<Reassembler>entry.own),
+                packet,
+                time_ns,
+            )
+            if answer == REFUSED:
+                return PACKET
+        note(self._tracker, <Flow>entry.flow, <Reassembler>entry.peer, headers, packet, time_ns)
+        if verdict == OCTETS:
+            advance(<Reassembler>entry.own, headers.length)
+        if every_segment and entry.lane != NULL:
+            answer = self._consumer.segment(
+                entry.lane, headers, place_of(<Reassembler>entry.own, headers), packet, time_ns
+            )
+        return FULL if answer == PAUSE else DONE
+
+    cdef bint _read_exactly(self) except -1:
+        """Let the container's reader have the next record; False at the end."""
+        self._reader.number = self._number
+        try:
+            found = self._reader.read()
+        except CaptureError as error:
+            self._consumer.event(damage(error, self._given))
+            found = None
+        self._number = self._reader.number
+        self._note_section()
+        if found is None:
+            self._finish()
+            return False
+        if isinstance(found, Packet):
+            self._given = self._number
+            self._feed(self._segments.segment(found))
+        else:
+            self._consumer.event(found)
+        return True
+
+    cdef int _judge(self) except -1:
+        """Let the exact way have the present packet."""
+        cdef Record *record = &self._record
+        cdef Headers *headers = &self._headers
+        cdef Py_ssize_t size = headers.address_size
+        if not self._plain:
+            packet = Packet(
+                self._number, record.time_ns, record.linktype, record.data[:record.captured], record.original
+            )
+            self._feed(self._segments.segment(packet))
+            return 0
+        segment = Segment(
+            self._number,
+            record.time_ns,
+            Endpoint(headers.addresses[:size], u16(headers.ports)),
+            Endpoint(headers.addresses[size:2 * size], u16(headers.ports + 2)),
+            headers.seq,
+            headers.ack,
+            headers.flags,
+            headers.payload[:headers.recorded],
+            headers.length,
+        )
+        self._feed(segment)
+        if self._table.find(headers) == NULL:
+            self._remember(segment)
+        return 0
+
+    cdef int _remember(self, object segment) except -1:
+        """Take down which flow the present segment belongs to."""
+        cdef Flow flow = self._tracker._flows.get(_key(segment))
+        cdef Entry *entry
+        cdef int direction
+        if flow is None:
+            return 0
+        direction = flow.direction(segment.source)
+        entry = self._table.put(&self._headers, flow, direction)
+        if flow.selected and not (<Reassembler>entry.own).finished:
+            entry.lane = self._consumer.lane(flow.connection, direction)
+        return 0
+
+    cdef int _feed(self, object segment) except -1:
+        if segment is None:
+            return 0
+        if self._before:
+            segment = segment._replace(packet=self._before + segment.packet)
+        self._consumer.feed_exactly(segment, self._tracker)
+        return 0
+
+    cdef int _finish(self) except -1:
+        """The file has ended, and with it the recording, if it is all there is: tell what was passed over, and give
+        out everything that waits."""
+        self._place.ended = True
+        if self._goes_on:
+            return 0
+        for fault in self._segments.faults():
+            self._consumer.event(fault)
+        for event in self._tracker.finish():
+            self._consumer.event(event)
+        return 0
+

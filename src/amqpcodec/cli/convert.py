@@ -1,0 +1,193 @@
+"""``amqpcodec convert``: a table of what is in captures and raw streams, as a Parquet or Arrow file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import capture
+from .._columns.tables import TABLES
+from ..errors import DecodeError
+from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .progress import Watched, reading, size
+from .replacing import ended_by_sigterm, replacing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..arrow import CaptureReader
+
+_KINDS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
+_COMPRESSIONS = {"parquet": ("zstd", "snappy", "gzip", "none"), "ipc": ("zstd", "none")}
+_GROUP_ROWS = 131_072
+
+
+class _UnusableError(Exception):
+    """Arguments, an input or the output that cannot be used; the text says which and why."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the subcommand's arguments."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write a table of what is in captures to a Parquet or Arrow file",
+        description="Write a table of what is in captures (pcap, pcapng, also in gzip) and raw streams to a "
+        "Parquet file, or to an Arrow file (.arrow, .ipc, .feather). An existing file is replaced once the "
+        "new one is whole.",
+        epilog="Exit code: 0 all was read; 1 octets were missing or lost, or rows in error or incomplete; 2 "
+        "unusable input, output or arguments, and nothing written.",
+    )
+    inputs.add_input_arguments(parser)
+    parser.add_argument("out", metavar="OUT", help="the file to write; its ending tells the kind")
+    parser.add_argument("--table", choices=TABLES, default="messages")
+    parser.add_argument("--columns", metavar="A,B.C,...", help="only these columns, in this order")
+    parser.add_argument(
+        "--mode",
+        choices=("permissive", "drop", "fail"),
+        default="permissive",
+        help="keep rows in error (default), leave them out, or end at the first one",
+    )
+    parser.add_argument(
+        "--compression", choices=_COMPRESSIONS["parquet"], default="zstd", help="default: zstd"
+    )
+    parser.add_argument(
+        "--row-group", type=_rows, default=_GROUP_ROWS, metavar="ROWS", help=f"default: {_GROUP_ROWS}"
+    )
+    parser.add_argument("--show-credentials", action="store_true", help="do not hide login responses")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Convert every file; gives the exit code."""
+    try:
+        kind = _kind(arguments)
+        names = list(inputs.expanded(arguments.files))
+        _refuse_to_replace_input(names, arguments.out)
+        with ended_by_sigterm():
+            faults = _convert(names, kind, arguments)
+    except _UnusableError as error:
+        output.tell(str(error))
+        return EXIT_UNUSABLE
+    except DecodeError as error:
+        output.tell(f"{arguments.out!r} was not written: {error}")
+        return EXIT_FAULTS
+    return EXIT_FAULTS if faults else EXIT_OK
+
+
+def _kind(arguments: argparse.Namespace) -> str:
+    kind = _KINDS.get(os.path.splitext(arguments.out)[1].lower())
+    if kind is None:
+        raise _UnusableError(f"{arguments.out!r}: its ending should be one of {', '.join(_KINDS)}")
+    if arguments.compression not in _COMPRESSIONS[kind]:
+        raise _UnusableError(f"{arguments.out!r}: such a file has no compression {arguments.compression}")
+    return kind
+
+
+def _refuse_to_replace_input(names: list[str], out: str) -> None:
+    for name in names:
+        if os.path.exists(name) and os.path.exists(out) and os.path.samefile(name, out):
+            raise _UnusableError(f"{out!r} is read, so it cannot be written")
+
+
+def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> bool:
+    """Writes the file; gives whether there were faults."""
+    tables = _Tables(arguments)
+    from .tablefile import TableFile, TableFileError
+
+    try:
+        with (
+            replacing(arguments.out) as path,
+            reading(os.path.basename(arguments.out), sum(map(size, names))) as report,
+            TableFile(path, kind, tables.schema, arguments.compression, arguments.row_group) as file,
+        ):
+            for batch in _batches(names, tables, report):
+                file.write(batch)
+    except (OSError, TableFileError) as error:
+        raise _UnusableError(f"{arguments.out!r}: {inputs.reason(error)}") from error
+    return tables.faults
+
+
+def _batches(names: list[str], tables: _Tables, report: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
+    """The batches of one file after the other."""
+    for name in names:
+        try:
+            with Watched(inputs.open_file(name), report) as file:
+                yield from tables.read(name, file)
+        except (capture.CaptureError, OSError) as error:
+            raise _UnusableError(f"{name!r}: {inputs.reason(error)}") from error
+
+
+class _Tables:
+    """Reads the table asked for from one file after the other.
+
+    Attributes:
+        schema: of what is to be written.
+        faults: whether there was anything in the `faults` of a reader so far.
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        try:
+            from .. import arrow
+        except ImportError as error:
+            raise _UnusableError(str(error)) from error
+        self._arguments = arguments
+        dialect = arguments.dialect
+        dialects: dict[str, Any] = {} if dialect == "auto" else {"dialects": (dialect,)}
+        columns = arguments.columns.split(",") if arguments.columns is not None else None
+        try:
+            self.schema = arrow.schema(arguments.table, columns=columns, **dialects)
+        except ValueError as error:
+            raise _UnusableError(f"--columns: {error}") from error
+        options: dict[str, Any] = {
+            "columns": columns,
+            "dialect": dialect,
+            "mode": arguments.mode,
+            "checks": True,  # the exit code is not to depend on the columns
+            "credentials": arguments.show_credentials,
+        }
+        if not arguments.raw:
+            options["port"] = inputs.ports(arguments)
+        read: Any = arrow.read_stream if arguments.raw else arrow.read_capture
+        self._open: Callable[..., CaptureReader] = partial(read, table=arguments.table, **options)
+        try:
+            self._open(())  # complains now of what cannot be had
+        except ValueError as error:
+            raise _UnusableError(str(error)) from error
+        self.faults = False
+
+    def read(self, name: str, file: Watched) -> Iterator[pa.RecordBatch]:
+        """The batches of a file, as they are to be written."""
+        found = False
+        reader = self._open(file)
+        for batch in reader:
+            found = True
+            yield _named(batch, None if name == inputs.STANDARD_INPUT else name)
+        self.faults = self.faults or bool(reader.faults)
+        found = found or (self._arguments.mode == "drop" and bool(reader.faults))
+        if not found and not self._arguments.raw and self._arguments.table != "errors":
+            where = inputs.searched(self._arguments)
+            output.tell(f"{name!r}: no {self._arguments.table} found on {where}")
+
+
+def _named(batch: pa.RecordBatch, name: str | None) -> pa.RecordBatch:
+    """A batch with the name of its file, which a reader of an open file cannot know."""
+    place = batch.schema.get_field_index("file")
+    if place < 0 or name is None:
+        return batch
+    import pyarrow as pa
+
+    text = os.fsencode(name).decode(errors="backslashreplace")  # as the library shows odd octets in names
+    octets = text.encode()
+    # Of memory, since `pa.scalar` imports pandas where it is installed: as long as 100 MB of capture take.
+    buffers = [None, pa.py_buffer(array("i", [0, len(octets)])), pa.py_buffer(octets)]
+    names = pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], batch.num_rows)
+    return batch.set_column(place, batch.schema.field(place), names)
+
+
+def _rows(text: str) -> int:
+    return inputs.bounded(text, 1, sys.maxsize, "a number of rows is needed, at least 1")

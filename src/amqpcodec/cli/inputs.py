@@ -1,0 +1,81 @@
+"""The arguments that say what to read, the same for every subcommand that reads captures."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import amqpcodec
+
+from .. import capture
+
+STANDARD_INPUT = "-"
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe them: `files`, `raw`, `dialect`, `port`."""
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a capture, or a pattern of names; - reads standard input"
+    )
+    parser.add_argument("--raw", action="store_true", help="files hold the octets of one direction")
+    parser.add_argument("--dialect", choices=("auto", *amqpcodec.DIALECTS), default="auto")
+    parser.add_argument(
+        "--port", action="append", type=_port, metavar="N|any", help="server port, repeatable (default 5672)"
+    )
+
+
+def expanded(names: Iterable[str]) -> Iterator[str]:
+    """The files meant by names and patterns; a pattern that fits none is given as it is."""
+    for name in names:
+        found = [] if os.path.lexists(name) else sorted(glob.glob(name, recursive=True))
+        yield from found or (name,)
+
+
+def open_file(name: str) -> BinaryIO:
+    """Open a file by name, or standard input.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    if name == STANDARD_INPUT:
+        return open(sys.stdin.fileno(), "rb", 0, closefd=False)
+    return open(name, "rb", 0)
+
+
+def ports(arguments: argparse.Namespace) -> list[int] | None:
+    """The server ports to look at; None for every one."""
+    chosen = arguments.port or [capture.AMQP_PORT]
+    return None if None in chosen else sorted(set(chosen))
+
+
+def searched(arguments: argparse.Namespace) -> str:
+    """Where AMQP was looked for, as the end of a sentence, with what else could be tried."""
+    chosen = ports(arguments)
+    if chosen is None:
+        return "any port"
+    noun = "port" if len(chosen) == 1 else "ports"
+    return f"{noun} {', '.join(map(str, chosen))}; try --port any"
+
+
+def reason(error: Exception) -> str:
+    """Why something could not be read or written, without the name of the file."""
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def bounded(text: str, low: int, high: int, complaint: str) -> int:
+    """A number in an argument.
+
+    Raises:
+        argparse.ArgumentTypeError: no number from `low` to `high`, told by `complaint`.
+    """
+    if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
+        raise argparse.ArgumentTypeError(complaint)
+    return int(text)
+
+
+def _port(text: str) -> int | None:
+    return None if text == "any" else bounded(text, 1, 65535, "a port is a number from 1 to 65535, or any")

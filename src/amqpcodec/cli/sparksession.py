@@ -1,0 +1,90 @@
+"""The session of Spark that a command works in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of what spark-submit runs
+# An error as Python prints it, with the notes behind it, which begin in the first column as well.
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception): .*(?:\n\S.*)*", re.MULTILINE)
+
+
+class NoSessionError(Exception):
+    """There is no session; the text says why."""
+
+
+def add_session_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe them: `master`, `remote`, `conf`."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--master", metavar="URL", help="where Spark runs; without spark-submit: local[*], this machine"
+    )
+    where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://host:port")
+    parser.add_argument(
+        "--conf", action="append", default=[], type=pair, metavar="NAME=VALUE", help="a setting of Spark"
+    )
+
+
+@contextmanager
+def session(arguments: argparse.Namespace) -> Iterator[SparkSession]:
+    """A session as the arguments say; ended with the block. Spark shows its progress on a terminal.
+
+    Raises:
+        NoSessionError: there is none.
+    """
+    try:
+        from pyspark.sql import SparkSession
+
+        from ..spark.java import NoJavaError, local_java
+    except ImportError as error:
+        raise NoSessionError(f"{error}: pip install 'amqpcodec[spark-local]'") from error
+    master, submitted = arguments.master, _SUBMITTED in os.environ
+    if not (master or submitted or arguments.remote):
+        master = "local[*]"
+    builder: Any = SparkSession.builder.appName("amqpcodec")
+    if arguments.remote:
+        builder = builder.remote(arguments.remote)
+    else:
+        bar = str(sys.stderr.isatty()).lower()
+        builder = builder.config("spark.ui.showConsoleProgress", bar)
+        if master:
+            builder = builder.master(master)
+    for name, value in arguments.conf:
+        builder = builder.config(name, value)
+    with ExitStack() as stack:
+        try:
+            if master and master.startswith("local"):
+                stack.enter_context(local_java())
+                builder = builder.config("spark.ui.enabled", "false")
+            made = builder.getOrCreate()
+        except NoJavaError as error:
+            raise NoSessionError(str(error)) from error
+        stack.callback(made.stop)
+        yield made
+
+
+def pair(text: str) -> tuple[str, str]:
+    """A name and a value.
+
+    Raises:
+        argparse.ArgumentTypeError: there is no = between them.
+    """
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
+def told(error: Exception) -> str:
+    """What a failed job of Spark says about its reason: the last error in the trace of a worker."""
+    found = list(_RAISED.finditer(str(error)))
+    return " ".join(found[-1][0].split("\n")) if found else str(error).partition("\n")[0]

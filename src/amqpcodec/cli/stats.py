@@ -1,0 +1,125 @@
+"""``amqpcodec stats``: what a person asks first about captures, as text, JSON, or a page with charts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .. import capture
+from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .progress import Watched, reading, size
+from .replacing import ended_by_sigterm, replacing
+
+if TYPE_CHECKING:
+    from ..stats import Summary
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the subcommand's arguments."""
+    parser = subparsers.add_parser(
+        "stats",
+        help="who talked, what was carried where, how long answers took, what went wrong",
+        description="Tell of captures (pcap, pcapng, also in gzip): who talked, which exchanges, routing "
+        "keys and queues carried how much, rates, errors, gaps, and how long confirms and acknowledgements "
+        "took.",
+        epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
+    )
+    inputs.add_input_arguments(parser)
+    parser.add_argument("--top", type=_top, default=10, metavar="N", help="length of each list (default 10)")
+    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
+    parser.add_argument("--html", metavar="FILE", help="also write it as a page with charts")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read every file and tell of them; gives the exit code."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with ended_by_sigterm(), _page_file(arguments.html) as path:
+            summary, unread = _collect(arguments)
+            if path is not None:
+                _write_page(path, summary)
+    except ImportError as error:
+        output.tell(str(error))
+        return EXIT_UNUSABLE
+    except OSError as error:
+        output.tell(f"{arguments.html!r}: {inputs.reason(error)}")
+        return EXIT_UNUSABLE
+    _print(summary, arguments.json)
+    if unread:
+        return EXIT_UNUSABLE
+    return EXIT_FAULTS if summary.faults.distinct else EXIT_OK
+
+
+@contextmanager
+def _page_file(path: str | None) -> Iterator[str | None]:
+    """Where to write the page; complains before anything is read if that cannot be."""
+    if path is None:
+        yield None
+        return
+    from . import statshtml  # noqa: F401  # is plotly there?
+
+    with replacing(path) as part:
+        yield part
+
+
+def _write_page(path: str, summary: Summary) -> None:
+    from .statsections import sections
+    from .statshtml import page
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page(summary, sections(summary)))
+
+
+def _print(summary: Summary, as_json: bool) -> None:
+    from .statsections import sections
+    from .statstext import text
+
+    shown = json.dumps(summary.as_dict(), allow_nan=False) + "\n" if as_json else text(sections(summary))
+    with output.blaming_output():
+        sys.stdout.write(shown)
+
+
+def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
+    """Read the files; gives what they hold, and whether one of them could not be read."""
+    from .. import stats
+
+    collector = stats.Collector(
+        top=arguments.top, raw=arguments.raw, port=inputs.ports(arguments), dialect=arguments.dialect
+    )
+    names = list(inputs.expanded(arguments.files))
+    unread = False
+    with reading("amqpcodec stats", collector.passes * sum(map(size, names))) as report:
+        for name in names:
+            try:
+                with _rereadable(name) as opened, Watched(opened, report) as file:
+                    found = collector.add(file, name)
+                    report(collector.passes * size(name) - file.given)  # what did not have to be read
+            except (capture.CaptureError, OSError) as error:
+                output.tell(f"{name!r}: {inputs.reason(error)}")
+                unread = True
+            else:
+                if not found and not arguments.raw:
+                    output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
+    return collector.summary(), unread
+
+
+def _rereadable(name: str) -> BinaryIO:
+    """A file that can be read several times: standard input is kept in a temporary one."""
+    opened = inputs.open_file(name)
+    if name != inputs.STANDARD_INPUT:
+        return opened
+    file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller
+    shutil.copyfileobj(opened, file)
+    return file  # type: ignore[no-any-return]
+
+
+def _top(text: str) -> int:
+    return inputs.bounded(text, 1, 1000, "a number from 1 to 1000 is needed")

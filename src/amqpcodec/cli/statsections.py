@@ -1,0 +1,283 @@
+"""A summary as titled tables of text: what the terminal and the HTML page both show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..capture import DIRECTION_NAMES
+from ..stats import Ending, Latency, Problem, Ranking, Rates, Slow, Summary
+from .values import clock, plain
+
+_LONGEST = 60
+_SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table.
+
+    Attributes:
+        title: what it is about.
+        columns: their names.
+        rows: text for each column, free of control characters.
+        numbers: how many of the columns, counted from the right, are numbers.
+        notes: sentences below it.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    numbers: int = 0
+    notes: tuple[str, ...] = ()
+
+
+def sections(summary: Summary) -> list[Section]:
+    """All tables that have something in them, in the order in which they are to be read."""
+    made = [
+        _overview(summary),
+        _connections(summary.connections),
+        _ranking("Products", summary.products, ("broker", "client", "octets", "connections", "messages")),
+        _ranking("Users", summary.users, ("user", "octets", "connections", "messages")),
+        _ranking("Virtual hosts", summary.vhosts, ("vhost", "octets", "connections", "messages")),
+        _ranking("Messages", summary.kinds, ("kind", "messages", "octets", "incomplete")),
+        _ranking("Exchanges", summary.exchanges, ("exchange", *_TRAFFIC)),
+        _ranking("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
+        _ranking("Queues delivered from", summary.queues, ("queue", "messages", "octets")),
+        _rates(summary.rates),
+        *_latency("Publish to confirm", summary.confirms),
+        *_latency("Deliver to acknowledgement", summary.acks),
+        _ranking("Closed", summary.closings, ("what", "by", "code", "text", "times")),
+        _endings(summary.endings),
+        _ranking(
+            "Returned messages", summary.returns, ("code", "text", "exchange", "routing key", "messages")
+        ),
+        _ranking("Gaps and errors", summary.faults, ("code", "times", "octets")),
+        _problems(summary.problems),
+    ]
+    return [section for section in made if section.rows]
+
+
+_TRAFFIC = ("messages", "octets", "published", "octets", "delivered", "octets")
+
+
+def number(value: int) -> str:
+    """A number for people."""
+    return f"{value:,}"
+
+
+def duration(nanoseconds: int | None) -> str:
+    """A duration in the unit that suits it."""
+    if nanoseconds is None:
+        return "-"
+    if nanoseconds < 1_000_000:
+        return f"{nanoseconds / 1000:.1f} µs"
+    if nanoseconds < _SECOND:
+        return f"{nanoseconds / 1_000_000:.3f} ms"
+    return f"{nanoseconds / _SECOND:.3f} s"
+
+
+def name(value: object) -> str:
+    """A name from the wire: in short, and without control characters; ``-`` where there is none."""
+    if value is None:
+        return "-"
+    text = plain(str(value))
+    if not text:
+        return "(empty)"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def per_second(count: int, width_ns: int) -> float:
+    """A count in an interval as a rate."""
+    return count * _SECOND / width_ns
+
+
+def _overview(summary: Summary) -> Section:
+    totals = summary.totals
+    rows: list[tuple[str, ...]] = [("files", number(len(summary.files)))]
+    first, last = summary.first_us, summary.last_us
+    if first is not None and last is not None:
+        rows += [
+            ("from", _moment(first)),
+            ("to", _moment(last)),
+            ("duration", duration((last - first) * 1000)),
+        ]
+    rows.append(("connections", number(totals["connections"])))
+    for what in ("octets", "frames", "messages"):
+        rows += [(f"{what} {way}", number(totals[f"{what}_{way}"])) for way in ("sent", "received")]
+    rows += [
+        ("gaps", number(totals["gaps"])),
+        ("octets missing", number(totals["octets_missing"])),
+        ("frames in error", number(totals["errors"])),
+    ]
+    note = "Sent is from clients to servers. Octets of messages below are those of bodies."
+    return Section("Overview", ("", "all"), rows, 1, (note,))
+
+
+def _moment(microseconds: int) -> str:
+    try:
+        return (
+            f"{datetime.fromtimestamp(microseconds // 1_000_000, UTC):%Y-%m-%d} {clock(microseconds * 1000)}"
+        )
+    except (OverflowError, OSError, ValueError):
+        return f"{microseconds} µs"
+
+
+def _connections(ranking: Ranking) -> Section:
+    rows = [
+        (
+            _where(row["file"], row["flow"]),
+            name(row["client"]),
+            name(row["server"]),
+            name(row["connection_name"] or row["client_product"]),
+            name(row["user"]),
+            name(row["vhost"]),
+            _closed(row),
+            *(number(row[count]) for count in _FLOW_COUNTS),
+        )
+        for row in ranking.rows
+    ]
+    if ranking.distinct > len(rows):
+        left_out = (number(ranking.others[count]) for count in _FLOW_COUNTS)
+        rows.append((f"{number(ranking.distinct - len(rows))} others", *["-"] * 6, *left_out))
+    columns = ("where", "client", "server", "name", "user", "vhost", "closed", *_FLOW_TITLES)
+    return Section("Connections", columns, rows, len(_FLOW_COUNTS))
+
+
+_FLOW_COUNTS = ("octets_sent", "octets_received", "messages_sent", "messages_received", "gaps", "errors")
+_FLOW_TITLES = ("octets sent", "received", "messages sent", "received", "gaps", "errors")
+
+
+def _where(file: str, flow: int | None) -> str:
+    return name(file) if flow is None else f"{name(file)} #{flow}"
+
+
+def _closed(row: dict[str, Any]) -> str:
+    by, code = row["closed_by"], row["close_code"]
+    return "-" if by is None else f"{by} {code} {name(row['close_text'])}"
+
+
+def _ranking(title: str, ranking: Ranking, columns: tuple[str, ...]) -> Section:
+    rows = [
+        (*(name(row[key]) for key in ranking.keys), *(number(row[count]) for count in ranking.counts))
+        for row in ranking.rows
+    ]
+    left_out = ranking.distinct - len(rows)
+    if any(ranking.others.values()):
+        blanks = ["-"] * (len(ranking.keys) - 1)
+        others = (number(ranking.others[count]) for count in ranking.counts)
+        rows.append((f"{number(left_out)} others" if left_out else "others", *blanks, *others))
+    notes: tuple[str, ...] = ()
+    first = ranking.counts[0]
+    if ranking.uncounted[first]:
+        told = f"{number(ranking.uncounted[first])} {first} came with names beyond the first"
+        notes = (f"{told} {number(ranking.distinct)}; they are only in the sum of the others.",)
+    return Section(title, columns, rows, len(ranking.counts), notes)
+
+
+def _rates(rates: Rates) -> Section:
+    rows: list[tuple[str, ...]] = []
+    for kind, messages in rates.messages.items():
+        octets = rates.octets[kind]
+        span = len(messages) * rates.width_ns
+        rows.append(
+            (
+                kind,
+                sparkline(messages),
+                *(
+                    f"{per_second(count, width):,.1f}"
+                    for count, width in (
+                        (sum(messages), span),
+                        (max(messages), rates.width_ns),
+                        (sum(octets), span),
+                        (max(octets), rates.width_ns),
+                    )
+                ),
+            )
+        )
+    columns = ("kind", "messages over time", "messages/s", "peak", "octets/s", "peak")
+    return Section(
+        "Rates", columns, rows, 4, (f"The peak is that of intervals of {duration(rates.width_ns)}.",)
+    )
+
+
+def sparkline(values: Sequence[int], width: int = 40) -> str:
+    """Values over time as a line of bars."""
+    step = -(-len(values) // width)
+    sums = [sum(values[place : place + step]) for place in range(0, len(values), step)]
+    most = max(sums) or 1
+    return "".join(_BARS[-(-value * (len(_BARS) - 1) // most)] for value in sums)
+
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def _latency(title: str, latency: Latency) -> Iterator[Section]:
+    if not (latency.count or latency.unanswered or latency.unfollowed):
+        return
+    rows: list[tuple[str, ...]] = [
+        ("answered", number(latency.count)),
+        ("of these by nack or reject", number(latency.negative)),
+        ("without an answer", number(latency.unanswered)),
+        ("not followed", number(latency.unfollowed)),
+        ("least", duration(latency.least_ns)),
+        ("mean", duration(latency.mean_ns)),
+        *((percentile, duration(value)) for percentile, value in latency.percentiles.items()),
+        ("most", duration(latency.most_ns)),
+    ]
+    yield Section(title, ("", "all"), rows, 1)
+    columns = ("took", "answer", "where", "channel", "tag", "at", "packets", "exchange", "routing key")
+    yield Section(f"{title}: slowest", columns, [_slow(slow) for slow in latency.slowest])
+
+
+def _slow(slow: Slow) -> tuple[str, ...]:
+    return (
+        duration(slow.latency_ns),
+        slow.answer,
+        _where(slow.file, slow.flow),
+        str(slow.channel),
+        str(slow.tag),
+        clock(slow.time_ns),
+        f"{slow.packet} to {slow.answer_packet}",
+        name(slow.exchange),
+        name(slow.routing_key),
+    )
+
+
+def _endings(endings: list[Ending]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    for ending in endings:
+        where = _where(ending.file, ending.flow)
+        for step in ending.before:
+            about = " ".join(f"{key}={name(value)}" for key, value in step.about.items())
+            way = DIRECTION_NAMES[step.direction]
+            rows.append((where, clock(step.time_ns), way, str(step.channel), step.name, about))
+        way = DIRECTION_NAMES[ending.by == "server"]
+        why = f"{ending.reply_code} {name(ending.reply_text)}"
+        cause = f" ({ending.cause})" if ending.cause else ""
+        close = f"{ending.scope}.close"
+        rows.append((where, clock(ending.time_ns), way, str(ending.channel), close, why + cause))
+    columns = ("where", "at", "way", "channel", "method", "what")
+    return Section("Closed by an error, and what came before", columns, rows)
+
+
+def _problems(problems: list[Problem]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    for problem in problems:
+        way = "-" if problem.direction is None else DIRECTION_NAMES[problem.direction]
+        rows.append(
+            (
+                problem.code,
+                _where(problem.file, problem.flow),
+                way,
+                clock(problem.time_ns),
+                name(problem.packet),
+                name(problem.offset),
+                name(problem.length),
+                name(problem.message),
+            )
+        )
+    columns = ("code", "where", "way", "at", "packet", "offset", "octets", "message")
+    return Section("First gaps and errors", columns, rows)

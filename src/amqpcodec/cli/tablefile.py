@@ -1,0 +1,158 @@
+"""Record batches to Parquet and Arrow IPC files, written beside the work that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from .inputs import reason
+
+GROUP_OCTETS = 24 << 20
+_DICTIONARY_OCTETS = 128 << 10  # of the values of a column; one with more in a group does without
+
+
+class TableFileError(Exception):
+    """The file cannot be written; the text is the reason."""
+
+
+class TableFile:
+    """Writes record batches to a file, one group of rows after the other, in a thread of its own.
+
+    No more than two groups are in memory: the one that is being filled, and the one that is being written.
+
+    Args:
+        path: the file.
+        kind: ``"parquet"`` or ``"ipc"`` (Arrow's own file format).
+        schema: that of every batch.
+        compression: ``"zstd"`` or ``"none"``; for Parquet also ``"snappy"`` and ``"gzip"``.
+        rows: rows of a full group.
+        octets: octets of columns that make a group full however few its rows.
+
+    To be used in a ``with`` statement: the file is whole when that has ended without an exception.
+
+    Raises:
+        TableFileError: the file cannot be written; also where the ``with`` statement ends.
+    """
+
+    def __init__(
+        self, path: str, kind: str, schema: pa.Schema, compression: str, rows: int, octets: int = GROUP_OCTETS
+    ) -> None:
+        self._schema = schema
+        self._most_rows, self._most_octets = rows, octets
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = self._octets = 0
+        self._written: Future[None] | None = None
+        with _blaming_file():
+            self._writer = _writer(path, kind, schema, compression)
+        self._thread = ThreadPoolExecutor(1)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows. Waits where writing is slower than what comes."""
+        while batch.num_rows:
+            room = self._most_rows - self._rows
+            self._add(batch.slice(0, room))
+            batch = batch.slice(room)
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._octets += batch.nbytes
+        if self._rows >= self._most_rows or self._octets >= self._most_octets:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Let the group be written, once the one before it is."""
+        group = pa.Table.from_batches(self._batches, self._schema)
+        self._batches, self._rows, self._octets = [], 0, 0
+        self._wait()
+        self._written = self._thread.submit(self._write_group, group)
+
+    def _write_group(self, group: pa.Table) -> None:
+        self._writer.write_table(group, group.num_rows)
+
+    def _wait(self) -> None:
+        if self._written is not None:
+            written, self._written = self._written, None
+            with _blaming_file():
+                written.result()
+
+    def __enter__(self) -> TableFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._finish()
+        finally:
+            self._thread.shutdown()
+            with suppress(OSError, pa.ArrowException):  # of a file that is whole, `_finish` has told
+                self._writer.close()
+
+    def _finish(self) -> None:
+        if self._batches:
+            self._hand_over()
+        self._wait()
+        with _blaming_file():
+            self._writer.close()
+
+
+def _writer(path: str, kind: str, schema: pa.Schema, compression: str) -> Any:
+    if kind == "parquet":
+        leaves = [leaf for field in schema for leaf in _leaves(field.type, field.name)]
+        return parquet.ParquetWriter(
+            path,
+            schema,
+            compression=compression,
+            use_dictionary=[leaf.path for leaf in leaves if leaf.repeats],
+            write_statistics=[leaf.path for leaf in leaves if leaf.ranges],
+            dictionary_pagesize_limit=_DICTIONARY_OCTETS,
+        )
+    options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
+    return pa.ipc.new_file(path, schema, options=options)
+
+
+class _Leaf(NamedTuple):
+    """A column of a Parquet file.
+
+    Attributes:
+        path: its name there, behind those of what it is inside of.
+        repeats: whether a dictionary of its values is worth trying: not for octets, times and wide numbers,
+            most of which come once.
+        ranges: whether readers may look for ranges of its values: not of octets, nor inside a map.
+    """
+
+    path: str
+    repeats: bool
+    ranges: bool
+
+
+def _leaves(type_: pa.DataType, path: str) -> Iterator[_Leaf]:
+    """The columns that an Arrow type has in a Parquet file."""
+    types = pa.types
+    if types.is_struct(type_):
+        for field in type_:
+            yield from _leaves(field.type, f"{path}.{field.name}")
+    elif types.is_map(type_):
+        yield _Leaf(f"{path}.key_value.key", True, False)
+        yield _Leaf(f"{path}.key_value.value", True, False)
+    else:
+        octets = types.is_binary(type_)
+        wide = types.is_int64(type_) or types.is_timestamp(type_)
+        yield _Leaf(path, not (octets or wide), not octets)
+
+
+@contextmanager
+def _blaming_file() -> Iterator[None]:
+    """Makes an error in the block one of the file that is written."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        raise TableFileError(reason(error)) from error

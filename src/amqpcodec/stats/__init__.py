@@ -1,0 +1,33 @@
+"""What a person asks first about captures: who talked, what was carried where, how long answers took, what
+went wrong.
+
+    from amqpcodec import stats
+
+    collector = stats.Collector(top=20)
+    collector.add("trace.pcapng", "trace.pcapng")
+    print(collector.summary().confirms.percentiles)
+
+Needs pyarrow, the extra ``arrow``. Memory is bounded whatever is read.
+"""
+
+from __future__ import annotations
+
+try:
+    import pyarrow  # noqa: F401  # asked for here, so that its absence is told in our words
+except ImportError as error:
+    raise ImportError('amqpcodec.stats needs pyarrow: pip install "amqpcodec[arrow]"') from error
+
+from .collecting import Collector
+from .summary import Ending, Latency, Problem, Ranking, Rates, Slow, Step, Summary
+
+__all__ = [
+    "Collector",
+    "Ending",
+    "Latency",
+    "Problem",
+    "Ranking",
+    "Rates",
+    "Slow",
+    "Step",
+    "Summary",
+]

@@ -1,0 +1,232 @@
+"""Counting in bounded memory."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import count
+from typing import Any
+
+from .summary import Latency, Ranking, Rates, Slow
+
+KEYS = 50_000
+_SECOND = 1_000_000_000
+# Widths that intervals of time grow to, each a multiple of the one before; beyond the last they double.
+_WIDTHS = [
+    *(step * _SECOND // 1000 for step in (1, 5, 10, 50, 100, 500)),
+    *(step * _SECOND for step in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21600, 86400)),
+]
+_INTERVALS = 240
+_FINE_BITS = 7  # of a duration that a class of the histogram tells apart: 128 classes an octave
+_PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # per mille
+
+
+class Tally:
+    """Counts by key, exact for the first `limit` keys that come; those of all later keys are added up.
+
+    Args:
+        keys: names of the parts of a key.
+        counts: names of the counts.
+        limit: how many keys to tell apart.
+    """
+
+    def __init__(self, keys: tuple[str, ...], counts: tuple[str, ...], limit: int = KEYS) -> None:
+        self._keys = keys
+        self._counts = counts
+        self._limit = limit
+        self._by_key: dict[tuple[object, ...], list[int]] = {}
+        self._uncounted = [0] * len(counts)
+
+    def add(self, key: tuple[object, ...], *amounts: int) -> None:
+        """Add amounts, in the order of the names of the counts."""
+        sums = self._by_key.get(key)
+        if sums is None:
+            sums = self._uncounted
+            if len(self._by_key) < self._limit:
+                sums = self._by_key[key] = [0] * len(amounts)
+        for place, amount in enumerate(amounts):
+            sums[place] += amount
+
+    def ranking(self, top: int) -> Ranking:
+        """The `top` keys with the largest sum of counts of the first name, then of the second, ..."""
+        ordered = sorted(self._by_key.items(), key=lambda item: ([-each for each in item[1]], str(item[0])))
+        rows = [
+            dict(zip(self._keys + self._counts, (*key, *sums), strict=True)) for key, sums in ordered[:top]
+        ]
+        rest = [sums for _, sums in ordered[top:]] + [self._uncounted]
+        return Ranking(
+            self._keys,
+            self._counts,
+            rows,
+            dict(zip(self._counts, map(sum, zip(*rest, strict=True)), strict=True)),
+            len(self._by_key),
+            dict(zip(self._counts, self._uncounted, strict=True)),
+        )
+
+
+class Largest:
+    """Keys that come once each: the largest ones, and the counts of all others together.
+
+    Args:
+        keys: names of the parts of a key.
+        counts: names of the counts; the first one says how large a key is.
+        top: how many to keep.
+    """
+
+    def __init__(self, keys: tuple[str, ...], counts: tuple[str, ...], top: int) -> None:
+        self._keys = keys
+        self._counts = counts
+        self._top = top
+        self._largest: list[tuple[int, int, dict[str, Any]]] = []
+        self._others = [0] * len(counts)
+        self._added = 0
+
+    def add(self, key: Iterable[Any], amounts: Sequence[int]) -> None:
+        """Add a key and its counts."""
+        row = dict(zip(self._keys + self._counts, (*key, *amounts), strict=True))
+        heapq.heappush(self._largest, (amounts[0], -self._added, row))  # of equal ones the first stays
+        self._added += 1
+        if len(self._largest) > self._top:
+            *_, left_out = heapq.heappop(self._largest)
+            for place, name in enumerate(self._counts):
+                self._others[place] += left_out[name]
+
+    def ranking(self) -> Ranking:
+        """The largest, largest first."""
+        rows = [row for *_, row in sorted(self._largest, key=lambda item: item[:2], reverse=True)]
+        others = dict(zip(self._counts, self._others, strict=True))
+        return Ranking(self._keys, self._counts, rows, others, self._added, dict.fromkeys(self._counts, 0))
+
+
+class Durations:
+    """Durations gathered to a histogram whose classes are 1/128 of an octave wide, and the slowest ones.
+
+    Args:
+        top: how many of the slowest to keep.
+    """
+
+    def __init__(self, top: int) -> None:
+        self._top, self._kept = top, max(top, 1)  # the slowest one tells how long answers took at most
+        self._classes: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._sum = self._count = 0
+        self._least: int | None = None
+        self._slowest: list[tuple[int, int, Slow]] = []
+        self._order = count(0, -1)  # of equal durations the first one stays
+        self.negative = self.unanswered = self.unfollowed = 0
+
+    def slow(self, duration_ns: int) -> bool:
+        """Take a duration; gives whether it belongs to the slowest so far, to be told by `keep`."""
+        bits = duration_ns.bit_length()
+        shift = bits - _FINE_BITS - 1 if bits > _FINE_BITS else 0
+        place = shift, duration_ns >> shift
+        self._classes[place] += 1
+        self._sum += duration_ns
+        self._count += 1
+        if self._least is None or duration_ns < self._least:
+            self._least = duration_ns
+        return len(self._slowest) < self._kept or duration_ns > self._slowest[0][0]
+
+    def keep(self, slow: Slow) -> None:
+        """Keep one of the slowest."""
+        heapq.heappush(self._slowest, (slow.latency_ns, next(self._order), slow))
+        if len(self._slowest) > self._kept:
+            heapq.heappop(self._slowest)
+
+    def latency(self) -> Latency:
+        """All of it."""
+        slowest = [slow for *_, slow in sorted(self._slowest, key=lambda item: item[:2], reverse=True)]
+        most = slowest[0].latency_ns if slowest else None
+        ends = [
+            (((fine + 1) << shift) - 1, number) for (shift, fine), number in sorted(self._classes.items())
+        ]
+        if most is not None:
+            ends[-1] = most, ends[-1][1]
+        return Latency(
+            self._count,
+            self.unanswered,
+            self.unfollowed,
+            self.negative,
+            self._sum // self._count if self._count else None,
+            self._least,
+            most,
+            _percentiles(ends, self._count),
+            _octaves(ends),
+            slowest[: self._top],
+        )
+
+
+def _percentiles(ends: list[tuple[int, int]], total: int) -> dict[str, int]:
+    """By name, the end of the class with the smallest duration that so many are not above."""
+    found: dict[str, int] = {}
+    passed = 0
+    for end, number in ends:
+        passed += number
+        for name, mille in _PERCENTILES.items():
+            if name not in found and passed * 1000 >= total * mille:
+                found[name] = end
+    return found
+
+
+def _octaves(ends: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Classes joined to octaves, from the first to the last one that has any."""
+    octaves: dict[int, int] = {}
+    for end, number in ends:
+        octaves[end.bit_length()] = octaves.get(end.bit_length(), 0) + number
+    if not octaves:
+        return []
+    return [((1 << bits) - 1, octaves.get(bits, 0)) for bits in range(min(octaves), max(octaves) + 1)]
+
+
+class Timeline:
+    """Messages and octets by kind in intervals of time that grow with the time they span."""
+
+    def __init__(self) -> None:
+        self._widths = iter(_WIDTHS)
+        self.width_ns = next(self._widths)
+        self._sums: dict[str, dict[int, list[int]]] = {}
+        self._first: int | None = None
+        self._last: int | None = None
+
+    def span(self, first_ns: int, last_ns: int) -> None:
+        """Make room for times between these two; to be called before `add`."""
+        first = first_ns if self._first is None else min(first_ns, self._first)
+        last = last_ns if self._last is None else max(last_ns, self._last)
+        self._first, self._last = first, last
+        width = self.width_ns
+        while last // width - first // width >= _INTERVALS:
+            width = next(self._widths, width * 2)
+        if width != self.width_ns:
+            self._widen(width // self.width_ns)
+            self.width_ns = width
+
+    def _widen(self, factor: int) -> None:
+        for kind, sums in self._sums.items():
+            joined: dict[int, list[int]] = {}
+            for interval, (messages, octets) in sums.items():
+                total = joined.setdefault(interval // factor, [0, 0])
+                total[0] += messages
+                total[1] += octets
+            self._sums[kind] = joined
+
+    def add(self, rows: Iterable[tuple[str, int, int, int]]) -> None:
+        """Add kinds, numbers of intervals (time divided by `width_ns`), messages and octets."""
+        for kind, interval, messages, octets in rows:
+            total = self._sums.setdefault(kind, {}).setdefault(interval, [0, 0])
+            total[0] += messages
+            total[1] += octets
+
+    def rates(self) -> Rates:
+        """All of it."""
+        if self._first is None or self._last is None:
+            return Rates(None, self.width_ns, {}, {})
+        first, last = self._first // self.width_ns, self._last // self.width_ns
+        intervals = range(first, last + 1)
+        messages, octets = (
+            {
+                kind: [sums.get(interval, (0, 0))[place] for interval in intervals]
+                for kind, sums in sorted(self._sums.items())
+            }
+            for place in (0, 1)
+        )
+        return Rates(first * self.width_ns, self.width_ns, messages, octets)

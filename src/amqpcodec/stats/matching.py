@@ -1,0 +1,448 @@
+"""Which answer belongs to which question: confirms to publishes, acknowledgements to deliveries.
+
+Delivery tags count from 1 on each channel. The broker numbers what it delivers itself; the numbers of
+published messages are counted by both sides from confirm.select on (RabbitMQ's publisher confirms). With
+``multiple`` an answer is for all up to its tag, and tag 0 then means all there are. Within transactions
+answers only count at tx.commit, so channels in that mode are left out, as are consumers that do not
+acknowledge.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+import amqpcodec
+
+from .counters import Durations, Tally
+from .summary import Ending, Slow, Step
+
+DIALECT = "rabbitmq-0-9-1"
+BEFORE = 5  # methods told before the end of a channel or connection
+_MOST_WAITING = 200_000  # questions without an answer yet, in all
+_MOST_CHANNELS = 20_000
+_MOST_ASKED = 1024  # of one kind of request, on one channel
+_MOST_SOURCES = 100_000
+_SUCCESS = (0, 200)
+_PEERS = ("client", "server")
+_LOST_COUNT = -1
+_ABOUT = ("exchange", "routing_key", "queue", "consumer_tag")
+
+
+class MethodRow(NamedTuple):
+    """A row of the table `methods`, with the arguments that matter here; None for those it does not have."""
+
+    flow: int | None
+    direction: int
+    ts_ns: int | None
+    offset: int
+    packet: int | None
+    channel: int | None
+    name: str | None
+    exchange: str | None
+    routing_key: str | None
+    queue: str | None
+    consumer_tag: str | None
+    delivery_tag: int | None
+    multiple: bool | None
+    no_ack: bool | None
+    no_wait: bool | None
+    nowait: bool | None
+    reply_code: int | None
+    reply_text: str | None
+    class_id: int | None
+    method_id: int | None
+
+
+class Sources:
+    """From which queue a message came: of consumers by their tag, of basic.get by channel.
+
+    A place is an offset in what the server sent on the connection.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[int | None, int, str | None], tuple[list[int], list[str]]] = {}
+        self._size = 0
+
+    def add(self, key: tuple[int | None, int, str | None], offset: int, queue: str) -> None:
+        """From this place on, messages of a connection, channel and consumer tag (None: basic.get) come
+        from a queue."""
+        if self._size >= _MOST_SOURCES:
+            return
+        offsets, queues = self._by_key.setdefault(key, ([], []))
+        if queues and queues[-1] == queue:
+            return
+        offsets.append(offset)
+        queues.append(queue)
+        self._size += 1
+
+    def queue(self, key: tuple[int | None, int, str | None], offset: int) -> str | None:
+        """The queue from which the message at a place came; None if that is not known."""
+        offsets, queues = self._by_key.get(key, ((), ()))
+        place = bisect_right(offsets, offset)
+        return queues[place - 1] if place else None
+
+
+class _Channel:
+    """What is known of a channel.
+
+    Attributes:
+        next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
+        published, delivered: the rows that wait for an answer, by tag in ascending order.
+        transacted: whether it is in the mode of tx.select.
+        consumers, silent: tags of consumers; of those that do not acknowledge.
+        declared, queue: names of queues that are being declared; the last one that was.
+        consumes, gets: requests not yet answered.
+        recent: the last methods.
+    """
+
+    __slots__ = (
+        "consumers", "consumes", "declared", "delivered", "gets", "next_tag", "published", "queue", "recent",
+        "silent", "transacted",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget all: the number is taken by another channel now."""
+        self.next_tag = 0
+        self.published: dict[int, MethodRow] = {}
+        self.delivered: dict[int, MethodRow] = {}
+        self.transacted = False
+        self.consumers: set[str] = set()
+        self.silent: set[str] = set()
+        self.queue: str | None = None
+        self.consumes: deque[MethodRow] = deque(maxlen=_MOST_ASKED)
+        self.gets: deque[MethodRow] = deque(maxlen=_MOST_ASKED)
+        self.recent: deque[MethodRow] = deque(maxlen=BEFORE)
+
+
+class _Connection:
+    """The channels of a connection, and its last methods on any of them.
+
+    Attributes:
+        breaks: offsets at which octets are missing, of each direction, the next one last.
+        server_offset: where the server's last method began.
+    """
+
+    __slots__ = ("breaks", "channels", "recent", "server_offset")
+
+    def __init__(self, breaks: tuple[list[int], list[int]]) -> None:
+        self.breaks = breaks
+        self.channels: dict[int, _Channel] = {}
+        self.recent: deque[MethodRow] = deque(maxlen=BEFORE)
+        self.server_offset = 0
+
+
+class Matcher:
+    """Takes the methods of one file in their order.
+
+    Args:
+        file: its name.
+        breaks: where octets are missing: by connection a list of ascending offsets for each direction.
+        dialects: names of the dialects of those connections that do not speak RabbitMQ's.
+        confirms, acks: take how long answers took.
+        closings: takes how channels and connections were closed.
+        returns: takes messages returned.
+        endings: takes the first channels and connections closed by an error.
+        top: how many of them.
+
+    Attributes:
+        sources: the queues of the messages delivered.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        breaks: dict[int | None, tuple[list[int], list[int]]],
+        dialects: dict[int | None, str],
+        *,
+        confirms: Durations,
+        acks: Durations,
+        closings: Tally,
+        returns: Tally,
+        endings: list[Ending],
+        top: int,
+    ) -> None:
+        self.sources = Sources()
+        self._file = file
+        self._breaks = breaks
+        self._dialects = dialects
+        self._confirms = confirms
+        self._acks = acks
+        self._closings = closings
+        self._returns = returns
+        self._endings = endings
+        self._top = top
+        self._connections: dict[int | None, _Connection] = {}
+        self._channels = self._waiting = 0
+
+    def feed(self, rows: Iterable[MethodRow]) -> None:
+        """Take the next methods."""
+        connections, handlers = self._connections, _HANDLERS
+        for row in rows:
+            number, direction = row.channel, row.direction
+            if number is None:
+                continue  # a frame whose beginning is not known either
+            connection = connections.get(row.flow)
+            if connection is None:
+                breaks = self._breaks.get(row.flow, ([], []))
+                connection = connections[row.flow] = _Connection((breaks[0][::-1], breaks[1][::-1]))
+            ahead = connection.breaks[direction]
+            while ahead and ahead[-1] < row.offset:
+                ahead.pop()
+                self._miss(connection, direction)
+            channel = connection.channels.get(number)
+            if channel is None:
+                channel = self._open(connection, number)
+            handler = handlers.get(row.name)
+            if handler is not None:
+                handler(self, row, channel, connection)
+            channel.recent.append(row)
+            connection.recent.append(row)
+            if direction:
+                connection.server_offset = row.offset
+
+    def finish(self) -> None:
+        """There are no more methods."""
+        for connection in self._connections.values():
+            self._end_all(connection)
+
+    # -- channels
+
+    def _open(self, connection: _Connection, number: int) -> _Channel:
+        while self._channels >= _MOST_CHANNELS:
+            # Of the oldest connection nothing more is remembered.
+            flow, oldest = next(iter(self._connections.items()))
+            if oldest is connection:
+                self._end_all(connection)
+                break
+            self._end_all(self._connections.pop(flow))
+        self._channels += 1
+        channel = connection.channels[number] = _Channel()
+        return channel
+
+    def _end_all(self, connection: _Connection) -> None:
+        for channel in connection.channels.values():
+            self._end(channel)
+        self._channels -= len(connection.channels)
+        connection.channels.clear()
+
+    def _end(self, channel: _Channel) -> None:
+        """No more answers will come."""
+        self._waiting -= len(channel.published) + len(channel.delivered)
+        self._confirms.unanswered += len(channel.published)
+        channel.published.clear()
+        for row in channel.delivered.values():
+            if row.name == "basic.get-ok" or row.consumer_tag in channel.consumers:
+                self._acks.unanswered += 1
+            else:
+                self._acks.unfollowed += 1  # the consumer may be one that does not acknowledge
+        channel.delivered.clear()
+
+    def _miss(self, connection: _Connection, direction: int) -> None:
+        """Octets are missing: requests and answers cannot be told apart by counting."""
+        for channel in connection.channels.values():
+            channel.consumes.clear()
+            channel.gets.clear()
+            if direction == 0 and channel.next_tag:
+                self._waiting -= len(channel.published)
+                self._confirms.unfollowed += len(channel.published)
+                channel.published.clear()
+                channel.next_tag = _LOST_COUNT
+
+    def _reset(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        """A channel is opened, or its end is agreed on."""
+        self._end(channel)
+        channel.begin()
+
+    def _leave(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        self._end_all(connection)
+        self._connections.pop(row.flow, None)
+
+    # -- questions and answers
+
+    def _confirm_select(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if not channel.next_tag:
+            channel.next_tag = 1
+
+    def _publish(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        tag = channel.next_tag
+        if tag:
+            if tag > 0:
+                channel.next_tag = tag + 1
+            self._wait(channel.published, tag, row, self._confirms)
+
+    def _deliver(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.consumer_tag not in channel.silent:
+            self._follow(row, channel)
+
+    def _get_ok(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        asked = channel.gets.popleft() if channel.gets else None
+        if asked is not None:
+            self._source(row, None, row.offset, asked.queue or channel.queue)
+        if asked is None or not asked.no_ack:
+            self._follow(row, channel)
+
+    def _follow(self, row: MethodRow, channel: _Channel) -> None:
+        if not channel.transacted and row.delivery_tag is not None:
+            self._wait(channel.delivered, row.delivery_tag, row, self._acks)
+
+    def _wait(self, waiting: dict[int, MethodRow], tag: int, row: MethodRow, durations: Durations) -> None:
+        if tag < 0 or row.ts_ns is None or self._waiting >= _MOST_WAITING:
+            durations.unfollowed += 1
+            return
+        self._waiting += tag not in waiting
+        waiting[tag] = row
+
+    def _ack(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.direction:
+            self._settle(row, channel.published, self._confirms)
+        else:
+            self._settle(row, channel.delivered, self._acks)
+
+    def _settle(self, row: MethodRow, waiting: dict[int, MethodRow], durations: Durations) -> None:
+        tag = row.delivery_tag
+        if tag is None:
+            return
+        if row.multiple:
+            answered = list(takewhile(tag.__ge__, waiting) if tag else waiting)
+        else:
+            answered = [tag] if tag in waiting else []
+        for each in answered:
+            self._answered(row, each, waiting.pop(each), durations)
+
+    def _answered(self, row: MethodRow, tag: int, asked: MethodRow, durations: Durations) -> None:
+        self._waiting -= 1
+        if row.name != "basic.ack":
+            durations.negative += 1
+        now, then = row.ts_ns, asked.ts_ns
+        if now is None or then is None:
+            durations.unfollowed += 1
+            return
+        took = now - then if now > then else 0
+        if durations.slow(took):
+            durations.keep(
+                Slow(
+                    self._file, asked.flow or 0, asked.channel or 0, tag, asked.packet or 0, then,
+                    row.packet or 0, took, row.name or "", asked.exchange, asked.routing_key,
+                )
+            )  # fmt: skip
+
+    def _forget(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        """The deliveries that wait will come again, or are settled by a commit."""
+        self._waiting -= len(channel.delivered)
+        self._acks.unfollowed += len(channel.delivered)
+        channel.delivered.clear()
+        channel.transacted = channel.transacted or row.name == "tx.select"
+
+    # -- queues
+
+    def _declare(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.queue:
+            channel.queue = row.queue
+
+    def _consume(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.no_wait or row.nowait:
+            self._consumer(row, row.consumer_tag or "", connection.server_offset + 1, channel)
+        else:
+            channel.consumes.append(row)
+
+    def _consume_ok(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        tag = row.consumer_tag or ""
+        for asked in channel.consumes:
+            if asked.consumer_tag in ("", tag):
+                channel.consumes.remove(asked)
+                self._consumer(asked, tag, row.offset, channel)
+                return
+
+    def _consumer(self, asked: MethodRow, tag: str, offset: int, channel: _Channel) -> None:
+        if len(channel.consumers) < _MOST_ASKED:
+            channel.consumers.add(tag)
+        channel.silent.discard(tag)
+        if asked.no_ack and len(channel.silent) < _MOST_ASKED:
+            channel.silent.add(tag)
+        self._source(asked, tag, offset, asked.queue or channel.queue)
+
+    def _source(self, row: MethodRow, tag: str | None, offset: int, queue: str | None) -> None:
+        if queue is not None:
+            self.sources.add((row.flow, row.channel or 0, tag), offset, queue)
+
+    def _get(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        channel.gets.append(row)
+
+    def _get_empty(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if channel.gets:
+            channel.gets.popleft()
+
+    # -- errors and closes
+
+    def _return(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        self._returns.add((row.reply_code, row.reply_text, row.exchange, row.routing_key), 1)
+
+    def _cancel(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.direction:
+            self._closings.add(("consumer", _PEERS[row.direction], None, "basic.cancel"), 1)
+
+    def _close(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        scope = (row.name or "").partition(".")[0]
+        by = _PEERS[row.direction]
+        self._closings.add((scope, by, row.reply_code, row.reply_text), 1)
+        if row.reply_code in _SUCCESS or len(self._endings) >= self._top:
+            return
+        recent = (connection if scope == "connection" else channel).recent
+        self._endings.append(
+            Ending(
+                self._file, row.flow, row.packet, row.ts_ns, scope, row.channel or 0, by, row.reply_code,
+                row.reply_text, self._cause(row), [_step(each) for each in recent],
+            )
+        )  # fmt: skip
+
+    def _cause(self, row: MethodRow) -> str | None:
+        """The method that failed, as its ids in the closing method say."""
+        if not row.class_id or row.method_id is None:
+            return None
+        dialect = amqpcodec.dialect(self._dialects.get(row.flow, DIALECT))
+        method = dialect.METHODS.get((row.class_id, row.method_id))
+        return method.spec.name if method else f"{row.class_id}.{row.method_id}"
+
+
+def _step(row: MethodRow) -> Step:
+    about: dict[str, str] = {}
+    for argument in _ABOUT:
+        value: Any = getattr(row, argument)
+        if value:
+            about[argument] = value
+    return Step(row.ts_ns, row.packet, row.direction, row.channel or 0, row.name or "", about)
+
+
+_Handler = Callable[[Matcher, MethodRow, _Channel, _Connection], None]
+_HANDLERS: dict[str | None, _Handler] = {
+    "basic.publish": Matcher._publish,
+    "basic.deliver": Matcher._deliver,
+    "basic.get-ok": Matcher._get_ok,
+    "basic.ack": Matcher._ack,
+    "basic.nack": Matcher._ack,
+    "basic.reject": Matcher._ack,
+    "basic.recover": Matcher._forget,
+    "basic.recover-async": Matcher._forget,
+    "tx.select": Matcher._forget,
+    "confirm.select": Matcher._confirm_select,
+    "queue.declare": Matcher._declare,
+    "queue.declare-ok": Matcher._declare,
+    "basic.consume": Matcher._consume,
+    "basic.consume-ok": Matcher._consume_ok,
+    "basic.get": Matcher._get,
+    "basic.get-empty": Matcher._get_empty,
+    "basic.return": Matcher._return,
+    "basic.cancel": Matcher._cancel,
+    "channel.open": Matcher._reset,
+    "channel.close": Matcher._close,
+    "channel.close-ok": Matcher._reset,
+    "connection.close": Matcher._close,
+    "connection.close-ok": Matcher._leave,
+}

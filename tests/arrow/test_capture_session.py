@@ -1,0 +1,449 @@
+"""Captures read in parts: rows do not depend on where a recording was cut, nor on who read which part."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import random
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.columns import BUILDS
+
+pa = pytest.importorskip("pyarrow")
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests" / "capture"))
+
+import make_capture as make  # noqa: E402
+import make_chaos as chaos  # noqa: E402
+
+from amqpcodec import DecodeError, Limits, arrow, capture  # noqa: E402
+from amqpcodec._state import pack, unpack  # noqa: E402
+
+Rows = list[dict[str, Any]]
+
+TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
+TIGHT: tuple[dict[str, Any], ...] = (
+    {},
+    {"port": None, "window_octets": 3000, "window_segments": 4, "flow_timeout": 10.0},
+)
+SEEDS = range(8)
+CAPTURES = [
+    *sorted((ROOT / "examples").glob("*.pcap")),
+    *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
+]
+# Which build reads the first part, which the second, and so on in turns.
+TURNS = [(build,) for build in BUILDS] + ([BUILDS] if len(BUILDS) > 1 else [])
+
+
+@pytest.fixture(params=TURNS, ids="-".join)
+def turns(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    builds: tuple[str, ...] = request.param
+    return builds
+
+
+def _rows(batches: Iterable[Any]) -> Rows:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _whole(octets: bytes, table: str, **options: Any) -> Rows:
+    return _rows(arrow.read_capture(io.BytesIO(octets), table, impl=BUILDS[-1], **options))
+
+
+def _parts(
+    parts: Iterable[tuple[bytes, str | None, int | None]], table: str, turns: Sequence[str], **options: Any
+) -> Rows:
+    """The rows of parts, each a file, its name, and where to stop; a session for each, and one to finish."""
+    state, found = None, Rows()
+    for index, (octets, name, end) in enumerate(parts):
+        impl = turns[index % len(turns)]
+        session = arrow.CaptureSession(table, state=state, impl=impl, **options)
+        found += _rows(session.read(io.BytesIO(octets), name, end))
+        state = session.suspend()
+    session = arrow.CaptureSession(table, state=state, impl=turns[0], **options)
+    return found + _rows(session.finish())
+
+
+def _cut(octets: bytes, table: str, turns: Sequence[str], cuts: Iterable[int], **options: Any) -> Rows:
+    """The rows of one file, cut at some octets."""
+    return _parts([(octets, None, end) for end in [*sorted(cuts), None]], table, turns, **options)
+
+
+def _size(octets: bytes) -> int:
+    with capture.ByteSource(io.BytesIO(octets)) as source:
+        while source.read(1 << 16):
+            pass
+        return source.offset
+
+
+def _disturbed(seed: int) -> list[make.Recorded]:
+    truth = make.conversations(seed, count=3, bursts=16, opening=seed % 2 == 0)
+    packets, _ = make.disturb(truth.packets, seed, reorder=0.1, duplicate=0.1, loss=0.05 * (seed % 3))
+    return packets[seed % 7 :]  # so that some begin inside a frame
+
+
+def _located(rows: Rows, starts: Sequence[int]) -> Rows:
+    """Rows of one file as they are if it is rotated before these packets."""
+    found = Rows()
+    for row in rows:
+        if row.get("packet") is not None:
+            at = bisect_left(starts, row["packet"]) - 1
+            row = {**row, "file": f"file {at}", "packet": row["packet"] - starts[at]}
+        found.append(row)
+    return found
+
+
+def _rotated(
+    packets: Sequence[make.Recorded], starts: Sequence[int], **options: Any
+) -> list[tuple[bytes, str | None, int | None]]:
+    edges = [*starts, len(packets)]
+    pieces = (packets[begin:end] for begin, end in pairwise(edges))
+    return [(make.pcap(piece, **options), f"file {at}", None) for at, piece in enumerate(pieces)]
+
+
+def _of_streams(rows: Rows, table: str) -> Rows:
+    """Rows without those that are told of a file."""
+    return [row for row in rows if table != "errors" or row["kind"] != "file"]
+
+
+class TestCuts:
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+    def test_recorded_captures(self, path: Path, table: str, turns: tuple[str, ...]) -> None:
+        octets = path.read_bytes()
+        cuts = random.Random(5).sample(range(len(octets) + 1), 6)
+        assert _cut(octets, table, turns, cuts, port=None) == _whole(octets, table, port=None)
+
+    @pytest.mark.parametrize("options", TIGHT, ids=("usual", "tight"))
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_captures_in_which_everything_happens(
+        self, seed: int, options: dict[str, Any], turns: tuple[str, ...]
+    ) -> None:
+        octets = chaos.capture(seed)
+        rng = random.Random(seed)
+        for table in TABLES:
+            cuts = rng.sample(range(_size(octets) + 1), 5)
+            assert _cut(octets, table, turns, cuts, **options) == _whole(octets, table, **options), table
+
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("seed", range(3))
+    def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
+        packets = _disturbed(seed)[:70]
+        octets = make.pcap(packets)
+        ends = [24]
+        for packet in packets:
+            ends.append(ends[-1] + 16 + len(packet.octets))
+        assert _cut(octets, table, turns, ends) == _whole(octets, table)
+
+    @pytest.mark.parametrize("table", TABLES)
+    def test_one_session_may_go_on_after_it_was_suspended(self, table: str, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(2))
+        session = arrow.CaptureSession(table, impl=turns[0])
+        found = Rows()
+        for end in (*range(0, len(octets), 5000), None):
+            found += _rows(session.read(io.BytesIO(octets), end=end))
+            session.suspend()
+        assert found + _rows(session.finish()) == _whole(octets, table)
+
+    def test_a_large_body_and_a_dialect_learnt_late(self, turns: tuple[str, ...]) -> None:
+        truth = make.Truth()
+        talk = make.Talk(truth, 0, (5, 6))
+        talk.open()
+        make.open_channel(talk)
+        talk.send(make.CLIENT, *make.publish(random.Random(1), 1, bytes(300_000)))
+        octets = make.pcap(truth.packets)
+        for limits in (Limits(), Limits(body_size=1000)):
+            cuts = range(0, len(octets), 9_000)
+            found = _cut(octets, "messages", turns, cuts, limits=limits)
+            assert found == _whole(octets, "messages", limits=limits)
+            assert found
+
+    def test_compressed_files_and_pipes(self, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(1))
+        expected = _whole(octets, "messages")
+        cuts = [1000, 20_000, len(octets) - 5]
+        assert _cut(gzip.compress(octets), "messages", turns, cuts) == expected
+
+        class Pipe(io.RawIOBase):
+            def __init__(self) -> None:
+                self._file = io.BytesIO(octets)
+
+            def readable(self) -> bool:
+                return True
+
+            def readinto(self, buffer: Any) -> int:
+                return self._file.readinto(buffer)
+
+        state, found = None, Rows()
+        for end in (*cuts, None):
+            session = arrow.CaptureSession(state=state, impl=turns[0])
+            found += _rows(session.read(Pipe(), end=end))  # type: ignore[arg-type]
+            state = session.suspend()
+        assert found + _rows(session.finish()) == expected
+
+    def test_what_was_read_is_not_read_again(self, turns: tuple[str, ...], tmp_path: Path) -> None:
+        path = tmp_path / "trace.pcap"
+        octets = make.pcap(_disturbed(1))
+        path.write_bytes(octets)
+        session = arrow.CaptureSession(impl=turns[0])
+        before = _rows(session.read(path, end=len(octets) // 2))
+        with path.open("r+b") as file:
+            file.seek(24)
+            file.write(bytes(len(octets) // 2 - 24))
+        session = arrow.CaptureSession(state=session.suspend(), impl=turns[-1])
+        rows = before + _rows(session.read(path)) + _rows(session.finish())
+        assert [{**row, "file": None} for row in rows] == _whole(octets, "messages")
+        assert {row["file"] for row in rows} == {str(path)}
+
+    def test_faults_of_a_file_are_told_once(self, turns: tuple[str, ...]) -> None:
+        packets = _disturbed(2)
+        fragment = make.ethernet(make.ipv4("10.0.0.1", "10.0.0.2", bytes(40), fragment=0x2000))
+        for place in (10, 40):
+            packets.insert(place, make.Recorded(packets[place].time_ns, fragment))
+        whole = make.pcap(packets)
+        for octets in (whole[:-7], gzip.compress(whole)[:-4000], make.pcapng(packets)[:-9]):
+            expected = _whole(octets, "errors")
+            assert [row["kind"] for row in expected].count("file") == 2
+            cuts = [3000, _size(octets) // 2, _size(octets) - 3, _size(octets), _size(octets) + 100]
+            assert _cut(octets, "errors", turns, cuts) == expected
+
+    def test_sections_and_interfaces_of_pcapng(self, turns: tuple[str, ...]) -> None:
+        first, second = _disturbed(0), _disturbed(2)
+        octets = make.pcapng(first) + make.pcapng(second, ">")
+        cuts = range(0, len(octets), 4999)
+        for table in ("frames", "errors"):
+            assert _cut(octets, table, turns, cuts) == _whole(octets, table)
+
+
+class TestFiles:
+    @pytest.mark.parametrize("table", TABLES)
+    @pytest.mark.parametrize("seed", range(4))
+    def test_rotated_files_are_one_recording(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
+        linktype, packets = chaos.packets(seed)
+        starts = [0, *sorted(random.Random(seed).sample(range(len(packets)), 4))]
+        files = _rotated(packets, starts, nanos=True, linktype=linktype)
+        one = _whole(make.pcap(packets, nanos=True, linktype=linktype), table)
+        expected = _located(_of_streams(one, table), starts)
+        found = _of_streams(_parts(files, table, turns), table)
+        if table == "connections":
+            found = [{**row, "file": None} for row in found]
+        assert found == expected
+
+    def test_a_row_names_the_file_of_its_packet(self, turns: tuple[str, ...]) -> None:
+        packets = make.conversations(1, count=1, bursts=3).packets
+        for start in range(1, len(packets)):
+            files = _rotated(packets, [0, start])
+            found = _parts(files, "messages", turns, columns=["file", "packet", "complete"])
+            whole = _whole(make.pcap(packets), "messages", columns=["file", "packet", "complete"])
+            assert found == _located(whole, [0, start])
+            ended = "file 1" if start < len(packets) - 1 else "file 0"  # before the last acknowledgement
+            assert [row["file"] for row in _parts(files, "connections", turns)] == [ended]
+
+    def test_files_cut_and_rotated(self, turns: tuple[str, ...]) -> None:
+        packets = _disturbed(3)
+        starts = [0, 31, 32, 90]
+        files = _rotated(packets, starts)
+        parts = [
+            (octets, name if end == 24 else None, end)
+            for octets, name, _ in files
+            for end in (24, len(octets) // 2, len(octets), None)
+        ]
+        expected = _located(_whole(make.pcap(packets), "frames"), starts)
+        assert _parts(parts, "frames", turns) == expected
+
+    def test_files_of_other_forms_may_follow_each_other(self, turns: tuple[str, ...]) -> None:
+        packets = _disturbed(0)
+        files = [make.pcap(packets[:50], order=">"), make.pcapng(packets[50:90]), make.pcap(packets[90:])]
+        parts = [(octets, f"file {at}", None) for at, octets in enumerate(files)]
+        expected = _located(_whole(make.pcap(packets), "frames"), [0, 50, 90])
+        assert _parts(parts, "frames", turns) == expected
+
+    def test_a_file_that_is_no_capture_is_passed_over(self, turns: tuple[str, ...]) -> None:
+        packets = _disturbed(1)
+        session = arrow.CaptureSession("frames", impl=turns[0])
+        found = _rows(session.read(io.BytesIO(make.pcap(packets[:40])), "file 0"))
+        for octets in (b"", b"no capture", make.pcap([])[:20]):
+            with pytest.raises(capture.CaptureError):
+                list(session.read(io.BytesIO(octets)))
+        found += _rows(session.read(io.BytesIO(make.pcap([])), "empty"))
+        found += _rows(session.read(io.BytesIO(make.pcap(packets[40:])), "file 1"))
+        expected = _located(_whole(make.pcap(packets), "frames"), [0, 40])
+        assert found + _rows(session.finish()) == expected
+
+
+class TestScan:
+    def test_states_of_a_scan_divide_a_recording(self, turns: tuple[str, ...], tmp_path: Path) -> None:
+        parts: list[tuple[Any, int | None]] = []
+        for at, (octets, _, _) in enumerate(_rotated(_disturbed(2), [0, 77])):
+            path = tmp_path / f"{at}.pcap"
+            path.write_bytes(octets)
+            parts += [(path, len(octets) // 3), (path, len(octets)), (path, None)]
+        for table in TABLES:
+            *states, last = arrow.scan_capture(parts, table, impl=turns[0])
+            found = Rows()
+            for state, (path, end) in zip(states, parts, strict=True):
+                session = arrow.CaptureSession(table, state=state, impl=turns[-1])
+                found += _rows(session.read(path, end=end))
+            found += _rows(arrow.CaptureSession(table, state=last, impl=turns[-1]).finish())
+            session = arrow.CaptureSession(table, impl=turns[0])
+            files = (tmp_path / "0.pcap", tmp_path / "1.pcap")
+            expected = [row for path in files for row in _rows(session.read(path))]
+            assert found == expected + _rows(session.finish())
+
+    @pytest.mark.parametrize("table", TABLES)
+    def test_without_columns_rows_are_counted(self, table: str, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(2))
+        session = arrow.CaptureSession(table, columns=(), impl=turns[0])
+        batches = [*session.read(io.BytesIO(octets)), *session.finish()]
+        assert sum(batch.num_rows for batch in batches) == len(_whole(octets, table)) > 0
+
+
+class TestStates:
+    def test_a_state_does_not_grow_with_what_was_read(self, turns: tuple[str, ...]) -> None:
+        session = arrow.CaptureSession(impl=turns[0])
+        sizes = []
+        for number in range(60):
+            packets = make.conversations(7, count=2, bursts=6).packets
+            list(session.read(io.BytesIO(make.pcap(packets)), f"{number:06}"))
+            sizes.append(len(session.suspend()))
+        assert max(sizes) < sizes[0] + 200
+
+    def test_other_arguments_are_refused(self) -> None:
+        session = arrow.CaptureSession("frames")
+        list(session.read(io.BytesIO(make.pcap(_disturbed(2))), end=9000))
+        state = session.suspend()
+        arrow.CaptureSession("frames", state=state, columns=["ts"], mode="drop", rows=7)
+        for options in (
+            {"table": "methods"},
+            {"port": None},
+            {"port": 5671},
+            {"dialect": "amqp-0-9-1"},
+            {"max_frame": 5000},
+            {"limits": Limits(body_size=5)},
+            {"window_octets": 5},
+            {"flow_timeout": 5},
+        ):
+            with pytest.raises(ValueError, match="the state was made with another"):
+                arrow.CaptureSession(**{"table": "frames", **options}, state=state)
+
+    def test_another_version_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        state = arrow.CaptureSession().suspend()
+        monkeypatch.setattr("amqpcodec.arrow.session.__version__", "0.0.7")
+        with pytest.raises(ValueError, match="the state was made with another version"):
+            arrow.CaptureSession(state=state)
+
+    def test_another_file_is_refused(self, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(2))
+        session = arrow.CaptureSession(impl=turns[0])
+        found = _rows(session.read(io.BytesIO(octets), end=9000))
+        with pytest.raises(ValueError, match="begins otherwise"):
+            list(session.read(io.BytesIO(make.pcap([], nanos=True))))
+        with pytest.raises(ValueError, match="less than"):
+            list(session.read(io.BytesIO(octets[:500])))
+        found += _rows(session.read(io.BytesIO(octets)))
+        assert found + _rows(session.finish()) == _whole(octets, "messages")
+
+    def test_steps_out_of_order_are_refused(self, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(2))
+        session = arrow.CaptureSession("frames", rows=1, impl=turns[0])
+        batches = session.read(io.BytesIO(octets))
+        next(batches)
+        for step in (session.suspend, session.finish, lambda: session.read(io.BytesIO(octets))):
+            with pytest.raises(ValueError, match="a read was left before its end"):
+                step()
+        list(batches)
+        list(session.finish())
+        for step in (session.suspend, session.finish, lambda: session.read(io.BytesIO(octets))):
+            with pytest.raises(ValueError, match="the session is finished"):
+                step()
+
+    def test_an_error_that_ends_the_rows_ends_the_session(self, turns: tuple[str, ...]) -> None:
+        truth = make.Truth()
+        talk = make.Talk(truth, 0, (5, 6))
+        talk.open()
+        make.open_channel(talk)
+        talk.send(make.CLIENT, b"\1\0\1\0\0\0\4" + bytes(4) + b"no end of a frame")
+        session = arrow.CaptureSession("frames", mode="fail", impl=turns[0])
+        with pytest.raises(DecodeError):
+            list(session.read(io.BytesIO(make.pcap(truth.packets))))
+        with pytest.raises(ValueError, match="a read was left before its end"):
+            session.suspend()
+
+
+def _states() -> Iterator[tuple[str, bytes, bytes]]:
+    """Tables, captures, and states from the middle of them."""
+    for seed, table in enumerate(("messages", "connections", "errors", "messages")):
+        octets = chaos.capture(seed) if seed else make.pcapng(_disturbed(1))
+        session = arrow.CaptureSession(table, port=None)
+        list(session.read(io.BytesIO(octets), "a", end=_size(octets) // 2))
+        yield table, octets, session.suspend()
+
+
+class TestDamage:
+    def test_truncated_states_are_refused(self) -> None:
+        for table, _, state in _states():
+            for size in range(0, len(state), max(1, len(state) // 50)):
+                with pytest.raises(ValueError, match="state"):
+                    arrow.CaptureSession(table, port=None, state=state[:size])
+
+    def test_states_with_a_changed_octet_are_refused(self) -> None:
+        rng = random.Random(3)
+        for table, _, state in _states():
+            for _ in range(100):
+                damaged = bytearray(state)
+                damaged[rng.randrange(len(state))] ^= 1 << rng.randrange(8)
+                with pytest.raises(ValueError, match="state"):
+                    arrow.CaptureSession(table, port=None, state=bytes(damaged))
+
+    @pytest.mark.parametrize("impl", BUILDS)
+    def test_states_of_hostile_values_do_no_harm(self, impl: str) -> None:
+        """What has the right form is either refused or gives rows."""
+        rng = random.Random(9)
+        refused = taken = 0
+        for table, octets, state in _states():
+            tree = list(unpack(state)._values)
+            for _ in range(150):
+                hostile = pack(_spoilt(tree, rng))
+                try:
+                    session = arrow.CaptureSession(table, port=None, impl=impl, state=hostile)
+                    _rows(session.read(io.BytesIO(octets), end=_size(octets)))
+                    session.suspend()
+                    _rows(session.finish())
+                    taken += 1
+                except ValueError:
+                    refused += 1
+        assert refused > 100
+        assert taken > 10
+
+
+_ODD: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 7, 2**16, 2**31, 2**32, 2**59, 2**60, 2**62, -(2**62), 2**64, 10**30, 1.5,
+    "", "gap", "amqp-0-8", b"", b"\1\0\1\0\0\0\4\0\n\0\n\xce", bytes(30), [], [[]], [0, 0, 0],
+)  # fmt: skip
+
+
+def _spoilt(tree: Any, rng: random.Random) -> Any:
+    """A tree with one value changed, left out or doubled, somewhere."""
+    at = rng.randrange(len(tree))
+    spoilt = list(tree)
+    if isinstance(tree[at], list) and tree[at] and rng.random() < 0.95:
+        spoilt[at] = _spoilt(tree[at], rng)
+        return spoilt
+    match rng.randrange(5):
+        case 0:
+            del spoilt[at]
+        case 1:
+            spoilt.insert(at, rng.choice((tree[at], rng.choice(_ODD))))
+        case 2 if type(tree[at]) is int:
+            spoilt[at] += rng.choice((-1, 1, 1000, -1000, 2**40))
+        case 3 if type(tree[at]) is bytes:
+            spoilt[at] = tree[at][: rng.randrange(len(tree[at]) + 1)] + rng.randbytes(rng.randrange(3))
+        case _:
+            spoilt[at] = rng.choice(_ODD)
+    return spoilt

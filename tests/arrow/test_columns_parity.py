@@ -1,0 +1,89 @@
+"""Both builds make the same batches of the same octets, however damaged, and however they came."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.columns import Table
+from support.implementation import wanted
+from support.peers import Peer, columns_of, damaged
+
+import amqpcodec
+from amqpcodec import Limits
+from amqpcodec._columns.tables import STREAM_TABLES
+from amqpcodec._generated.index import DIALECTS
+from amqpcodec.capture import Close, Connection, Data, Endpoint, Event, Gap
+
+pytestmark = pytest.mark.skipif(len(wanted()) < 2, reason="one build has nothing to be compared with")
+
+_LEAD = ["direction", "offset", "packet", "ts"]
+
+
+def events(source: random.Random, streams: tuple[bytes, bytes], endpoints: bool) -> Iterator[Event]:
+    """Both directions of a connection in packets, some later ones first, with a gap now and then."""
+    ends = (Endpoint(b"\x7f\0\0\1", 40000), Endpoint(b"\x7f\0\0\1", 5672)) if endpoints else (None, None)
+    connection = Connection(3, *ends)
+    offsets, packet, largest = [0, 0], 0, source.choice((1, 7, 100, 1460, 10**6))
+    lost = source.choice((0.0, 0.0, 0.02))
+    left = list(streams)
+    while any(left):
+        direction = source.randrange(2)
+        if not left[direction]:
+            continue
+        size = min(source.randrange(largest) + 1, len(left[direction]))
+        octets, left[direction] = left[direction][:size], left[direction][size:]
+        packet += source.choice((1, 1, 2, -1))
+        time_ns = packet * 1_000_000_001 if endpoints else None
+        place = (packet if endpoints else None, time_ns)
+        if source.random() < lost:
+            yield Gap(connection, direction, offsets[direction], size, *place)
+        else:
+            yield Data(connection, direction, offsets[direction], octets, *place)
+        offsets[direction] += size
+    for direction in (1, 0):
+        yield Close(connection, direction, offsets[direction], packet, packet * 1000)
+
+
+def outcome(impl: str, seed: int, table: str, dialect: str, mode: str) -> tuple[list[Any], str]:
+    """The batches of a build, and the error that ended them."""
+    source = random.Random(seed)
+    peer = Peer(source, dialect)
+    clean = [b"".join(peer.frames(source.randrange(1, 6))) for _ in range(2)]
+    if source.random() < 0.3:
+        clean[0] = peer.codec.DIALECT.protocol_header + clean[0]
+    streams = damaged(source, clean[0]), damaged(source, clean[1])
+    auto = dialect == "rabbitmq-0-9-1" and source.random() < 0.3
+    columns = columns_of(source, table, dialect)
+    limits = Limits(body_size=2000) if source.random() < 0.1 else Limits()
+    limits = Limits(open_messages=1) if source.random() < 0.1 else limits
+    made = Table(
+        impl, table, columns=columns, dialect="auto" if auto else dialect, limits=limits, mode=mode,
+        rows=source.choice((1, 3, 10_000)), octets=source.choice((100, 4 << 20)),
+        file=source.choice((None, "a")),
+    )  # fmt: skip
+    found: list[Any] = []
+    try:
+        found = made.batches(events(source, streams, source.random() < 0.5))
+    except amqpcodec.DecodeError as error:
+        return found, f"{error!r} {error}"
+    return found, ""
+
+
+@pytest.mark.parametrize("table", STREAM_TABLES)
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    dialect=st.sampled_from(tuple(DIALECTS)),
+    mode=st.sampled_from(("permissive", "permissive", "drop", "fail")),
+)
+def test_the_builds_give_equal_batches(table: str, seed: int, dialect: str, mode: str) -> None:
+    pure, pure_error = outcome("py", seed, table, dialect, mode)
+    compiled, error = outcome("c", seed, table, dialect, mode)
+    assert error == pure_error
+    assert [batch.to_pylist() for batch in compiled] == [batch.to_pylist() for batch in pure]
+    assert all(map(lambda one, other: one.equals(other), compiled, pure))

@@ -1,0 +1,210 @@
+"""The compiled reader against the pure one: the same events in the same order, whatever is in the file."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import make_capture as make
+import make_chaos as chaos
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.captures import TIGHT, events, plain
+from support.implementation import Implementation
+
+from amqpcodec.capture import ByteSource, Data, Fault, Gap
+
+Both = tuple[Implementation, Implementation]
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = [
+    *sorted((ROOT / "examples").glob("*.pcap")),
+    *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
+]
+SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "120")))
+
+
+@pytest.fixture(scope="module")
+def build() -> None:
+    """Both builds take part in each test, which names them."""
+
+
+def _assert_same(both: Both, octets: bytes, **options: Any) -> list[Any]:
+    compiled, pure = (events(impl, octets, **options) for impl in both)
+    for index, (one, other) in enumerate(zip(compiled, pure, strict=False)):
+        assert one == other, index
+    assert len(compiled) == len(pure)
+    return pure
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_recorded_captures(both: Both, path: Path) -> None:
+    for options in TIGHT:
+        assert _assert_same(both, path.read_bytes(), **options)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_captures_in_which_everything_happens(both: Both, seed: int) -> None:
+    octets = chaos.capture(seed)
+    for options in TIGHT:
+        _assert_same(both, octets, **options)
+
+
+def test_everything_does_happen(both: Both) -> None:
+    kinds: set[Any] = set()
+    for seed in range(40):
+        for event in events(both[1], chaos.capture(seed)):
+            kinds.add(event[0] if event[0] is not Fault else event[2].rpartition(": ")[2])
+    assert {Data, Gap} <= kinds
+    assert len(kinds) >= 12
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@given(data=st.data())
+def test_damaged_captures(both: Both, data: st.DataObject) -> None:
+    octets = bytearray(chaos.capture(data.draw(st.integers(0, 30)), 60))
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(octets) - 1))
+        octets[at] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, 40))
+    if cut:
+        place = data.draw(st.integers(0, len(octets)))
+        del octets[place : place + cut]
+    _assert_same(both, bytes(octets), **data.draw(st.sampled_from(TIGHT)))
+
+
+@pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+def test_a_record_larger_than_any_buffer(both: Both, form: Any) -> None:
+    big = make.Recorded(make.START_NS, bytes(3_000_000))
+    truth = make.conversations(1, count=2, bursts=4)
+    found = _assert_same(both, form([*truth.packets[:20], big, *truth.packets[20:]]))
+    assert sum(event[0] is Data for event in found) > 20
+
+
+class Trickle(io.RawIOBase):
+    """A pipe: gives a few octets at a time, whatever is asked for."""
+
+    def __init__(self, octets: bytes, seed: int, most: int = 400) -> None:
+        self._octets = io.BytesIO(octets)
+        self._rng = random.Random(seed)
+        self._most = most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        octets = self._octets.read(min(len(buffer), self._rng.randrange(self._most) + 1))
+        buffer[: len(octets)] = octets
+        return len(octets)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pipe_that_gives_a_few_octets_at_a_time(impl: Implementation, seed: int) -> None:
+    octets = chaos.capture(seed)
+    source = ByteSource(Trickle(octets, seed))  # type: ignore[arg-type]
+    found = impl.capture("events").read_events(source, impl.capture("streams").StreamTracker())
+    assert list(plain(found)) == events(impl, octets)
+
+
+@pytest.mark.parametrize("library", ["gzip", "zstandard"])
+def test_a_pipe_that_gives_one_octet_at_a_time_may_be_compressed(impl: Implementation, library: str) -> None:
+    compress = pytest.importorskip(library).compress
+    octets = make.pcap(make.conversations(5, count=1, bursts=3).packets)
+    source = ByteSource(Trickle(compress(octets), 0, most=1))  # type: ignore[arg-type]
+    found = impl.capture("events").read_events(source, impl.capture("streams").StreamTracker())
+    assert list(plain(found)) == events(impl, octets)
+
+
+@pytest.mark.parametrize("form", [make.pcap, make.pcapng])
+def test_what_was_found_is_given_out_before_more_is_waited_for(impl: Implementation, form: Any) -> None:
+    packets = make.conversations(6, count=1, bursts=6).packets
+    half = form(packets[: len(packets) // 2])
+    rest = form(packets)[len(half) :]
+    if form is make.pcapng:
+        half += make.block(5, bytes(12))  # statistics
+    given: list[int] = []
+    seen: list[Any] = []
+
+    class Live(io.RawIOBase):
+        pieces = iter((half, rest))
+
+        def readinto(self, buffer: Any) -> int:
+            given.append(len(seen))
+            piece = next(self.pieces, b"")
+            buffer[: len(piece)] = piece
+            return len(piece)
+
+    source = ByteSource(Live())  # type: ignore[arg-type]
+    for event in impl.capture("events").read_events(source, impl.capture("streams").StreamTracker()):
+        seen.append(event)
+    first = len(events(impl, half)) - 2  # but for those that end what is still open
+    assert given[:3] == [0, first, len(seen)]
+
+
+def test_an_interrupt_is_not_kept_back(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    packets = make.conversations(7, count=1, bursts=2).packets
+    packets[-1].octets = packets[-1].octets[:40]
+
+    def interrupted(packet: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", interrupted)
+    source, tracker = ByteSource(io.BytesIO(make.pcap(packets))), both[0].capture("streams").StreamTracker()
+    found = both[0].capture("events").read_events(source, tracker)
+    with pytest.raises(KeyboardInterrupt):
+        next(found)
+
+
+def test_an_error_of_the_file_comes_behind_the_events_before_it(impl: Implementation) -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return super().read(size) or self.fail()
+
+        def readinto1(self, buffer: Any) -> int:
+            return super().readinto(buffer) or len(self.fail())
+
+        def fail(self) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    truth = make.conversations(2, count=2, bursts=4)
+    source = ByteSource(Failing(make.pcap(truth.packets)))
+    found = impl.capture("events").read_events(source, impl.capture("streams").StreamTracker())
+    seen: list[Any] = []
+    with pytest.raises(OSError, match="Input/output error"):
+        seen.extend(found)
+    assert sum(isinstance(event, Data) for event in seen) > 20
+
+
+def test_most_packets_take_the_short_way(both: Both) -> None:
+    truth = make.conversations(3)
+    tracker = both[0].capture("streams").StreamTracker()
+    source = ByteSource(io.BytesIO(make.pcap(truth.packets)))
+    octets, segments, exact, _ = both[0].capture("events").count_octets(source, tracker)
+    sent = sum(packet.end - packet.begin for packet in truth.packets)
+    assert octets + exact == sent
+    assert octets > 0.95 * sent
+    assert segments > 100
+
+
+def test_plain_segments_of_unusual_layers_take_the_short_way(both: Both) -> None:
+    quick = {}
+    for seed in range(60):
+        linktype, packets = chaos.packets(seed, 100)
+        octets = make.pcap(packets, linktype=linktype)
+        tracker = both[0].capture("streams").StreamTracker()
+        counted = both[0].capture("events").count_octets(ByteSource(io.BytesIO(octets)), tracker)
+        quick[linktype] = quick.get(linktype, 0) + counted[1]
+    assert len(quick) == 6
+    assert min(quick.values()) > 5
+
+
+def test_octets_given_out_are_objects_of_their_own(both: Both) -> None:
+    """Nothing refers to the buffer that they were read into."""
+    truth = make.conversations(4, count=1, bursts=3)
+    for impl in both:
+        for event in events(impl, make.pcap(truth.packets)):
+            assert event[0] is not Data or type(event[4]) is bytes

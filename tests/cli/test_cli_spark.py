@@ -1,0 +1,77 @@
+"""`amqpcodec spark` tells what is wrong before a session is begun."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from amqpcodec.cli import main, sparkconvert
+from amqpcodec.cli.sparksession import told
+
+
+def convert(*arguments: str) -> int:
+    return main(["spark", "convert", "in.pcap", "out", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--table", "frame"], "invalid choice: 'frame'"),
+        (["--option", "colour"], "'colour' is not NAME=VALUE"),
+        (["--conf", "=1"], "'=1' is not NAME=VALUE"),
+        (["--master", "local", "--remote", "sc://x"], "not allowed with argument --master"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        convert(*arguments)
+    assert left.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_without_a_java_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def no_java(folder: object) -> str:
+        from amqpcodec.spark.java import NoJavaError
+
+        raise NoJavaError("Spark needs Java")
+
+    monkeypatch.setattr("amqpcodec.spark.java.java_home", no_java)
+    assert convert("--master", "local[1]") == 2
+    assert capsys.readouterr().err == "amqpcodec: Spark needs Java\n"
+
+
+def test_arguments_become_those_of_the_library() -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    sparkconvert.add_parser(parser.add_subparsers())
+    given = parser.parse_args(
+        ["convert", "a", "b", "out", "--columns", "ts,body", "--mode", "drop", "--port", "any", "--raw",
+         "--show-credentials", "--option", "maxGroupBytes=2g", "--conf", "spark.x=1=2"],
+    )  # fmt: skip
+    assert given.files == ["a", "b"]
+    assert given.conf == [("spark.x", "1=2")]
+    assert sparkconvert._asked(given) == {
+        "table": "messages",
+        "columns": ["ts", "body"],
+        "mode": "dropmalformed",
+        "compression": "zstd",
+        "save": "errorifexists",
+        "dialect": "auto",
+        "ports": "any",
+        "input": "stream",
+        "includeCredentials": True,
+        "maxGroupBytes": "2g",
+    }
+
+
+def test_of_a_failed_job_the_error_of_the_worker_is_told() -> None:
+    trace = 'Traceback (most recent call last):\n  File "x", line 1, in f\n    g()\n'
+    text = f"Job aborted: {trace}OSError: no disk\nin 'a.pcap'\n SQLSTATE: 38000\n\tat java.lang"
+    assert told(RuntimeError(text)) == "OSError: no disk in 'a.pcap'"
+    assert told(RuntimeError("boom\nmore")) == "boom"

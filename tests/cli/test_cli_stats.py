@@ -1,0 +1,332 @@
+"""The `amqpcodec stats` command: the same numbers as text, as JSON, and on a page that needs no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from capture import make_capture as make
+from support.busy import Known, busy
+from support.implementation import wanted
+from support.subprocesses import python
+
+from amqpcodec import stats
+from amqpcodec.cli import main
+from amqpcodec.cli.statsections import Section, duration, name, sections, sparkline
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BUNNY, TXAMQP = EXAMPLES / "real-bunny.pcap", EXAMPLES / "real-txamqp-0-8.pcap"
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Calls the command in this process; gives its output."""
+
+    def call(*arguments: object, code: int = 0, told: str = "") -> str:
+        assert main(["stats", *map(str, arguments)]) == code
+        out, err = capsys.readouterr()
+        assert err == told
+        return out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("captures") / "busy.pcap"
+    path.write_bytes(make.pcap(busy(7).packets, nanos=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("captures") / "lossy.pcap"
+    path.write_bytes(make.pcap(make.disturb(busy(7).packets, 3, loss=0.05)[0]))
+    return path
+
+
+def _summary(*paths: Path, top: int = 10) -> stats.Summary:
+    collector = stats.Collector(top=top)
+    for path in paths:
+        collector.add(path, str(path))
+    return collector.summary()
+
+
+def _tables(text: str) -> dict[str, list[list[str]]]:
+    """The tables of the text by title, each line as the cells in it (names with spaces fall apart)."""
+    tables: dict[str, list[list[str]]] = {}
+    for block in text.split("\n\n"):
+        title, _, *rows = block.strip("\n").split("\n")
+        tables[title] = [re.split(" {2,}", row.strip()) for row in rows]
+    return tables
+
+
+def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> None:
+    known, tables = Known(captured), _tables(run(captured, "--top", "100"))
+    messages = {row[0]: int(row[1].replace(",", "")) for row in tables["Messages"]}
+    assert messages == known.kinds
+    exchanges = {row[0]: [int(cell.replace(",", "")) for cell in row[1:]] for row in tables["Exchanges"]}
+    assert {key: row[0] for key, row in exchanges.items()} == {
+        name(key): count for key, count in known.exchanges.items()
+    }
+    assert {key: row[1] for key, row in exchanges.items()} == {
+        name(key): count for key, count in known.exchange_octets.items()
+    }
+    queues = {row[0]: int(row[1].replace(",", "")) for row in tables["Queues delivered from"]}
+    assert queues == known.queues
+    for title, exact in (("Publish to confirm", known.confirms), ("Deliver to acknowledgement", known.acks)):
+        told = dict(row for row in tables[title] if len(row) == 2)
+        assert int(told["answered"].replace(",", "")) == len(exact)
+        assert (told["least"], told["most"]) == (duration(min(exact)), duration(max(exact)))
+        assert tables[f"{title}: slowest"][0][0] == duration(max(exact))
+
+
+def test_json_is_the_summary(run: Run, captured: Path) -> None:
+    shown = json.loads(run(captured, "--json", "--top", "3"))
+    assert shown == json.loads(json.dumps(_summary(captured, top=3).as_dict()))
+    known = Known(captured)
+    assert {row["kind"]: row["messages"] for row in shown["kinds"]["rows"]}.items() <= known.kinds.items()
+    assert shown["confirms"]["most_ns"] == max(known.confirms)
+
+
+def test_text_and_json_tell_the_same(run: Run, captured: Path) -> None:
+    text, shown = run(captured), json.loads(run(captured, "--json"))
+    tables = _tables(text)
+    assert tables["Messages"] == [
+        [row["kind"], *(f"{row[count]:,}" for count in ("messages", "octets", "incomplete"))]
+        for row in shown["kinds"]["rows"]
+    ]
+    assert [row[0] for row in tables["Deliver to acknowledgement: slowest"]] == [
+        duration(slow["latency_ns"]) for slow in shown["acks"]["slowest"]
+    ]
+
+
+def test_connections_and_totals(run: Run) -> None:
+    tables = _tables(run(BUNNY, TXAMQP))
+    overview = dict(tables["Overview"][:-1])
+    assert (overview["connections"], overview["frames sent"], overview["frames received"]) == (
+        "2",
+        "146",
+        "96",
+    )
+    [first, _] = tables["Connections"]
+    assert first[1:7] == ["127.0.0.1:59752", "127.0.0.1:5672", "bunny", "guest", "/", "client 200 Goodbye"]
+    assert first[7:] == ["53,162", "52,515", "15", "5", "0", "0"]
+
+
+def test_gaps_and_errors_give_code_1_and_are_told(run: Run, lossy: Path) -> None:
+    tables = _tables(run(lossy, code=1))
+    assert tables["Gaps and errors"][0][0] == "GAP"
+    assert tables["First gaps and errors"]
+
+
+def test_credentials_are_not_shown(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    for shown in (run(BUNNY, TXAMQP, "--html", page), run(BUNNY, TXAMQP, "--json"), page.read_text()):
+        assert "\0guest\0guest" not in shown
+        assert b"\0guest\0guest".hex() not in shown
+        assert "PASSWORD" not in shown
+
+
+def test_nothing_from_the_wire_reaches_the_terminal_unescaped(run: Run, captured: Path) -> None:
+    text = run(captured)
+    assert all(line.isprintable() for line in text.splitlines())
+    assert r"trade\x1b[31m" in text
+
+
+def test_inputs_that_cannot_be_read_are_named_and_the_others_told(run: Run, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("this is no capture, but it is long enough to be looked at")
+    begins = "neither pcap nor pcapng: it begins with 74 68 69 73 (at octet 0 of the file)"
+    assert "frames sent" in run(text, BUNNY, code=2, told=f"amqpcodec: {str(text)!r}: {begins}\n")
+    told = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
+    run(BUNNY, "--port", "7", told=told)
+
+
+@pytest.mark.parametrize("build", wanted())
+def test_each_build_tells_the_same(build: str, captured: Path, lossy: Path) -> None:
+    done = python("-m", "amqpcodec", "stats", str(captured), str(lossy), "--json", impl=build)
+    assert (done.stderr, done.returncode) == (b"", 1)
+    assert json.loads(done.stdout) == json.loads(json.dumps(_summary(captured, lossy).as_dict()))
+
+
+def test_progress_ends_at_all_there_is_whether_or_not_something_is_wrong(
+    run: Run, captured: Path, lossy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals: list[int] = []
+    told: list[int] = []
+
+    @contextmanager
+    def reading(name: str, total: int) -> Iterator[Callable[[int], None]]:
+        totals.append(total)
+        yield told.append
+
+    monkeypatch.setattr("amqpcodec.cli.stats.reading", reading)
+    run(captured)
+    assert sum(told) == totals.pop() > 0
+    told.clear()
+    run(captured, lossy, code=1)
+    assert sum(told) == totals.pop()
+
+
+def test_patterns_and_standard_input(run: Run) -> None:
+    assert run(EXAMPLES / "*.pcap") == run(BUNNY, TXAMQP)
+    command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--json"]
+    with BUNNY.open("rb") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout)["totals"] == json.loads(run(BUNNY, "--json"))["totals"]
+
+
+def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path: Path) -> None:
+    told = f"amqpcodec: {str(tmp_path)!r}: Is a directory\n"
+    assert run(BUNNY, "--html", tmp_path, code=2, told=told) == ""
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("module", "extra"), [("plotly", "report"), ("pyarrow", "arrow")])
+def test_what_is_not_installed_is_told(
+    module: str, extra: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for loaded in [each for each in sys.modules if each.startswith(("amqpcodec.stats", "amqpcodec.arrow"))]:
+        monkeypatch.delitem(sys.modules, loaded)
+    for loaded in ("amqpcodec.cli.statsections", "amqpcodec.cli.statshtml"):
+        monkeypatch.delitem(sys.modules, loaded, raising=False)
+    monkeypatch.delattr("amqpcodec.stats", raising=False)
+    monkeypatch.delattr("amqpcodec.arrow", raising=False)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(["stats", str(BUNNY), "--html", "page.html"]) == 2
+    assert f'pip install "amqpcodec[{extra}]"' in capsys.readouterr().err
+
+
+# -- the page
+
+
+class _Page(HTMLParser):
+    """Tables by the heading before them, scripts, and whatever could load something."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[tuple[str, ...]]] = {}
+        self.notes: list[str] = []
+        self.scripts = 0
+        self.loads: list[tuple[str, str | None]] = []
+        self._title, self._row, self._text = "", [""], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.scripts += tag == "script"
+        self.loads += [(tag, value) for key, value in attrs if key in ("src", "href") and value]
+        self._text = ""
+        if tag == "tr":
+            self._row = []
+
+    def handle_data(self, data: str) -> None:
+        self._text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "h2":
+            self._title = self._text
+            self.tables[self._title] = []
+        elif tag in ("td", "th"):
+            self._row.append(self._text)
+        elif tag == "tr":
+            self.tables[self._title].append(tuple(self._row))
+        elif tag == "p":
+            self.notes.append(self._text)
+
+
+def _same(page: _Page, shown: list[Section]) -> None:
+    assert page.tables == {section.title: [section.columns, *section.rows] for section in shown}
+    assert page.notes == [note for section in shown for note in section.notes]
+
+
+@pytest.fixture(scope="module")
+def written(lossy: Path, captured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    assert main(["stats", str(captured), str(lossy), "--html", str(path)]) == 1
+    return path
+
+
+def test_the_page_has_the_tables_of_the_text(run: Run, written: Path, lossy: Path, captured: Path) -> None:
+    pytest.importorskip("plotly")
+    shown = sections(_summary(captured, lossy))
+    page = _Page(written.read_text(encoding="utf-8"))
+    _same(page, shown)
+    lines = run(captured, lossy, code=1).splitlines()
+    for section in shown:
+        place = lines.index(section.title)
+        for row, line in zip(section.rows, lines[place + 2 :], strict=False):
+            for cell in row:
+                assert cell.rstrip() in line
+
+
+def test_the_page_loads_nothing_and_runs_nothing_from_the_wire(written: Path) -> None:
+    text = written.read_text(encoding="utf-8")
+    page = _Page(text)
+    assert page.loads == []
+    assert "default-src 'none'" in text
+    assert "<script>alert(1)" not in text
+    assert page.scripts == 1 + 6  # the library and a chart each
+
+
+def _chromium() -> str:
+    for command in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(command):
+            return found
+    pytest.skip("no Chromium is installed")
+
+
+def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, captured: Path) -> None:
+    command = [
+        _chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
+        f"--user-data-dir={written.parent / 'profile'}", "--virtual-time-budget=5000", "--dump-dom",
+        written.as_uri(),
+    ]  # fmt: skip
+    # A preloaded sanitizer is meant for Python, not for browsers.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(command, capture_output=True, check=True, timeout=120, env=environment)
+    text = done.stdout.decode()
+    drawn = _Page(re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
+    _same(drawn, sections(_summary(captured, lossy)))
+    assert text.count('class="main-svg"') >= 6
+
+
+# -- values
+
+
+def test_durations_and_names() -> None:
+    assert [duration(each) for each in (None, 0, 1500, 2_500_000, 3_000_000_000)] == [
+        "-", "0.0 µs", "1.5 µs", "2.500 ms", "3.000 s",
+    ]  # fmt: skip
+    assert [name(each) for each in (None, "", "a\n", "x" * 61, 5)] == [
+        "-", "(empty)", "a\\n", "x" * 60 + "...", "5",
+    ]  # fmt: skip
+    assert sparkline([0, 1, 8]) == " ▁█"
+    assert len(sparkline(range(240))) == 40
+
+
+@pytest.mark.parametrize("option", [["--top", "0"], ["--top", "x"], ["--port", "0"]])
+def test_bad_arguments_end_with_code_2(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["stats", str(BUNNY), *option])
+    assert caught.value.code == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_decode_needs_neither_pyarrow_nor_plotly() -> None:
+    check = (
+        "import sys; from amqpcodec.cli import main; main(['decode', sys.argv[1]]); "
+        "sys.exit('pyarrow' in sys.modules or 'plotly' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", check, str(BUNNY)], capture_output=True, timeout=60)
+    assert done.returncode == 0

@@ -1,0 +1,62 @@
+"""The time that columns take grows with the octets, whatever is in them."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+from support.columns import BUILDS, Table, stream
+
+from amqpcodec import rabbitmq
+
+HEARTBEAT = rabbitmq.encode_heartbeat()
+BODY = rabbitmq.encode_body(1, b"")
+
+
+def publishes(count: int) -> bytes:
+    return b"".join(
+        rabbitmq.encode_method(channel % 65535 + 1, rabbitmq.Basic.Publish()) for channel in range(count)
+    )
+
+
+SHAPES = {
+    "contents that stay open": publishes,
+    "bodies of nothing": lambda count: BODY * count,
+    "contents cut by contents": lambda count: rabbitmq.encode_method(1, rabbitmq.Basic.Publish()) * count,
+    "open contents and odd frames": lambda count: publishes(count) + BODY * count,
+    "damage": lambda count: (HEARTBEAT * 2 + b"\7") * count,
+    "frames in error": lambda count: HEARTBEAT * 2 + b"\1\0\1\0\0\0\4\0\x14\x03\xe7\xce" * count,
+    "heads of frames that are not there": lambda count: b"\1\0\0\0\0\xff\xff\0\x0a\0\x0a" * count,
+}
+
+
+COLUMNS = {"messages": ["body_size", "_error"], "connections": ["frames_sent", "errors"]}
+
+
+def seconds(build: str, table: str, octets: bytes, chunk: int) -> float:
+    """CPU time of the faster of two."""
+    found = []
+    for _ in range(2):
+        events = list(stream(*(octets[at : at + chunk] for at in range(0, len(octets), chunk))))
+        made = Table(build, table, columns=COLUMNS[table])
+        begin = time.process_time()
+        made.batches(events)
+        found.append(time.process_time() - begin)
+    return min(found)
+
+
+@pytest.mark.parametrize("chunk", [1000, 2**30])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("table", COLUMNS)
+@pytest.mark.parametrize("build", BUILDS)
+def test_time_is_linear(build: str, table: str, shape: str, chunk: int) -> None:
+    make = SHAPES[shape]
+    gc.collect()
+    gc.disable()  # its time depends on all the objects of the process
+    try:
+        few, many = (seconds(build, table, make(count), chunk) for count in (800, 6400))
+    finally:
+        gc.enable()
+    # Eight times the octets: quadratic work would take 64 times as long.
+    assert many < 24 * max(few, 0.002)

@@ -1,0 +1,68 @@
+"""Counting in bounded memory."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from amqpcodec.stats.counters import Durations, Largest, Tally, Timeline
+from amqpcodec.stats.summary import Slow
+
+
+def test_a_tally_is_exact_for_the_keys_it_holds_and_adds_up_the_rest() -> None:
+    tally = Tally(("name",), ("times", "octets"), limit=3)
+    for name in "abcabdbeed":
+        tally.add((name,), 1, 10)
+    ranking = tally.ranking(2)
+    assert ranking.rows == [{"name": "b", "times": 3, "octets": 30}, {"name": "a", "times": 2, "octets": 20}]
+    assert ranking.others == {"times": 5, "octets": 50}
+    assert ranking.uncounted == {"times": 4, "octets": 40}
+    assert ranking.distinct == 3
+
+
+def test_the_largest_are_kept_and_of_equal_ones_the_first() -> None:
+    largest = Largest(("name",), ("octets", "gaps"), 2)
+    for name, octets in zip("abcde", (1, 7, 3, 7, 7), strict=True):
+        largest.add((name,), (octets, 1))
+    ranking = largest.ranking()
+    assert [row["name"] for row in ranking.rows] == ["b", "d"]
+    assert ranking.others == {"octets": 11, "gaps": 3}
+    assert ranking.distinct == 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_percentiles_are_right_to_the_hundredth(seed: int) -> None:
+    rng = random.Random(seed)
+    exact = sorted(int(rng.lognormvariate(14, 3)) for _ in range(5000))
+    durations = Durations(3)
+    for each in rng.sample(exact, len(exact)):
+        if durations.slow(each):
+            durations.keep(Slow("f", 0, 1, 1, 1, 0, 2, each, "basic.ack", None, None))
+    latency = durations.latency()
+    assert latency.percentiles.keys() == {"p50", "p90", "p99", "p99.9"}
+    for name, rank in (("p50", 2500), ("p90", 4500), ("p99", 4950), ("p99.9", 4995)):
+        assert exact[rank - 1] <= latency.percentiles[name] <= exact[rank - 1] * 1.008 + 1
+    assert [slow.latency_ns for slow in latency.slowest] == exact[:-4:-1]
+    assert (latency.least_ns, latency.most_ns, latency.count) == (exact[0], exact[-1], 5000)
+
+
+def test_intervals_grow_with_the_time_they_span() -> None:
+    timeline = Timeline()
+    timeline.span(10**9, 10**9)
+    timeline.add([("publish", 10**9 // timeline.width_ns, 1, 5)])
+    assert timeline.width_ns == 10**6
+    timeline.span(2 * 10**9, 3600 * 10**9)
+    timeline.add([("publish", 3600 * 10**9 // timeline.width_ns, 2, 6)])
+    rates = timeline.rates()
+    assert rates.width_ns == 30 * 10**9
+    assert rates.start_ns == 0
+    assert rates.messages["publish"] == [1, *[0] * 119, 2]
+    assert rates.octets["publish"] == [5, *[0] * 119, 6]
+
+
+def test_times_centuries_apart_take_no_more_room() -> None:
+    timeline = Timeline()
+    timeline.span(0, 2**63 - 1)
+    timeline.add([("publish", (2**63 - 1) // timeline.width_ns, 1, 1)])
+    assert len(timeline.rates().messages["publish"]) <= 240

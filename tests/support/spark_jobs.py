@@ -1,0 +1,57 @@
+"""Scripts that are run in a process of their own, since a process has one session of Spark.
+
+Each takes its arguments as JSON, and prints what it found as JSON in its last line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+SOURCES = Path(__file__).parents[2] / "src"
+_BEGIN = """
+import json, os, sys
+given = json.loads(sys.argv[1])
+from amqpcodec.spark.java import local_java
+from pyspark.sql import SparkSession
+def session(**settings):
+    builder = SparkSession.builder
+    for name, value in (given["settings"] | settings).items():
+        builder = builder.config(name, value)
+    return builder
+def tell(**found):
+    print(json.dumps(found), flush=True)
+"""
+
+
+def run(script: str, settings: dict[str, str], *, seconds: float = 240, **given: Any) -> dict[str, Any]:
+    """Run a script with `given`, `session` and `tell`, under a Java.
+
+    Args:
+        script: Python.
+        settings: of Spark.
+        seconds: how long it may take.
+        given: what the script finds in `given`.
+    """
+    indented = "\n".join(f"    {line}" for line in script.strip().splitlines())
+    environment = os.environ | {"PYTHONPATH": str(SOURCES), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{_BEGIN}with local_java():\n{indented}\n",
+            json.dumps(given | {"settings": settings}),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
