@@ -1,0 +1,261 @@
+"""Which files paths mean, what each of them is, and how to open it; on any file system that pyarrow knows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, BinaryIO, TypeVar
+
+from pyarrow import fs
+
+from ..capture import ByteSource, CaptureError, Packet, read_packets
+from ..capture.pcap import MAGICS
+from ..capture.pcapng import SECTION_HEADER
+from .tails import last_time
+
+INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
+_WILD = re.compile(r"[*?\[{]")
+_FRAME_TYPES = b"\x01\x02\x03\x08"
+_FRAME_END = 0xCE
+_LOOKERS = 16  # files that are looked at side by side, where looking is waiting for a network
+_FIRST_PACKETS = 16  # faults that may come before the first packet with a time
+
+Looked = TypeVar("Looked")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be read.
+
+    Attributes:
+        path: as it is named in rows: absolute, or a URI.
+        size: its octets.
+        kind: ``"capture"`` or ``"stream"``; ``"empty"`` for a file with nothing in it.
+        compressed: whether it can only be read from its start.
+        first_ns: when its first packet came; None if that is not known.
+    """
+
+    path: str
+    size: int
+    kind: str
+    compressed: bool = False
+    first_ns: int | None = None
+
+    @property
+    def folder(self) -> str:
+        """The folder it is in."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Its name in that folder."""
+        return self.path.rpartition("/")[2]
+
+    def last_ns(self) -> int | None:
+        """When its last packet came; None if that cannot be known without reading all of it."""
+        if self.compressed:
+            return None
+        with closing(open_file(self.path)) as file:
+            return last_time(file, self.size)
+
+
+class Place:
+    """A path on its file system.
+
+    Args:
+        path: a path of this machine, or a URI.
+    """
+
+    def __init__(self, path: str) -> None:
+        found = _URI.fullmatch(path)
+        if found is None or found[1].lower() == "file":
+            plain = found[3] if found else path.removeprefix("file:")
+            self.system: Any = fs.LocalFileSystem()
+            self.inner = os.path.abspath(plain)
+            self._outer = self._root = ""
+        else:
+            self._outer = f"{found[1]}://{found[2]}"
+            self.system, root = fs.FileSystem.from_uri(f"{self._outer}/")
+            self._root = root.rstrip("/")
+            self.inner = f"{self._root}{found[3]}".rstrip("/") or "/"
+
+    def shown(self, inner: str) -> str:
+        """How a path of this file system is named outside of it."""
+        return f"{self._outer}{inner[len(self._root) :]}"
+
+
+def open_file(path: str) -> BinaryIO:
+    """Open a file for reading; raises `OSError`."""
+    place = Place(path)
+    if isinstance(place.system, fs.LocalFileSystem):
+        return open(place.inner, "rb", 0)
+    opened: BinaryIO = place.system.open_input_file(place.inner)
+    return opened
+
+
+def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -> list[tuple[str, int]]:
+    """The files that paths mean, each once, in order: path and size.
+
+    Args:
+        paths: of files and folders, with ``*``, ``?``, ``[...]`` and ``{a,b}`` in them.
+        recursive: whether folders in folders are looked into.
+        name_pattern: names of files have to fit this one, in addition.
+
+    Names that begin with ``_`` or ``.`` are passed over unless they are named, as Spark does; so are the
+    indexes of stream files.
+
+    Raises:
+        FileNotFoundError: a path means no file at all.
+    """
+    found: dict[str, int] = {}
+    fits = re.compile(_expression(name_pattern) if name_pattern else ".*", re.DOTALL)
+    for path in paths:
+        place = Place(path)
+        there = [info for info in _globbed(place) if info.type != fs.FileType.NotFound]
+        if not there:
+            raise FileNotFoundError(f"there is no file {path!r}")
+        for info in there:
+            for file in _inside(place, info, recursive):
+                if fits.fullmatch(file.base_name):
+                    found[place.shown(file.path)] = file.size
+    return sorted(found.items())
+
+
+def recognised(files: Iterable[tuple[str, int]], kind: str, *, times: bool) -> list[File]:
+    """What files are.
+
+    Args:
+        files: path and size.
+        kind: what all of them are, or ``"auto"``: their first octets tell.
+        times: whether the time of first packets is wanted.
+
+    Raises:
+        ValueError: a file is nothing that is known.
+        OSError: a file cannot be read.
+    """
+
+    named = list(files)
+    return side_by_side(lambda file: _look(*file, kind, times), named, [path for path, _ in named])
+
+
+def side_by_side(
+    look: Callable[[Looked], Found], looked: Iterable[Looked], paths: Iterable[str]
+) -> list[Found]:
+    """What a function finds in files, in order.
+
+    Args:
+        look: the function.
+        looked: its arguments.
+        paths: the files. For those on this machine it is called for one after the other: threads gain
+            nothing, and each takes address space, which a worker may have little of.
+    """
+    if all(isinstance(Place(path).system, fs.LocalFileSystem) for path in paths):
+        return list(map(look, looked))
+    with ThreadPoolExecutor(_LOOKERS) as threads:
+        return list(threads.map(look, looked))
+
+
+def _look(path: str, size: int, kind: str, times: bool) -> File:
+    if not size:
+        return File(path, 0, "empty")
+    with closing(open_file(path)) as file:
+        source = ByteSource(file)
+        found = _kind(source) if kind == "auto" else kind
+        if not found:
+            raise ValueError(
+                f"{path!r} is neither a capture nor a stream of frames; leave it out, by pathGlobFilter, or "
+                "say what it is by the option input"
+            )
+        first = _first_time(source) if times and found == "capture" else None
+        return File(path, size, found, bool(source.compression), first)
+
+
+def _kind(source: ByteSource) -> str:
+    """What a file is; empty text if that is not known."""
+    head = source.peek(8)
+    if head[:4] in MAGICS or head[:4] == SECTION_HEADER:
+        return "capture"
+    if head[:4] == b"AMQP":
+        return "stream"
+    if len(head) == 8 and head[0] in _FRAME_TYPES:
+        size = 8 + int.from_bytes(head[3:7])
+        frame = source.peek(size) if size <= 1 << 24 else b""
+        if len(frame) == size and frame[-1] == _FRAME_END:
+            return "stream"
+    return "" if head or source.fault else "empty"
+
+
+def _first_time(source: ByteSource) -> int | None:
+    try:
+        for _, found in zip(range(_FIRST_PACKETS), read_packets(source), strict=False):
+            if isinstance(found, Packet) and found.time_ns is not None:
+                return found.time_ns
+    except CaptureError:
+        pass  # told when the file is read
+    return None
+
+
+def _globbed(place: Place) -> list[Any]:
+    """What a path with wildcards means."""
+    parts = place.inner.split("/")
+    wild = next((at for at, part in enumerate(parts) if _WILD.search(part)), None)
+    if wild is None:
+        return [place.system.get_file_info(place.inner)]
+    found = [place.system.get_file_info("/".join(parts[:wild]) or "/")]
+    for part in parts[wild:]:
+        fits = re.compile(_expression(part), re.DOTALL)
+        inside = [info for folder in found for info in _children(place, folder)]
+        found = [
+            info
+            for info in inside
+            if fits.fullmatch(info.base_name) and (part[0] in "_." or not _hidden(info))
+        ]
+    return found
+
+
+def _inside(place: Place, info: Any, recursive: bool) -> Iterator[Any]:
+    """A file itself; of a folder, the files in it."""
+    if info.type != fs.FileType.Directory:
+        yield info
+        return
+    for child in _children(place, info):
+        folder = child.type == fs.FileType.Directory
+        if not (_hidden(child) or (folder and not recursive) or child.base_name.endswith(INDEX_ENDING)):
+            yield from _inside(place, child, recursive)
+
+
+def _children(place: Place, info: Any) -> list[Any]:
+    if info.type != fs.FileType.Directory:
+        return []
+    return list(place.system.get_file_info(fs.FileSelector(info.path)))
+
+
+def _hidden(info: Any) -> bool:
+    return bool(info.base_name[:1] in ("_", "."))
+
+
+def _expression(pattern: str) -> str:
+    """A pattern of names as a regular expression."""
+    out: list[str] = []
+    depth = 0
+    for token in re.findall(r"\[[^\]]+\]|\\.|.", pattern, re.DOTALL):
+        if token[0] == "[" and len(token) > 1:
+            inside = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            out.append("[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]")
+        elif token == "{":
+            depth += 1
+            out.append("(?:")
+        elif token == "}" and depth:
+            depth -= 1
+            out.append(")")
+        elif token == "," and depth:
+            out.append("|")
+        else:
+            out.append({"*": ".*", "?": "."}.get(token) or re.escape(token[-1]))
+    return "".join(out) + ")" * depth

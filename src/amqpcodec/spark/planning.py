@@ -1,0 +1,156 @@
+"""What is one recording, and which part of it a task reads."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql.datasource import InputPartition
+
+from .files import File, listed, recognised, side_by_side
+from .options import ReadOptions
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Octets of one file.
+
+    Attributes:
+        path: the file.
+        end: records that begin before this octet belong to it, from where the piece before it ends; None for
+            all that are left.
+        octets: about how many octets it has.
+    """
+
+    path: str
+    end: int | None
+    octets: int
+
+
+@dataclass(frozen=True)
+class Part(InputPartition):
+    """What one task reads: pieces of a recording that follow each other.
+
+    Attributes:
+        kind: ``"capture"`` or ``"stream"``.
+        pieces: of one file or several.
+        state: that of reading at the beginning of the first; None at the start of the recording.
+        last: whether the recording ends behind them.
+    """
+
+    kind: str
+    pieces: tuple[Piece, ...]
+    state: bytes | None = field(default=None, repr=False)
+    last: bool = True
+
+    @property
+    def octets(self) -> int:
+        """About how many octets there are to read."""
+        return sum(piece.octets for piece in self.pieces)
+
+
+Recording = tuple[Part, ...]  # its parts, in order
+
+
+def plan(options: ReadOptions) -> list[Recording]:
+    """The recordings that are to be read, in parts as large as the options say, still without states.
+
+    Raises:
+        ValueError: no path, or a file that is nothing that is known.
+        OSError: a path means no file, or a file cannot be read.
+    """
+    if not options.paths:
+        raise ValueError("no path: say what to load")
+    names = listed(options.paths, recursive=options.recursive, name_pattern=options.name_pattern)
+    times = options.rotated != "false"
+    files = [file for file in recognised(names, options.input, times=times) if file.kind != "empty"]
+    found: list[Recording] = []
+    for together in recordings(files, options.rotated, options.flow_timeout):
+        parts = parts_of(together, options)
+        found += [parts] if options.stitch else [(replace(part, last=True),) for part in parts]
+    return found
+
+
+def recordings(files: Iterable[File], rotated: str, flow_timeout: float) -> list[tuple[File, ...]]:
+    """Files put together that are one recording, in the order in which they were made.
+
+    Args:
+        files: any.
+        rotated: ``"false"``: every file is one of its own; ``"true"``: all captures in a folder are one;
+            ``"auto"``: those are whose names differ in numbers only, and whose times follow each other.
+        flow_timeout: seconds of silence between two files that make them two recordings with ``"auto"``.
+    """
+    sets: defaultdict[str, list[File]] = defaultdict(list)
+    for file in files:
+        alone = file.kind != "capture" or file.first_ns is None
+        sets[series(file.path, "false" if alone else rotated)].append(file)
+    found = []
+    for together in sets.values():
+        ordered = sorted(together, key=lambda file: (file.first_ns or 0, natural(file.name)))
+        found += list(_following(ordered, flow_timeout)) if rotated == "auto" else [tuple(ordered)]
+    return sorted(found, key=lambda recording: recording[0].path)
+
+
+def _following(files: Sequence[File], flow_timeout: float) -> Iterator[tuple[File, ...]]:
+    """Runs of files of which each begins when the one before it has ended.
+
+    If two of them overlap, they were made side by side whatever their names say, and all are on their own.
+    """
+    ends = side_by_side(File.last_ns, files[:-1], [file.path for file in files])
+    begins = [file.first_ns or 0 for file in files[1:]]
+    pauses = [None if end is None else begin - end for begin, end in zip(begins, ends, strict=True)]
+    apart = any(pause is not None and pause < 0 for pause in pauses)
+    run = [files[0]]
+    for file, pause in zip(files[1:], pauses, strict=True):
+        if apart or pause is None or pause > flow_timeout * 1e9:
+            yield tuple(run)
+            run = []
+        run.append(file)
+    yield tuple(run)
+
+
+def series(path: str, rotated: str) -> str:
+    """What the files of one recording have in common; `rotated` as for `recordings`."""
+    folder, slash, name = path.rpartition("/")
+    if rotated == "false":
+        return path
+    return folder + slash + ("" if rotated == "true" else _DIGITS.sub("#", name).rstrip("#"))
+
+
+def natural(name: str) -> list[tuple[str, int]]:
+    """Orders names by the numbers in them."""
+    words = [*re.split(r"(\d+)", name), ""]
+    return [(text, int(number or 0)) for text, number in zip(words[::2], words[1::2], strict=False)]
+
+
+def parts_of(files: Sequence[File], options: ReadOptions) -> Recording:
+    """One recording in parts: pieces of large files, and small files in groups."""
+    groups: list[list[Piece]] = []
+    room = 0
+    for file in files:
+        pieces = list(_pieces(file, options.partition_octets if options.stitch else file.size))
+        if len(pieces) > 1:
+            groups += [[piece] for piece in pieces]
+            room = 0
+        elif room >= file.size:
+            groups[-1] += pieces
+            room -= file.size
+        else:
+            groups.append(pieces)
+            room = options.group_octets - file.size
+    kind = files[0].kind
+    return tuple(Part(kind, tuple(group), last=group is groups[-1]) for group in groups)
+
+
+def _pieces(file: File, most: int) -> Iterator[Piece]:
+    """A file in pieces. Streams are kept whole: nothing in them says where a frame begins."""
+    begin = 0
+    if file.kind == "capture" and not file.compressed:
+        while file.size - begin > most:
+            yield Piece(file.path, begin + most, most)
+            begin += most
+    yield Piece(file.path, None, file.size - begin)

@@ -1,0 +1,116 @@
+"""Messages in Parquet files to files of frames inside the workers: a corpus to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+from uuid import uuid4
+
+from pyarrow import parquet
+from pyspark.sql import DataFrame, SparkSession
+
+from .._columns.tables import LEAD, table_columns
+from ..arrow.decoding import DIALECT
+from ..arrow.encoding import FRAME_MAX
+from .files import listed, open_file
+from .landing import SAVE_MODES, Landing
+from .layouts import WriteOptions, Written, write_part
+from .options import one_of
+from .reading import check_build
+from .steps import commit, each, landed
+
+_GROUP_OCTETS = 512 << 20  # of a file, uncompressed, for one task
+_BATCH_ROWS = 10_000
+# What says only where a message came from, or what is in others.
+_UNREAD = frozenset((*(column.name for column in LEAD if column.name != "ts_ns"), "frames", "ts_last"))
+
+
+def parquet_to_stream(
+    spark: SparkSession,
+    src: str | Iterable[str],
+    dst: str,
+    *,
+    dialect: str = DIALECT,
+    frame_max: int = FRAME_MAX,
+    skip_incomplete: bool = False,
+    save: str = "errorifexists",
+    impl: str = "c",
+) -> DataFrame:
+    """Write the messages in Parquet files as streams of frames with an index, in the order of their rows.
+
+    The workers read and write by themselves, on storage that all of them share; through
+    ``write.format("amqp")`` rows pass the JVM, which takes longer. A stream is written for every file, or
+    for some of the row groups of a large one. They are committed as by `pcap_to_parquet`.
+
+    Args:
+        spark: the session, of Spark Connect as well.
+        src: Parquet files with columns of the table `messages`, folders of them and patterns.
+        dst: the folder to write.
+        dialect, frame_max, skip_incomplete: as for `amqpcodec.arrow.encode_messages`.
+        save: ``"errorifexists"``, ``"append"`` or ``"overwrite"``.
+        impl: the build that workers are to have: ``"c"``, or ``"py"`` if any will do.
+
+    Returns:
+        A row for each file written: its `path`, how many `messages` it has or tells of, and `size` in octets.
+
+    Raises:
+        ValueError: no such way to save.
+        pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
+    """
+    paths = (src,) if isinstance(src, str) else tuple(src)
+    options = WriteOptions(dst, "stream", dialect, frame_max, skip_incomplete, impl=impl)
+    job = _Job(dst, one_of(*SAVE_MODES)(save), uuid4().hex, paths, options)
+    do = partial(each, spark, job)
+    with landed(spark, job):
+        parts: list[_Part] = do(_plan, [None])
+        written: list[Written] = do(_write, list(enumerate(parts)))
+        do(commit, [[(file.staged, file.path) for file in written]])
+    return spark.createDataFrame([file[1:] for file in written], "path string, messages long, size long")
+
+
+@dataclass(frozen=True)
+class _Job(Landing):
+    """What is read, and how it is written."""
+
+    paths: tuple[str, ...]
+    options: WriteOptions
+
+
+class _Part(NamedTuple):
+    """Row groups of a file."""
+
+    path: str
+    groups: range
+
+
+def _plan(job: _Job, argument: None) -> Iterator[_Part]:
+    """The row groups that each task reads."""
+    check_build(job.options.impl)
+    files = [path for path, size in listed(job.paths, recursive=True, name_pattern=None) if size]
+    job.prepare(files)
+    for path in files:
+        with closing(open_file(path)) as file:
+            found = parquet.ParquetFile(file).metadata
+        first = octets = 0
+        for group in range(found.num_row_groups):
+            octets += found.row_group(group).total_byte_size
+            if octets >= _GROUP_OCTETS or group + 1 == found.num_row_groups:
+                yield _Part(path, range(first, group + 1))
+                first, octets = group + 1, 0
+
+
+def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
+    """Writes the messages of a part to a stream."""
+    number, part = argument
+    with closing(open_file(part.path)) as file:
+        found = parquet.ParquetFile(file)
+        wanted = {column.name for column in table_columns("messages", (job.options.dialect,))} - _UNREAD
+        batches = found.iter_batches(
+            _BATCH_ROWS,
+            row_groups=part.groups,
+            columns=[name for name in found.schema_arrow.names if name in wanted],
+        )
+        return write_part(job, f"part-{number:05d}-{job.name[:12]}", batches, job.options)

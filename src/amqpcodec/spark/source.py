@@ -1,0 +1,131 @@
+"""The data source ``amqp`` of Spark."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
+from pyspark.sql.types import StructType
+
+from .options import ReadOptions, read_options
+from .planning import Part, Recording, plan
+from .reading import batches, with_states
+from .schemas import CORRUPT, project, table_schema
+from .shipping import opener
+
+
+def register(spark: SparkSession) -> None:
+    """Make ``format("amqp")`` known to a session, where Spark does not find it by itself."""
+    try:
+        spark.dataSource.register(AmqpSource)
+    except AnalysisException as error:
+        # Spark 4.0 takes no other source of a name that it has found, even if it is the same.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+
+
+class AmqpSource(DataSource):
+    """Captures and streams of AMQP as tables; docs/spark.md has the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What stands in ``format``."""
+        return "amqp"
+
+    def schema(self) -> StructType:
+        """That of the table, or of the columns asked for by the option."""
+        options = read_options(self.options)
+        found = table_schema(options.table, dialect=options.dialect, columns=options.columns)
+        for field in found:
+            if field.name == CORRUPT:
+                field.name = options.corrupt_column
+        return StructType(found.fields)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """A reader of the files that a rotating capture puts into a folder."""
+        try:
+            from .streaming import AmqpStreamReader
+        except ImportError as error:
+            raise NotImplementedError("readStream needs PySpark 4.2") from error
+
+        return AmqpStreamReader(read_options(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A writer of messages."""
+        from .layouts import write_options
+        from .writer import AmqpWriter
+
+        return AmqpWriter(write_options(self.options), schema, overwrite)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A reader of those columns that a schema has."""
+        options = read_options(self.options)
+        if options.pushdown:
+            from .filters import FilteringReader  # PySpark 4.0 knows no filters
+
+            return FilteringReader(options, schema)
+        return AmqpReader(options, schema)
+
+
+class AmqpReader(DataSourceReader):
+    """Plans on the driver, reads in the workers.
+
+    Args:
+        options: what to read, and how.
+        schema: the columns wanted.
+
+    Raises:
+        ValueError: the table does not have these columns.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self.options = options
+        self.columns, self.schema = project(schema, options.table, options.dialect, options.corrupt_column)
+        self.keep: pc.Expression | None = None
+
+    def partitions(self) -> list[InputPartition]:
+        """A part of a recording each, with the state of reading at its beginning."""
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            found = threads.map(partial(with_states, options=self.options), self.recordings())
+            return [part for recording in found for part in recording]
+
+    def recordings(self) -> list[Recording]:
+        """What is to be read."""
+        return plan(self.options)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        # Spark asks for one partition even if there is none.
+        if not isinstance(partition, Part):
+            return
+        for batch in batches(partition, self.columns, self.options):
+            renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+            yield from [renamed] if self.keep is None else self._kept(renamed)
+
+    def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+        kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()
+        return kept
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return opener(), (pickle.dumps((_restored, (type(self), self.__dict__))),)
+
+
+def _restored(kind: type[AmqpReader], state: dict[str, Any]) -> AmqpReader:
+    reader = kind.__new__(kind)
+    reader.__dict__.update(state)
+    return reader

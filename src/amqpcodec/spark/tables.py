@@ -1,0 +1,189 @@
+"""Tables with a column of octets to tables of what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from .. import arrow
+from ..arrow.values import UNTOLD
+from ..errors import DecodeError
+from .options import MODES, one_of
+from .reading import check_build
+from .schemas import struct_type
+
+_MOST_OCTETS = 64 << 20  # of frames for one batch of rows
+_Batches = Iterator[pa.RecordBatch]
+
+
+def decode_frames(
+    df: DataFrame,
+    col: str,
+    *,
+    keys: Sequence[str] = (),
+    table: str = "frames",
+    columns: Iterable[str] | None = None,
+    mode: str = "permissive",
+    impl: str = "c",
+    **options: Any,
+) -> DataFrame:
+    """All rows of a table that are in a column of octets, behind the keys of the row they come from.
+
+    Each value is read by itself, as whole frames of one direction, any number of them; null and empty values
+    give no row. Octets that belong to no frame are a row with LOST in `_error`.
+
+    Args:
+        df: the table that has the column.
+        col: name of the column, which is binary.
+        keys: names of other columns that are repeated for each row.
+        table: ``"frames"``, ``"methods"`` or ``"messages"``.
+        columns: as for `from_amqp`; `offset` is that in the value.
+        mode: ``"permissive"`` keeps rows in error, ``"dropmalformed"`` leaves them out, ``"failfast"`` ends
+            the query.
+        impl, options: as for `from_amqp`.
+
+    Raises:
+        ValueError: no such table, column, dialect or mode; a key with the name of a column.
+    """
+    chosen = _chosen(columns, mode, options)
+    schema = arrow.ValueDecoder(table, explode=True, impl="py", **chosen).schema
+    kept = schema.remove(schema.get_field_index("value"))
+    names = list(keys)
+
+    def decode(batches: _Batches) -> _Batches:
+        check_build(impl)
+        decoder = arrow.ValueDecoder(table, explode=True, impl=impl, **chosen)
+        for batch in _portions(batches, col):
+            rows = decoder.decode(batch.column(col))
+            repeated = [batch.column(name).take(rows.column("value")) for name in names]
+            fields = [batch.schema.field(name) for name in names]
+            arrays = repeated + [rows.column(name) for name in kept.names]
+            yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *kept]))
+
+    return df.select(*dict.fromkeys([*names, col])).mapInArrow(decode, _behind(df, names, kept))
+
+
+def decode_streams(
+    df: DataFrame,
+    key: str | Sequence[str],
+    order: str | Sequence[str],
+    payload: str,
+    *,
+    table: str = "messages",
+    columns: Iterable[str] | None = None,
+    mode: str = "permissive",
+    impl: str = "c",
+    **options: Any,
+) -> DataFrame:
+    """The rows of a table that are in streams whose octets are spread over many rows, cut anywhere.
+
+    Args:
+        df: a table with a row for every piece of a stream.
+        key: the columns that tell to which stream a piece belongs: one direction of a connection.
+        order: the columns that say in which order the pieces of a stream follow each other.
+        payload: the binary column with the octets. Null and empty pieces are passed over.
+        table: as for `amqpcodec.arrow.BatchDecoder`.
+        columns, mode: as for `decode_frames`; `offset` is that in the stream.
+        impl: the build that workers are to have: ``"c"``, or ``"py"`` if any will do.
+        options: further arguments of `amqpcodec.arrow.BatchDecoder`.
+
+    Returns:
+        The key, and behind it the columns of the table. A stream is read by one task, piece by piece: what is
+        held of it are a batch of its rows and its contents that are not complete.
+
+    Raises:
+        ValueError: no such table, column, dialect or mode; a key with the name of a column.
+    """
+    names = [key] if isinstance(key, str) else list(key)
+    ordered = [order] if isinstance(order, str) else list(order)
+    chosen = _chosen(columns, mode, options)
+    if columns is None:
+        every = arrow.BatchDecoder(table, **chosen).schema.names
+        chosen["columns"] = [name for name in every if name not in UNTOLD - {"offset"}]
+    wanted = arrow.BatchDecoder(table, **chosen).schema
+
+    def decode(batches: _Batches) -> _Batches:
+        check_build(impl)
+        decoder = arrow.BatchDecoder(table, **chosen)
+        stream: list[pa.Scalar] = []
+        try:
+            for batch in batches:
+                stream = [batch.column(name)[0] for name in names]
+                for made in decoder.feed(_joined(batch.column(payload))):
+                    yield _labelled(made, names, stream)
+            for made in decoder.finish():
+                yield _labelled(made, names, stream)
+        except DecodeError as error:
+            error.add_note(f"in the stream {', '.join(str(part) for part in stream)}")
+            raise
+
+    pieces = df.select(*dict.fromkeys([*names, *ordered, payload])).repartition(*names)
+    groups = pieces.sortWithinPartitions(*names, *ordered).groupBy(*names)
+    return groups.applyInArrow(_of_groups(decode), _behind(df, names, wanted))
+
+
+def _chosen(columns: Iterable[str] | None, mode: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a decoder."""
+    named = None if columns is None else list(columns)
+    return {"columns": named, "mode": MODES[one_of(*MODES)(mode)], **options}
+
+
+def _behind(df: DataFrame, names: Sequence[str], wanted: pa.Schema) -> StructType:
+    """The columns of a table behind others.
+
+    Raises:
+        ValueError: two of them have one name.
+    """
+    keys = [df.schema[name] for name in names]
+    twice = sorted({name for name in names if name in wanted.names or list(names).count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"two columns with the name {twice[0]!r}: rename the key, or name the columns wanted"
+        )
+    return StructType([*keys, *struct_type(wanted)])
+
+
+def _portions(batches: _Batches, col: str) -> _Batches:
+    """Batches in parts with not too many octets of frames, so that their rows fit in one."""
+    for batch in batches:
+        waiting = [batch]
+        while waiting:
+            part = waiting.pop()
+            if part.num_rows > 1 and part.column(col).nbytes > _MOST_OCTETS:
+                half = part.num_rows // 2
+                waiting += [part.slice(half), part.slice(0, half)]
+            else:
+                yield part
+
+
+def _joined(values: pa.Array) -> pa.Buffer | bytes:
+    """The octets of all values one behind the other, where they lie."""
+    given = values.drop_null().cast(pa.binary())
+    _, offsets, octets = given.buffers()
+    if not len(given) or octets is None:
+        return b""
+    ends = pa.Array.from_buffers(pa.int32(), len(given) + 1, [None, offsets], offset=given.offset)
+    first, last = ends[0].as_py(), ends[len(given)].as_py()
+    return octets.slice(first, last - first)
+
+
+def _labelled(rows: pa.RecordBatch, names: Sequence[str], values: Sequence[pa.Scalar]) -> pa.RecordBatch:
+    """Rows behind the key of their stream."""
+    arrays = [pa.repeat(value, rows.num_rows) for value in values]
+    return pa.RecordBatch.from_arrays([*arrays, *rows.columns], names=[*names, *rows.schema.names])
+
+
+def _of_groups(function: Callable[[_Batches], _Batches]) -> Callable[..., Any]:
+    """A function of the batches of a group as Spark takes it; before 4.1 it has a group as one table."""
+    if hasattr(sql, "arrow_udf"):
+        return function
+
+    def whole(group):  # type: ignore[no-untyped-def]  # Spark goes by the types that are written here
+        return pa.Table.from_batches(list(function(iter(group.to_batches()))))
+
+    return whole

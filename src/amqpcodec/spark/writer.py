@@ -1,0 +1,74 @@
+"""Messages written by ``format("amqp")``."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from . import layouts
+from .landing import Landing
+from .layouts import OCTETS, WriteOptions, write_part
+from .reading import check_build
+from .shipping import opener
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """The files of a task."""
+
+    files: list[layouts.Written]
+
+
+class AmqpWriter(DataSourceArrowWriter):
+    """Each task writes its messages to a file; the driver moves all of them to their folder.
+
+    Args:
+        options: what to write, and how.
+        schema: the columns of the messages.
+        overwrite: whether the files are to take the place of what is in the folder.
+
+    Raises:
+        ValueError: a key that is none of the columns, or has the name of the frames.
+    """
+
+    def __init__(self, options: WriteOptions, schema: StructType, overwrite: bool) -> None:
+        for key in options.keys:
+            if key not in schema.names or key == OCTETS:
+                raise ValueError(f"{key!r} cannot be a key; the columns are {', '.join(schema.names)}")
+        self.options = options
+        self.landing = Landing(options.path, "overwrite" if overwrite else "append", uuid4().hex)
+        self.landing.prepare()  # here, since a task given up too late must not make the folder again
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Write the messages of a task."""
+        check_build(self.options.impl)
+        context = TaskContext.get()
+        number = context.partitionId() if context else 0
+        name = f"part-{number:05d}-{self.landing.name[:12]}"
+        return Written(write_part(self.landing, name, iterator, self.options))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """All tasks have written: the files are there now."""
+        files = [file for each in messages if isinstance(each, Written) for file in each.files]
+        self.landing.commit([(file.staged, file.path) for file in files])
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """A task has failed: nothing is left."""
+        self.landing.abort()
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return opener(), (pickle.dumps((_restored, (self.__dict__,))),)
+
+
+def _restored(state: dict[str, Any]) -> AmqpWriter:
+    writer = AmqpWriter.__new__(AmqpWriter)
+    writer.__dict__.update(state)
+    return writer

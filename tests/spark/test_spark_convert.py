@@ -1,0 +1,135 @@
+"""`pcap_to_parquet` writes the rows of `amqpcodec.arrow`, all of them or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import pyarrow as pa
+from pyarrow import parquet
+from pyspark.errors import PySparkException
+from support.rotations import busy, write_rotated
+
+from amqpcodec import arrow, rabbitmq
+from amqpcodec.spark import pcap_to_parquet
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One recording in three files."""
+    folder = tmp_path_factory.mktemp("captures")
+    write_rotated(folder / "set", busy(folder / "whole", 250_000), seed=1, files=3)
+    return folder / "set"
+
+
+def wanted(folder: Path, table: str = "messages", **options: Any) -> pa.Table:
+    session = arrow.CaptureSession(table, **options)
+    found = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
+    return pa.Table.from_batches([*found, *session.finish()], session.schema)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_rows_are_those_of_the_library_and_are_counted(spark: Any, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    found = pcap_to_parquet(spark, str(folder), str(out), maxGroupBytes=1)
+    expected = wanted(folder)
+    assert parquet.read_table(out).equals(expected)
+    assert spark.read.parquet(str(out)).count() == expected.num_rows
+    statistics = found.toArrow().to_pylist()
+    assert names(out) == ["_SUCCESS", *(Path(row["path"]).name for row in statistics)]
+    assert len(statistics) == 3
+    for row in statistics:
+        written = parquet.read_table(row["path"])
+        assert row["rows"] == written.num_rows
+        assert row["octets"] == Path(row["path"]).stat().st_size
+        assert row["ts_min"], row["ts_max"] == (min(written["ts"]).as_py(), max(written["ts"]).as_py())
+
+
+@pytest.mark.quick
+def test_columns_compression_and_mode_are_chosen(spark: Any, folder: Path, tmp_path: Path) -> None:
+    columns = ["_corrupt_record", "channel", "args.routing_key"]
+    found = pcap_to_parquet(
+        spark, [str(folder)], str(tmp_path / "out"), table="methods", columns=columns, compression="snappy",
+        mode="dropmalformed", columnNameOfCorruptRecord="bad",
+    )  # fmt: skip
+    written = parquet.read_table(tmp_path / "out")
+    assert written.equals(
+        wanted(folder, "methods", columns=columns).rename_columns(["bad", "channel", "args"])
+    )
+    assert [row.ts_min for row in found.collect()] == [None]
+    file = next((tmp_path / "out").glob("*.parquet"))
+    assert parquet.ParquetFile(file).metadata.row_group(0).column(1).compression == "SNAPPY"
+
+
+def test_a_folder_that_is_there_is_kept_unless_told_otherwise(
+    spark: Any, folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    pcap_to_parquet(spark, str(folder), str(out), table="connections")
+    before = names(out)
+    with pytest.raises(PySparkException, match=r"out' is there already; save says what to do"):
+        pcap_to_parquet(spark, str(folder), str(out), table="connections")
+    assert names(out) == before
+    pcap_to_parquet(spark, str(folder), str(out), table="connections", save="append")
+    assert len(names(out)) == 3
+    rows = wanted(folder, "connections").num_rows
+    assert parquet.read_table(out).num_rows == 2 * rows
+    pcap_to_parquet(spark, str(folder), str(out), table="connections", save="overwrite")
+    assert parquet.read_table(out).num_rows == rows
+    assert not set(names(out)[1:]) & set(before)
+
+
+def test_what_fails_leaves_nothing(spark: Any, folder: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    for path in folder.iterdir():
+        (source / path.name).write_bytes(path.read_bytes())
+    ack = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
+    (source / "stream").write_bytes(ack + b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x99\x99\xce" + ack)
+    with pytest.raises(PySparkException, match=r"in '.*/stream'"):
+        pcap_to_parquet(spark, str(source), str(tmp_path / "out"), table="methods", mode="failfast")
+    assert names(tmp_path) == ["in"]
+
+
+def test_what_fails_leaves_what_was_there(spark: Any, folder: Path, tmp_path: Path) -> None:
+    pcap_to_parquet(spark, str(folder), str(tmp_path / "out"), table="errors")
+    before = names(tmp_path / "out")
+    (tmp_path / "bad.pcap").write_bytes(b"\xd4\xc3\xb2\xa1")
+    with pytest.raises(PySparkException, match="cut off"):
+        pcap_to_parquet(spark, str(tmp_path / "bad.pcap"), str(tmp_path / "out"), save="overwrite")
+    assert names(tmp_path / "out") == before
+
+
+def test_what_is_read_cannot_be_overwritten(spark: Any, folder: Path) -> None:
+    before = names(folder)
+    with pytest.raises(PySparkException, match=r"trace_00001.pcap' is read, so .* cannot be overwritten"):
+        pcap_to_parquet(spark, str(folder), str(folder), save="overwrite")
+    assert names(folder) == before
+
+
+def test_captures_without_rows_make_a_table_without_rows(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "stream.amqp").write_bytes(rabbitmq.protocol_header())
+    found = pcap_to_parquet(spark, str(tmp_path / "stream.amqp"), str(tmp_path / "out"))
+    assert [(row.rows, row.ts_min) for row in found.collect()] == [(0, None)]
+    assert parquet.read_schema(next((tmp_path / "out").glob("*.parquet"))).equals(arrow.schema("messages"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"save": "replace"}, "save: 'replace' is none of errorifexists, append, overwrite"),
+        ({"compression": "lzma"}, "compression: 'lzma' is none of zstd"),
+        ({"table": "frame"}, "option 'table'"),
+        ({"colour": "red"}, "no option 'colour'"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        pcap_to_parquet(None, "in", "out", **arguments)  # type: ignore[arg-type]

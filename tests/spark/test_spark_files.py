@@ -1,0 +1,156 @@
+"""Paths mean files as they do for Spark's own readers, and files say themselves what they are."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import make_capture as make
+from support.rotations import busy
+
+from amqpcodec import arrow, rabbitmq
+from amqpcodec.spark.files import listed, recognised
+from amqpcodec.spark.tails import last_time
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a1.pcap", "a2.pcap", "b.pcapng", "_hidden.pcap", ".dot.pcap", "s.amqp.index.arrow"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "c.pcap").write_bytes(b"x")
+    (tmp_path / "deep" / "er" / "d.pcap").write_bytes(b"x")
+    return tmp_path
+
+
+def names(folder: Path, *paths: str, recursive: bool = False, pattern: str | None = None) -> list[str]:
+    found = listed([f"{folder}/{path}" for path in paths], recursive=recursive, name_pattern=pattern)
+    return [path.removeprefix(f"{folder}/") for path, _ in found]
+
+
+def test_a_folder_means_its_files(folder: Path) -> None:
+    assert names(folder, "") == ["a1.pcap", "a2.pcap", "b.pcapng"]
+
+
+def test_folders_inside_are_read_when_asked_for(folder: Path) -> None:
+    assert names(folder, "", recursive=True) == [
+        "a1.pcap", "a2.pcap", "b.pcapng", "deep/c.pcap", "deep/er/d.pcap",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("a?.pcap", ["a1.pcap", "a2.pcap"]),
+        ("a[!1].pcap", ["a2.pcap"]),
+        ("{a1,b}.pcap*", ["a1.pcap", "b.pcapng"]),
+        ("*/c.pcap", ["deep/c.pcap"]),
+        ("de*", ["deep/c.pcap"]),
+        ("_hid*", ["_hidden.pcap"]),
+        ("_hidden.pcap", ["_hidden.pcap"]),
+    ],
+)
+def test_patterns_are_those_of_hadoop(folder: Path, path: str, found: list[str]) -> None:
+    assert names(folder, path) == found
+
+
+def test_files_named_twice_are_read_once(folder: Path) -> None:
+    assert names(folder, "a1.pcap", "a*.pcap") == ["a1.pcap", "a2.pcap"]
+
+
+def test_names_are_filtered_in_addition(folder: Path) -> None:
+    assert names(folder, "", recursive=True, pattern="*.pcapng") == ["b.pcapng"]
+
+
+def test_paths_may_be_uris(folder: Path) -> None:
+    found = listed([f"file://{folder}/b.pcapng"], recursive=False, name_pattern=None)
+    assert found == [(f"{folder}/b.pcapng", 1)]
+
+
+def test_a_path_without_files_is_an_error(folder: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*nothing"):
+        names(folder, "nothing")
+    with pytest.raises(FileNotFoundError, match="none"):
+        names(folder, "none*")
+
+
+def kinds(folder: Path, **files: bytes) -> dict[str, str]:
+    paths = []
+    for name, octets in files.items():
+        (folder / name).write_bytes(octets)
+        paths.append((str(folder / name), len(octets)))
+    return {file.name: file.kind for file in recognised(paths, "auto", times=True)}
+
+
+def test_files_are_known_by_their_first_octets(tmp_path: Path) -> None:
+    packets = make.conversations(1, bursts=2).packets
+    frames = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(1))
+    assert kinds(
+        tmp_path,
+        pcap=make.pcap(packets),
+        swapped=make.pcap(packets, order=">", nanos=True),
+        pcapng=make.pcapng(packets),
+        gz=gzip.compress(make.pcap(packets)),
+        stream=rabbitmq.protocol_header(),
+        frames=frames,
+        frames_gz=gzip.compress(frames * 3),
+        nothing=b"",
+        nothing_gz=gzip.compress(b""),
+    ) == {
+        "pcap": "capture",
+        "swapped": "capture",
+        "pcapng": "capture",
+        "gz": "capture",
+        "stream": "stream",
+        "frames": "stream",
+        "frames_gz": "stream",
+        "nothing": "empty",
+        "nothing_gz": "empty",
+    }
+
+
+def test_a_file_that_is_nothing_known_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"readme.*neither a capture nor a stream.*pathGlobFilter"):
+        kinds(tmp_path, readme=b"# Captures of last week\n")
+
+
+@pytest.mark.parametrize("octets", [20_000, 3_000_000])
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_the_last_packet_is_found_from_the_end(tmp_path: Path, form: str, octets: int) -> None:
+    path = tmp_path / "trace"
+    busy(path, octets)
+    last = max(
+        batch.column(0).to_pylist()[-1] for batch in arrow.read_capture(path, "frames", columns=["ts_ns"])
+    )
+    if form == "pcapng":
+        path.write_bytes(as_pcapng(path.read_bytes()))
+    with path.open("rb") as file:
+        found = last_time(file, path.stat().st_size)
+    # A bare acknowledgement may be behind the last frame.
+    assert found is not None
+    assert last <= found < last + 1_000_000_000
+
+
+def as_pcapng(octets: bytes) -> bytes:
+    from support.rotations import records
+
+    found = []
+    for record in records(octets):
+        seconds, fraction = int.from_bytes(record[:4], "little"), int.from_bytes(record[4:8], "little")
+        found.append(make.enhanced(record[16:], seconds * 1_000_000 + fraction))
+    return make.section() + make.interface() + b"".join(found)
+
+
+def test_the_end_of_damaged_captures_is_unknown(tmp_path: Path) -> None:
+    octets = busy(tmp_path / "trace", 20_000)
+    (tmp_path / "trace").write_bytes(octets[:5000] + b"\xff" * (len(octets) - 5000))
+    with (tmp_path / "trace").open("rb") as file:
+        assert last_time(file, len(octets)) is None
+    ng = as_pcapng(octets)[:-6]
+    (tmp_path / "trace").write_bytes(ng)
+    with (tmp_path / "trace").open("rb") as file:
+        assert last_time(file, len(ng)) is None

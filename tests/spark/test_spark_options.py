@@ -1,0 +1,112 @@
+"""Options are text, and what is wrong with them is said before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import types as spark_types
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from amqpcodec import arrow
+from amqpcodec._columns.tables import TABLES
+from amqpcodec.spark import options, schemas, table_schema
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "value"),
+    [
+        ({"TABLE": "Frames"}, "table", "frames"),
+        ({"maxgroupbytes": "2g"}, "group_octets", 2 << 30),
+        ({"max_partition_bytes": "1000"}, "partition_octets", 1000),
+        ({"maxPartitionBytes": "64MB"}, "partition_octets", 64 << 20),
+        ({"mode": "FAILFAST"}, "mode", "fail"),
+        ({"mode": "dropMalformed"}, "mode", "drop"),
+        ({"ports": "5672, 5671"}, "ports", (5672, 5671)),
+        ({"ports": "any"}, "ports", None),
+        ({"columns": "ts, properties.content_type"}, "columns", ("ts", "properties.content_type")),
+        ({"flowTimeout": "1.5h"}, "flow_timeout", 5400.0),
+        ({"include_credentials": "TRUE"}, "credentials", True),
+        ({"path": "a"}, "paths", ("a",)),
+        ({"paths": '["a", "b"]'}, "paths", ("a", "b")),
+        ({"direction": "1"}, "direction", 1),
+    ],
+)
+def test_an_option_is_taken_by_its_name_in_any_case(given: dict[str, str], field: str, value: Any) -> None:
+    assert getattr(options.read_options(given), field) == value
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"tabel": "frames"}, "no option 'tabel'; there are path, paths, table"),
+        ({"table": "frame"}, "option 'table': 'frame' is none of frames, methods"),
+        ({"mode": "strict"}, "option 'mode': 'strict' is none of permissive, dropmalformed, failfast"),
+        ({"maxGroupBytes": "0"}, "option 'maxGroupBytes': '0' is no size"),
+        ({"maxGroupBytes": "1.5g"}, "is no size"),
+        ({"batchRows": "many"}, "option 'batchRows': 'many' is no number above 0"),
+        ({"flowTimeout": "soon"}, "is no time"),
+        ({"ports": "70000"}, "70000 is no port"),
+        ({"stitch": "yes"}, "option 'stitch': 'yes' is none of true, false"),
+        ({"batchrows": "1", "batch_rows": "2"}, "option 'batchRows' is given twice"),
+        ({"impl": "rust"}, "option 'impl'"),
+        ({"dialect": "amqp-1-0"}, "option 'dialect'"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_there_is(given: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told.replace("(", r"\(")):
+        options.read_options(given)
+
+
+def test_every_field_has_an_option() -> None:
+    filled = {field for field, _ in options._READING.values()}
+    assert filled == {field.name for field in fields(options.ReadOptions)}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_schema_is_exactly_that_of_the_batches(table: str) -> None:
+    columns = [*arrow.schema(table).names, *schemas.optional_columns(table)]
+    theirs = to_arrow_schema(table_schema(table, columns=columns), timezone="UTC")
+    assert theirs.equals(arrow.schema(table, columns=columns))
+
+
+def struct(**columns: spark_types.DataType) -> spark_types.StructType:
+    return spark_types.StructType([spark_types.StructField(name, kind) for name, kind in columns.items()])
+
+
+def test_a_schema_asks_for_columns_and_parts_of_structs() -> None:
+    text = spark_types.StringType()
+    wanted = struct(
+        exchange=text, properties=struct(user_id=text, content_type=text), bad=spark_types.BinaryType()
+    )
+    found = schemas.project(wanted, "messages", "auto", corrupt="bad")
+    assert found.columns == ("exchange", "properties.user_id", "properties.content_type", "_corrupt_record")
+    assert to_arrow_schema(wanted, timezone="UTC").equals(found.schema)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (
+            struct(exchnage=spark_types.StringType()),
+            "table 'messages' has no column 'exchnage'; there are file, ",
+        ),
+        (struct(channel=spark_types.LongType()), "column 'channel' is int, and cannot be read as bigint"),
+        (struct(properties=spark_types.StringType()), "cannot be read as string"),
+        (
+            struct(properties=struct(colour=spark_types.StringType())),
+            "column 'properties' has no field 'colour'; there are content_type",
+        ),
+        (
+            spark_types.StructType([spark_types.StructField("ts", spark_types.TimestampType(), False)]),
+            "column 'ts' may be null, and cannot be read as NOT NULL",
+        ),
+    ],
+)
+def test_a_schema_that_does_not_fit_says_where(wanted: spark_types.StructType, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        schemas.project(wanted, "messages", "auto")

@@ -1,0 +1,193 @@
+"""However captures are divided among tasks, the rows are the same."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+import make_capture as make
+import make_chaos as chaos
+import pyarrow as pa
+from support.rotations import busy, records, write_rotated
+
+from amqpcodec import arrow
+from amqpcodec._columns.tables import TABLES
+from amqpcodec.spark.options import ReadOptions
+from amqpcodec.spark.planning import plan
+from amqpcodec.spark.reading import batches, with_states
+
+
+def rows(options: ReadOptions) -> list[dict[str, object]]:
+    """All rows that tasks read, in the order of their parts."""
+    names = arrow.schema(options.table).names
+    found = []
+    for recording in plan(options):
+        for part in with_states(recording, options):
+            found += [row for batch in batches(part, names, options) for row in batch.to_pylist()]
+    return found
+
+
+def options(path: Path, **others: object) -> ReadOptions:
+    return ReadOptions(paths=(str(path),), **others)  # type: ignore[arg-type]
+
+
+def read(*paths: Path, table: str = "messages") -> list[dict[str, object]]:
+    reader = arrow.read_capture([str(path) for path in paths], table)
+    return pa.Table.from_batches(reader, reader.schema).to_pylist()
+
+
+def session(paths: list[Path], table: str = "messages") -> list[dict[str, object]]:
+    """The rows of several files as one recording."""
+    opened = arrow.CaptureSession(table)
+    found = [batch for path in paths for batch in opened.read(str(path))]
+    return pa.Table.from_batches([*found, *opened.finish()], opened.schema).to_pylist()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_capture_gives_its_rows_in_pieces_of_any_size(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "trace.pcap"
+    octets = busy(path)
+    whole = read(path, table=table)
+    for size in (len(octets) // 3, 50_021):
+        given = options(path, table=table, partition_octets=size)
+        assert len(plan(given)[0]) == -(-len(octets) // size)
+        assert rows(given) == whole
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_captures_give_their_rows_in_pieces(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(chaos.capture(seed))
+    for table in TABLES:
+        whole = read(path, table=table)
+        for size in (7_001, 40_000):
+            assert rows(options(path, table=table, partition_octets=size, ports=(5672,))) == whole
+
+
+def test_the_pure_build_reads_the_same_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "trace.pcap"
+    busy(path, 60_000)
+    assert rows(options(path, partition_octets=9_000, impl="py")) == read(path)
+
+
+@pytest.mark.parametrize("group", [1, 60_000, 1 << 30])
+def test_rotated_files_are_one_recording_in_groups_of_any_size(tmp_path: Path, group: int) -> None:
+    octets = busy(tmp_path / "whole")
+    paths = write_rotated(tmp_path / "set", octets, seed=group, files=7)
+    for table in ("messages", "errors", "connections"):
+        assert rows(options(tmp_path / "set", table=table, group_octets=group)) == session(paths, table)
+
+
+def test_connections_go_on_over_files(tmp_path: Path) -> None:
+    octets = busy(tmp_path / "whole")
+    write_rotated(tmp_path / "set", octets, seed=5, files=9)
+    whole = read(tmp_path / "whole")
+    found = rows(options(tmp_path / "set", group_octets=100_000))
+    for row in (*whole, *found):
+        del row["file"], row["packet"]
+    assert found == whole
+
+
+def test_the_order_in_which_files_are_named_does_not_matter(tmp_path: Path) -> None:
+    paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=6, files=5)
+    names = [str(path) for path in paths]
+    random.Random(1).shuffle(names)
+    assert rows(ReadOptions(paths=tuple(names))) == session(paths)
+
+
+def test_large_files_and_small_ones_are_divided_as_they_are(tmp_path: Path) -> None:
+    paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=8, files=6)
+    largest = max(path.stat().st_size for path in paths)
+    given = options(tmp_path / "set", partition_octets=largest // 2, group_octets=largest)
+    parts = plan(given)[0]
+    assert any(len(part.pieces) > 1 for part in parts)
+    assert any(part.pieces[-1].end is not None for part in parts)
+    assert rows(given) == session(paths)
+
+
+def recordings(folder: Path, **others: object) -> list[list[str]]:
+    """Names of files, by the recording they are put into."""
+    given = options(folder, partition_octets=1 << 40, group_octets=1 << 40, **others)
+    return [
+        [os.path.basename(piece.path) for part in recording for piece in part.pieces]
+        for recording in plan(given)
+    ]
+
+
+def test_captures_made_side_by_side_are_kept_apart(tmp_path: Path) -> None:
+    for number in range(3):
+        busy(tmp_path / f"host{number}.pcap", 30_000, seed=number)
+    assert recordings(tmp_path) == [["host0.pcap"], ["host1.pcap"], ["host2.pcap"]]
+    together = [str(path) for path in sorted(tmp_path.iterdir())]
+    assert rows(options(tmp_path)) == read(*map(Path, together))
+
+
+def test_files_that_follow_each_other_are_put_together_by_name_and_time(tmp_path: Path) -> None:
+    octets = busy(tmp_path / "whole.pcap")
+    first, second, third = write_rotated(tmp_path / "set", octets, seed=2, files=3)
+    for path, name in ((first, "t.pcap"), (second, "t.pcap1"), (third, "other.pcap")):
+        path.rename(tmp_path / "set" / name)
+    assert recordings(tmp_path / "set") == [["other.pcap"], ["t.pcap", "t.pcap1"]]
+    assert recordings(tmp_path / "set", rotated="true") == [["t.pcap", "t.pcap1", "other.pcap"]]
+    assert recordings(tmp_path / "set", rotated="false") == [["other.pcap"], ["t.pcap"], ["t.pcap1"]]
+
+
+def test_a_long_silence_ends_a_recording(tmp_path: Path) -> None:
+    _, second = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=2, files=2)
+    assert len(recordings(tmp_path / "set")) == 1
+    octets = second.read_bytes()
+    second.write_bytes(octets[:24] + b"".join(map(two_hours_later, records(octets))))
+    assert len(recordings(tmp_path / "set")) == 2
+    assert len(recordings(tmp_path / "set", flow_timeout=10_000.0)) == 1
+
+
+def two_hours_later(record: bytes) -> bytes:
+    return (int.from_bytes(record[:4], "little") + 7200).to_bytes(4, "little") + record[4:]
+
+
+def test_compressed_files_are_put_together_only_on_request(tmp_path: Path) -> None:
+    paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=4, files=3)
+    expected = session(paths)
+    for path in paths:
+        path.with_suffix(".pcap.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
+        path.unlink()
+    assert len(recordings(tmp_path / "set")) == 3
+    found = rows(options(tmp_path / "set", rotated="true", group_octets=1, partition_octets=100))
+    assert [row | {"file": None} for row in found] == [row | {"file": None} for row in expected]
+    assert found[0]["file"] == str(tmp_path / "set" / "trace_00001.pcap.gz")
+
+
+def test_without_stitching_groups_are_recordings_of_their_own(tmp_path: Path) -> None:
+    paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=4, files=4)
+    given = options(tmp_path / "set", group_octets=1, partition_octets=1000, stitch=False)
+    planned = plan(given)
+    assert [len(recording) for recording in planned] == [1, 1, 1, 1]
+    assert rows(given) == read(*paths)
+
+
+def test_files_with_nothing_in_them_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").touch()
+    assert plan(options(tmp_path)) == []
+    (tmp_path / "b.pcap").write_bytes(make.pcap([]))
+    assert rows(options(tmp_path)) == []
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"\xd4\xc3\xb2\xa1cut")
+    part = plan(options(tmp_path))[0][0]
+    with pytest.raises(ValueError, match="cut off") as caught:
+        list(batches(part, ["ts"], options(tmp_path)))
+    assert caught.value.__notes__ == [f"in '{tmp_path}/a.pcap'"]
+
+
+def test_states_are_not_needed_for_a_recording_of_one_part(tmp_path: Path) -> None:
+    busy(tmp_path / "a.pcap", 20_000)
+    recording = plan(options(tmp_path))[0]
+    assert with_states(recording, options(tmp_path)) == (replace(recording[0], state=None),)

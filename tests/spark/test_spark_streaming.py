@@ -1,0 +1,175 @@
+"""A folder that a rotating capture fills is read once, connections across files and restarts included."""
+
+from __future__ import annotations
+
+import os
+import struct
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import synthetic_capture
+
+pytest.importorskip("pyspark.sql.streaming.datasource")
+
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+
+from amqpcodec import arrow
+from amqpcodec.spark import register, table_schema
+from amqpcodec.spark.options import read_options
+from amqpcodec.spark.streaming import AmqpStreamReader
+
+COLUMNS = ["file", "flow", "packet", "ts_ns", "direction", "offset", "routing_key", "body", "complete"]
+HEADER = 24
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    """A capture as a rotation leaves it: cut between packets, amid connections and messages."""
+    path = tmp_path_factory.mktemp("recorded") / "a.pcap"
+    synthetic_capture.record(path, 200_000, 4, seed=3, bursts=30)
+    octets, at, cuts = path.read_bytes(), HEADER, [HEADER]
+    while at < len(octets):
+        at += 16 + struct.unpack_from("<I", octets, at + 8)[0]
+        if at - cuts[-1] > 30_000:
+            cuts.append(at)
+    cuts.append(len(octets))
+    return [octets[:HEADER] + octets[begin:end] for begin, end in pairwise(cuts)]
+
+
+def put(folder: Path, files: list[bytes], first: int, last: int, age: float = 0) -> list[Path]:
+    """Files of a rotation as they come, and how long ago the last octet was written."""
+    paths = []
+    for number in range(first, last):
+        path = folder / f"trace_{number:05d}.pcap"
+        path.write_bytes(files[number])
+        os.utime(path, (path.stat().st_mtime - age,) * 2)
+        paths.append(path)
+    return paths
+
+
+def expected(paths: list[Path]) -> list[tuple[Any, ...]]:
+    """The rows of one session over files that is not finished."""
+    session = arrow.CaptureSession(columns=COLUMNS)
+    rows = [row for path in paths for batch in session.read(path) for row in batch.to_pylist()]
+    return in_order(rows)
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row[name] for name in COLUMNS) for row in rows), key=repr)
+
+
+def reader(folder: Path, **options: str) -> AmqpStreamReader:
+    schema = table_schema("messages", columns=COLUMNS)
+    return AmqpStreamReader(read_options({"path": str(folder), **options}), schema)
+
+
+def rows_between(source: AmqpStreamReader, start: Any, end: Any) -> list[dict[str, Any]]:
+    batches = [batch for part in source.partitions(start, end) for batch in source.read(part)]
+    return pa.Table.from_batches(batches).to_pylist() if batches else []
+
+
+def run(spark: Any, folder: Path, work: Path, **options: str) -> list[dict[str, Any]]:
+    """All rows so far, after a run over what is there now."""
+    register(spark)
+    stream = spark.readStream.format("amqp").options(columns=",".join(COLUMNS), minFileAge="1h", **options)
+    writer = stream.load(str(folder)).writeStream.format("parquet").option("path", str(work / "out"))
+    query = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    assert query.exception() is None
+    rows = spark.read.parquet(str(work / "out")).collect()
+    found = [row.asDict() for row in rows]
+    for row in found:
+        row["body"] = bytes(row["body"])
+    return found
+
+
+def test_a_restart_loses_and_doubles_nothing(spark: Any, files: list[bytes], tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    put(folder, files, 0, 3)
+    first = run(spark, folder, tmp_path)
+    assert {Path(row["file"]).name for row in first} == {"trace_00000.pcap", "trace_00001.pcap"}
+    paths = sorted([*put(folder, files, 3, len(files), age=7200), *folder.glob("trace_0000[012].pcap")])
+    found = run(spark, folder, tmp_path, maxFilesPerTrigger="2")
+    assert len(files) > 5
+    assert in_order(found) == expected(paths)
+    assert run(spark, folder, tmp_path) == found
+
+
+def test_offsets_go_on_where_another_reader_stood(files: list[bytes], tmp_path: Path) -> None:
+    paths = put(tmp_path, files, 0, len(files), age=7200)
+    offsets, rows = [{}], []
+    while len(offsets) < 2 or offsets[-1] != offsets[-2]:
+        source = reader(tmp_path)
+        offsets.append(source.latestOffset(offsets[-1], ReadMaxFiles(2)))
+        planning = source if len(offsets) % 2 else reader(tmp_path)  # as after a restart
+        rows += rows_between(planning, offsets[-2], offsets[-1])
+    assert len(offsets) == 2 + (len(files) + 1) // 2
+    assert in_order(rows) == expected(paths)
+
+
+def test_large_files_are_read_in_parts(files: list[bytes], tmp_path: Path) -> None:
+    paths = put(tmp_path, files, 0, 4, age=7200)
+    source = reader(tmp_path, maxPartitionBytes="10k", maxGroupBytes="10k")
+    end = source.latestOffset({}, ReadAllAvailable())
+    assert len(source.partitions({}, end)) > 8
+    assert in_order(rows_between(source, {}, end)) == expected(paths)
+
+
+def test_the_last_file_waits_until_it_is_complete(files: list[bytes], tmp_path: Path) -> None:
+    assert reader(tmp_path / "nothing").latestOffset({}, ReadAllAvailable()) == {}
+    put(tmp_path, files, 0, 1)
+    source = reader(tmp_path)
+    assert source.latestOffset({}, ReadAllAvailable()) == {}
+    put(tmp_path, files, 1, 2, age=59)
+    (first,) = source.latestOffset({}, ReadAllAvailable()).values()
+    assert first["last"].endswith("trace_00000.pcap")
+    put(tmp_path, files, 1, 2, age=61)
+    (second,) = source.latestOffset({}, ReadAllAvailable()).values()
+    assert second["last"].endswith("trace_00001.pcap")
+
+
+def test_a_run_over_what_is_there_takes_nothing_that_comes_later(files: list[bytes], tmp_path: Path) -> None:
+    put(tmp_path, files, 0, 2, age=7200)
+    source = reader(tmp_path)
+    source.prepareForTriggerAvailableNow()
+    put(tmp_path, files, 2, 4, age=7200)
+    (tmp_path / "other_1.pcap").write_bytes(files[0])
+    os.utime(tmp_path / "other_1.pcap", (0, 0))
+    (place,) = source.latestOffset({}, ReadAllAvailable()).values()
+    assert place["last"].endswith("trace_00001.pcap")
+
+
+def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], tmp_path: Path) -> None:
+    here, there = tmp_path / "a", tmp_path / "b"
+    for folder in (here, there):
+        folder.mkdir()
+        put(folder, files, 0, 3, age=7200)
+    source = reader(tmp_path, recursiveFileLookup="true")
+    end = source.latestOffset({}, ReadAllAvailable())
+    assert len(end) == 2
+    every = expected(sorted(here.iterdir())) + expected(sorted(there.iterdir()))
+    assert in_order(rows_between(source, {}, end)) == sorted(every, key=repr)
+
+
+def test_a_file_that_is_gone_before_it_is_read_is_told_of(files: list[bytes], tmp_path: Path) -> None:
+    (path,) = put(tmp_path, files, 0, 1, age=7200)
+    end = reader(tmp_path).latestOffset({}, ReadAllAvailable())
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match="not there any more"):
+        reader(tmp_path).partitions({}, end)
+
+
+def test_streams_of_frames_are_files_of_their_own(tmp_path: Path) -> None:
+    octets = arrow.encode_messages(pa.table({"routing_key": ["a", "b"]}))
+    for number in range(2):
+        path = tmp_path / f"part-{number}.amqp"
+        path.write_bytes(octets)
+        os.utime(path, (0, 0))
+    source = reader(tmp_path, dialect="rabbitmq-0-9-1")
+    end = source.latestOffset({}, ReadAllAvailable())
+    assert [row["routing_key"] for row in rows_between(source, {}, end)] == ["a", "b"] * 2
+    assert source.latestOffset(end, ReadAllAvailable()) == end

@@ -1,0 +1,172 @@
+"""Messages written by Spark are read back as the same messages, and nothing is left of what failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import synthetic_capture
+from pyarrow import parquet
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import PySparkException
+
+from amqpcodec import arrow
+from amqpcodec.spark import parquet_to_stream, register, replay
+
+MOVED = ["file", "flow", "offset", "packet", "ts_last"]  # the packets are others
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recorded") / "a.pcap"
+    synthetic_capture.record(path, 150_000, 4, seed=5, bursts=20)
+    return path
+
+
+@pytest.fixture(scope="module")
+def messages(recorded: Path) -> pa.Table:
+    reader = arrow.read_capture(recorded)
+    return pa.Table.from_batches(list(reader), reader.schema)
+
+
+@pytest.fixture(scope="module")
+def df(spark: Any, recorded: Path) -> Any:
+    register(spark)
+    return spark.read.format("amqp").load(str(recorded)).cache()
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name.split("-")[0] + path.suffix for path in folder.iterdir())
+
+
+def in_order(table: pa.Table) -> list[dict[str, Any]]:
+    rows = table.drop_columns([name for name in MOVED if name in table.schema.names]).to_pylist()
+    return sorted(rows, key=repr)
+
+
+def test_a_capture_is_written_with_the_same_messages(df: Any, messages: pa.Table, tmp_path: Path) -> None:
+    df.repartition(2, "flow").sortWithinPartitions("ts_ns").write.format("amqp").mode("append").options(
+        layout="pcap"
+    ).save(str(tmp_path / "out"))
+    assert names(tmp_path / "out") == ["_SUCCESS", "part.pcap", "part.pcap"]
+    reader = arrow.read_capture(sorted((tmp_path / "out").glob("*.pcap")))
+    assert in_order(pa.Table.from_batches(list(reader), reader.schema)) == in_order(messages)
+
+
+def test_streams_are_written_with_their_index(df: Any, messages: pa.Table, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    df.coalesce(1).write.format("amqp").mode("append").save(str(target))
+    assert names(target) == ["_SUCCESS", "part.amqp", "part.arrow"]
+    (stream,) = target.glob("*.amqp")
+    assert stream.read_bytes() == arrow.encode_messages(messages)
+    index = pa.ipc.open_file(next(iter(target.glob("*.arrow")))).read_all()
+    assert index["ts_ns"].to_pylist() == messages["ts_ns"].to_pylist()
+    df.limit(3).coalesce(1).write.format("amqp").mode("append").save(str(target))
+    assert len(list(target.glob("*.amqp"))) == 2
+    df.limit(1).coalesce(1).write.format("amqp").mode("overwrite").save(str(target))
+    assert names(target) == ["_SUCCESS", "part.amqp", "part.arrow"]
+    again = df.sparkSession.read.format("amqp").option("dialect", "rabbitmq-0-9-1").load(str(target))
+    assert again.count() == 1
+
+
+def test_rows_have_the_octets_of_messages_behind_their_keys(
+    df: Any, messages: pa.Table, tmp_path: Path
+) -> None:
+    target = tmp_path / "out"
+    writer = df.coalesce(1).write.format("amqp").mode("append").options(layout="rows", keys="flow, ts_ns")
+    writer.save(str(target))
+    (file,) = target.glob("*.parquet")
+    found = parquet.read_table(file)
+    assert found.schema.names == ["flow", "ts_ns", "octets"]
+    assert found["flow"].to_pylist() == messages["flow"].to_pylist()
+    assert found["octets"].to_pylist() == arrow.encode_values(messages).to_pylist()
+
+
+@pytest.mark.parametrize("layout", ["stream", "pcap", "rows"])
+def test_a_message_that_cannot_be_written_leaves_nothing(spark: Any, layout: str, tmp_path: Path) -> None:
+    register(spark)
+    rows = [("a" * (256 if number == 7 else 1), number % 3 > 0) for number in range(10)]
+    df = spark.createDataFrame(rows, "routing_key string, complete boolean").repartition(2)
+    writer = df.write.format("amqp").mode("append").option("layout", layout)
+    with pytest.raises(PySparkException, match=r"not complete|not 256"):
+        writer.save(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(PySparkException, match="not 256"):
+        writer.option("skipIncomplete", "true").save(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_are_no_whole_message_are_left_out_if_asked(spark: Any, tmp_path: Path) -> None:
+    register(spark)
+    rows = [("a", True), ("b", False)]
+    df = spark.createDataFrame(rows, "routing_key string, complete boolean").coalesce(1)
+    for layout, ending in (("stream", "amqp"), ("rows", "parquet")):
+        target = tmp_path / layout
+        df.write.format("amqp").mode("append").options(layout=layout, skipIncomplete=True).save(str(target))
+        (file,) = target.glob(f"*.{ending}")
+        octets = file.read_bytes()
+        if layout == "rows":
+            octets = parquet.read_table(file)["octets"].to_pylist()[0]
+        assert arrow.decode_messages(octets)["routing_key"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"layout": "json"}, "none of stream, pcap, rows"),
+        ({"layout": "rows", "keys": "nothing"}, "cannot be a key"),
+        ({"keys": "flow"}, "is for the layout rows"),
+        ({"table": "messages"}, "no option 'table'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    df: Any, tmp_path: Path, options: dict[str, str], told: str
+) -> None:
+    with pytest.raises(PySparkException, match=told):
+        df.write.format("amqp").mode("append").options(**options).save(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_parquet_becomes_streams_inside_the_workers(
+    spark: Any, messages: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    parquet.write_table(messages, tmp_path / "in" / "a.parquet", row_group_size=100)
+    parquet.write_table(messages.slice(0, 10), tmp_path / "in" / "b.parquet")
+    target = tmp_path / "out"
+    written = parquet_to_stream(spark, str(tmp_path / "in"), str(target)).collect()
+    streams = sorted(target.glob("*.amqp"))
+    expected = [arrow.encode_messages(messages), arrow.encode_messages(messages.slice(0, 10))]
+    assert [path.read_bytes() for path in streams] == expected
+    assert {row.path for row in written} == {str(path) for path in target.iterdir() if path.name[0] == "p"}
+    assert sum(row.messages for row in written) == 2 * (messages.num_rows + 10)
+    with pytest.raises(PySparkException, match="is there already"):
+        parquet_to_stream(spark, str(tmp_path / "in"), str(target))
+    assert sorted(target.glob("*.amqp")) == streams
+
+
+def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Path, monkeypatch: Any) -> None:
+    parquet.write_table(messages, tmp_path / "a.parquet", row_group_size=50)
+    groups = parquet.ParquetFile(tmp_path / "a.parquet").num_row_groups
+    monkeypatch.setattr(replay, "_GROUP_OCTETS", 1)
+    options = replay.WriteOptions(str(tmp_path / "out"))
+    job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.parquet"),), options)
+    parts = list(replay._plan(job, None))
+    assert [part.groups for part in parts] == [range(group, group + 1) for group in range(groups)]
+    written = [file for number, part in enumerate(parts) for file in replay._write(job, (number, part))]
+    job.commit([(file.staged, file.path) for file in written])
+    octets = b"".join(path.read_bytes() for path in sorted((tmp_path / "out").glob("*.amqp")))
+    assert octets == arrow.encode_messages(messages)
+
+
+def test_a_failed_conversion_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for number, size in enumerate((1, 256)):
+        parquet.write_table(pa.table({"routing_key": ["a" * size]}), tmp_path / "in" / f"{number}.parquet")
+    with pytest.raises(PySparkException, match="not 256"):
+        parquet_to_stream(spark, str(tmp_path / "in"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
