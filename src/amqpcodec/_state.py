@@ -14,7 +14,8 @@ from zlib import crc32
 # Is told of the number of every packet in a state, and gives it back.
 Note = Callable[[int | None], int | None]
 
-_MAGIC = b"amqpcodec state 1\n"
+FORM = 1  # counted up when what a state holds changes, or what it means
+_MAGIC = b"amqpcodec state "
 _CHECKSUM = 4  # octets
 _LENGTH = 8
 _FURTHEST = 1 << 60  # of any number but times; sums of a few of them fit into 64 bits
@@ -31,7 +32,7 @@ def pack(tree: Any) -> bytes:
 
     text = json.dumps(tree, default=aside, separators=(",", ":")).encode()
     body = b"".join((len(text).to_bytes(_LENGTH, "big"), text, *pieces))
-    return b"".join((_MAGIC, _checksum(body), body))
+    return b"".join((_head(), _checksum(body), body))
 
 
 def unpack(state: bytes) -> Fields:
@@ -40,11 +41,15 @@ def unpack(state: bytes) -> Fields:
     Raises:
         ValueError: they are not what it made.
     """
-    begin = len(_MAGIC) + _CHECKSUM
+    head = _head()
     if not state.startswith(_MAGIC):
-        raise ValueError("this is no state, or one of another version")
+        raise ValueError("this is no state")
+    if not state.startswith(head):
+        form = state[len(_MAGIC) :].partition(b"\n")[0][:20].decode("ascii", "replace")
+        raise ValueError(f"the state has form {form}, and this version of the library reads form {FORM}")
+    begin = len(head) + _CHECKSUM
     body = state[begin:]
-    if _checksum(body) != state[len(_MAGIC) : begin]:
+    if _checksum(body) != state[len(head) : begin]:
         raise damaged("its checksum is wrong")
     at = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
 
@@ -52,14 +57,18 @@ def unpack(state: bytes) -> Fields:
         nonlocal at
         start, at = at, at + int(place["octets"])
         if not start <= at <= len(body):
-            raise damaged("octets are missing")
+            raise ValueError("octets are missing")
         return body[start:at]
 
     try:
         tree = json.loads(body[_LENGTH:at], object_hook=fetch)
-    except (KeyError, TypeError, RecursionError) as error:
-        raise damaged("its form is wrong") from error
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise damaged(f"its form is wrong: {error}") from None
     return Fields(tree)
+
+
+def _head() -> bytes:
+    return b"%b%d\n" % (_MAGIC, FORM)
 
 
 def _checksum(octets: bytes) -> bytes:
@@ -69,6 +78,14 @@ def _checksum(octets: bytes) -> bytes:
 def damaged(reason: str) -> ValueError:
     """The error of a state that cannot be."""
     return ValueError(f"the state is damaged: {reason}")
+
+
+def _utf8(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise damaged("there is text that is none") from None
+    return text
 
 
 class Fields:
@@ -128,14 +145,13 @@ class Fields:
         return value
 
     def text(self) -> str:
-        """Text."""
-        value: str = self._next(str)
-        return value
+        """Text that can be written as UTF-8."""
+        return _utf8(self._next(str))
 
     def text_or_none(self) -> str | None:
-        """Text or None."""
+        """Such text or None."""
         value: str | None = self._next(str, type(None))
-        return value
+        return None if value is None else _utf8(value)
 
     def list(self) -> list[Any]:
         """A list of whatever it may be."""

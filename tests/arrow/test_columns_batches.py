@@ -114,7 +114,7 @@ def test_batches_are_bounded_by_octets(build: str) -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_damage_and_cuts_give_the_same_rows_as_the_whole(build: str, data: st.DataObject) -> None:
     """Parity of builds, and of cuts: with both builds, the compiled one is compared with the pure one."""
     octets = bytearray(STREAM)

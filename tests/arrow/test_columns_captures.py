@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import make_capture as make
+from support import make_chaos as chaos
 from support.implementation import wanted
 
-pa = pytest.importorskip("pyarrow")
+from amqpcodec import AmqpError, arrow
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "tests" / "capture"))
-
-import make_capture as make  # noqa: E402
-import make_chaos as chaos  # noqa: E402
-
-from amqpcodec import AmqpError, arrow  # noqa: E402
-
 TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
 CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),

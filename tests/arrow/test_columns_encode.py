@@ -72,7 +72,7 @@ class TestObjectPath:
         assert expected
 
     @given(data=st.data())
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     def test_any_message_is_written_as_its_object_is(self, dialect: str, data: st.DataObject) -> None:
         codec: Any = amqpcodec.dialect(dialect)
         profile = codec.DIALECT.profile.name

@@ -87,10 +87,39 @@ def written(impl: str, seed: int, dialect: str) -> Any:
         return repr(error), str(error), error.field
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(seed=st.integers(0, 2**32), dialect=st.sampled_from(tuple(DIALECTS)))
 def test_the_builds_write_the_same(seed: int, dialect: str) -> None:
     assert written("c", seed, dialect) == written("py", seed, dialect)
+
+
+@pytest.mark.parametrize("impl", wanted())
+def test_text_that_is_not_utf_8_is_written_as_it_is(impl: str) -> None:
+    keys = pa.array([b"k\xff", b"k"], pa.binary()).view(pa.string())
+    entries = pa.MapArray.from_arrays(pa.array([0, 1, 1], pa.int32()), keys[:1], keys[:1])
+    columns = [Column("routing_key", "string"), Column("headers", "map")]
+    memory = tuple(memory_of(column, array) for column, array in zip(columns, (keys, entries), strict=True))
+    encoder = _backend.load("amqpcodec._columns.encode", impl).MessageEncoder(
+        columns, amqpcodec.dialect("rabbitmq-0-9-1"), frame_max=0, skip_incomplete=False
+    )
+    octets = encoder.encode(Batch(2, memory)).octets
+    messages = amqpcodec.dialect("rabbitmq-0-9-1").MessageDecoder().feed(octets)
+    assert [(message.method.routing_key, message.properties.headers) for message in messages] == [
+        ("k\udcff", {"k\udcff": b"k\xff"}),
+        ("k", {}),
+    ]
+
+
+@pytest.mark.parametrize("impl", wanted())
+@pytest.mark.parametrize("name", ["name", "_error"])
+def test_errors_show_text_that_is_not_utf_8(impl: str, name: str) -> None:
+    text = pa.array([b"odd\xff"], pa.binary()).view(pa.string())
+    column = Column(name, "string")
+    encoder = _backend.load("amqpcodec._columns.encode", impl).MessageEncoder(
+        [column], amqpcodec.dialect("rabbitmq-0-9-1"), frame_max=0, skip_incomplete=False
+    )
+    with pytest.raises(amqpcodec.EncodeError, match=r"row 0: .*odd\\xff"):
+        encoder.encode(Batch(1, (memory_of(column, text),)))
 
 
 @pytest.mark.parametrize("rows", [1, 9])

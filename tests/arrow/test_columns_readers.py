@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from capture import make_capture as make
+from support import make_capture as make
 from support.implementation import wanted
 
 from amqpcodec import DecodeError, arrow, capture, rabbitmq

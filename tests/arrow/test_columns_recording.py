@@ -102,6 +102,13 @@ def test_times_of_other_columns_and_odd_ends_are_made_do_with(tmp_path: Path) ->
     assert table(path, columns=["ts_ns"])["ts_ns"].to_pylist() == [5000, 6000]
 
 
+def test_times_that_a_capture_cannot_hold_are_the_nearest_it_can(tmp_path: Path) -> None:
+    path = tmp_path / "b.pcap"
+    with arrow.CaptureWriter(path) as writer:
+        writer.write(pa.table({"ts_ns": [-1, 1000, 2**63 - 1]}))
+    assert table(path, columns=["ts_ns"])["ts_ns"].to_pylist() == [0, 1000, 2**32 * 10**9 - 1]
+
+
 def test_a_row_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
     path = tmp_path / "b.pcap"
     with arrow.CaptureWriter(path) as writer:
@@ -121,3 +128,47 @@ def test_a_stream_is_written_to_file_objects() -> None:
     assert rows[1]["offset"] == rows[0]["length"]
     with pytest.raises(ValueError, match="no name for the index"):
         arrow.StreamWriter(octets)
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        ({"direction": [0, 7]}, "direction: row 1: it must be 0 or 1, not 7"),
+        ({"direction": [-1, 0]}, "direction: row 0: it must be 0 or 1, not -1"),
+        ({"direction": [0, 300]}, "direction: not a column of int8"),
+        ({"flow": [[1], [2]]}, "flow: not a column of int64"),
+        ({"client": [{"a": 1}] * 2}, "client: not a column of string"),
+        ({"ts": ["soon", "later"]}, "ts: not a column of timestamp"),
+        ({"ts_ns": [[1], [2]]}, "ts_ns: not a column of int64"),
+    ],
+)
+def test_columns_that_tell_of_no_packet_are_refused(columns: dict[str, Any], shown: str) -> None:
+    file = io.BytesIO()
+    with arrow.CaptureWriter(file) as writer:
+        begin = file.tell()
+        with pytest.raises(EncodeError, match=shown):
+            writer.write(pa.table(columns))
+        assert file.tell() == begin
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    twice = pa.table([pa.array([0]), pa.array([1])], names=["flow", "flow"])
+    with arrow.CaptureWriter(io.BytesIO()) as writer, pytest.raises(EncodeError, match="flow: not a column"):
+        writer.write(twice)
+
+
+def test_text_of_ends_and_files_need_not_be_utf_8() -> None:
+    odd = pa.array([b"\xff", b"\xfe"], pa.binary()).view(pa.string())
+    file = io.BytesIO()
+    with arrow.CaptureWriter(file) as writer:
+        assert writer.write(pa.table({"file": odd, "client": odd, "server": odd})) == 2
+    file.seek(0)
+    assert table(file, columns=["flow"])["flow"].to_pylist() == [0, 1]
+
+
+def test_times_of_an_index_that_are_none_are_refused() -> None:
+    file = io.BytesIO()
+    with arrow.StreamWriter(file, io.BytesIO()) as writer:
+        with pytest.raises(EncodeError, match="ts_ns: not a column of int64"):
+            writer.write(pa.table({"ts_ns": ["soon"]}))
+        assert not file.getvalue()

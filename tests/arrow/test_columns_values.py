@@ -87,7 +87,7 @@ def test_the_octets_of_the_headers_are_kept(build: str) -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 @given(table=strategies.tables("rabbitmq-0-9-1", "rabbitmq"))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_table_becomes_what_the_object_path_makes_of_it(build: str, table: list[Any]) -> None:
     given_table = vectors.encodable("table", table)
     expected = columns.entries(vectors.decoded("table", table))
@@ -209,7 +209,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_memory_of_a_column_holds_its_values(kind: str, data: st.DataObject) -> None:
     cells = data.draw(st.lists(st.none() | KINDS[kind], max_size=20))
     column = Column("outer", "struct", (Column("inner", kind),))

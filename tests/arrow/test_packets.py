@@ -5,26 +5,20 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import dpkt
 import pytest
+from support import make_capture as make
+from support import make_chaos as chaos
 from support.implementation import wanted
 
-pa = pytest.importorskip("pyarrow")
+from amqpcodec import arrow
+from amqpcodec._columns.sink_py import PacketSink
 
 ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "tests" / "capture"))
-
-import make_capture as make  # noqa: E402
-import make_chaos as chaos  # noqa: E402
-
-from amqpcodec import arrow  # noqa: E402
-from amqpcodec._columns.sink_py import PacketSink  # noqa: E402
-
 Rows = list[dict[str, Any]]
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.pcap"))

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec import amqp08, capture, rabbitmq
 from amqpcodec.capture import CapturedFrame, Close, Connection, Data, Event

@@ -7,8 +7,8 @@ import random
 import struct
 from collections.abc import Iterable, Iterator
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec import amqp08, rabbitmq
 from amqpcodec.capture import (

@@ -7,8 +7,8 @@ import struct
 import tracemalloc
 import warnings
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec.capture import Fault, Packet, Segment, read_segments
 

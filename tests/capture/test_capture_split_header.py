@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec import ProtocolHeader, amqp08, rabbitmq
 from amqpcodec.capture import CapturedFrame, Fault, Item, read_frames

@@ -5,8 +5,8 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Iterable
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec import capture
 from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment

@@ -7,8 +7,8 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-import make_capture as make
 import pytest
+from support import make_capture as make
 
 from amqpcodec.capture import CapturedFrame, read_frames
 

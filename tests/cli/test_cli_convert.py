@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from capture import make_capture as make
 from pyarrow import parquet
+from support import make_capture as make
 from support.implementation import wanted
 from support.subprocesses import python
 

@@ -7,10 +7,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from capture import make_capture as make
-
 from amqpcodec import capture
 from amqpcodec import rabbitmq as amqp
+from support import make_capture as make
 
 CLIENT, SERVER = make.CLIENT, make.SERVER
 EXCHANGES = ("orders", "", "</script><script>alert(1)</script>", "trade\x1b[31m")

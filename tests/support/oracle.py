@@ -39,6 +39,7 @@ def facts(dialect: str) -> dict[str, Any]:
     return loaded
 
 
+@cache
 def methods(dialect: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Class and method facts by the method's full name."""
     return {
@@ -48,6 +49,7 @@ def methods(dialect: str) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     }
 
 
+@cache
 def contents(dialect: str) -> dict[str, dict[str, Any]]:
     """The facts of the classes that have properties, by name."""
     return {group["name"]: group for group in facts(dialect)["classes"] if group["properties"]}

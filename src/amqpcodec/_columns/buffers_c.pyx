@@ -108,7 +108,7 @@ cdef bint add_space(Column *column, size_t size) noexcept nogil:
         column.trouble[0] = TOO_LARGE
         return False
     space = min(max(space, need, column.usual_octets, <size_t>_LEAST_OCTETS), MAX_OCTETS)
-    if not _resize(<void **>&column.values, space):
+    if not _resize(<void **>&column.values, space + BLOCK):
         column.trouble[0] = NO_MEMORY
         return False
     column.space = space
@@ -289,7 +289,7 @@ cdef object _taken(Column *column, Py_ssize_t rows, Spares spares, _Zeros zeros)
             <void **>&column.values, <size_t>(rows * column.width), <size_t>(column.room * column.width), spares
         ))
     elif column.kind == TEXT or column.kind == OCTETS:
-        buffers.append(handed_over(<void **>&column.values, column.used, column.space, spares))
+        buffers.append(handed_over(<void **>&column.values, column.used, column.space + BLOCK, spares))
     inside = tuple([_taken(column.inside + member, inner, spares, zeros) for member in range(column.members)])
     taken = Filled(rows, column.nulls, tuple(buffers), inside)
     _begin(column, rows, spares)
@@ -330,7 +330,8 @@ cdef void _begin(Column *column, Py_ssize_t rows, Spares spares) noexcept:
             column.room = <Py_ssize_t>(size // width) - 1
             column.offsets[0] = 0
         if column.kind != MAP:
-            column.space = min(spares.fetch(<void **>&column.values, least_octets), MAX_OCTETS)
+            size = spares.fetch(<void **>&column.values, least_octets + BLOCK)
+            column.space = min(size - BLOCK, MAX_OCTETS) if size else 0
 
 
 cdef void cut_row(Table *table) noexcept nogil:

@@ -207,7 +207,8 @@ def _read_octets(column: Column, memory: Filled) -> list[Any]:
 
 
 def _read_strings(column: Column, memory: Filled) -> list[Any]:
-    return [octets.decode() for octets in _read_octets(column, memory)]
+    # What should be UTF-8 and is not comes as surrogate escapes, and goes out as the same octets.
+    return [octets.decode(errors="surrogateescape") for octets in _read_octets(column, memory)]
 
 
 def _read_map(column: Column, memory: Filled) -> list[Any]:

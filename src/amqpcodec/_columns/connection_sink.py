@@ -59,6 +59,10 @@ class ConnectionSink(Sink):
         super().__init__(*arguments, **options)
         self._accounts: dict[Connection, Account] = {}
 
+    def is_counted_only(self, method: Any) -> bool:
+        """See `Sink.is_counted_only`."""
+        return super().is_counted_only(method) and method.spec.name not in _LEARN
+
     def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
         """Count a frame, and learn from the methods of the connection class."""
         direction = place.direction

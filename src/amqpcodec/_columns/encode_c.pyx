@@ -9,19 +9,21 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from array import array
 
-from .._kernel.octets cimport is_ascii, put16, put32, put64
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
-from .buffers_c cimport copied_ascii, is_utf8
+from .._kernel.octets cimport put16, put64
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
+from .cells cimport (
+    ABSENT, ODD, WRITTEN, Source, begin_frame, end_frame, next_octets, put_field, put_long, put_map
+)
 from .lane_c cimport Octets, add
 from .plan_c cimport BIT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
 
-from .views_c cimport View, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in, offset_at
+from .views_c cimport View, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in
 
 from .encode_py import Encoded
 from .encode_py import MessageEncoder as ExactEncoder
@@ -31,14 +33,7 @@ cdef extern from "Python.h":
     void Py_SET_SIZE(PyObject *octets, Py_ssize_t size)
     int _PyBytes_Resize(PyObject **octets, Py_ssize_t size) except -1
 
-cdef extern from *:
-    const int64_t LAST_MICROSECOND "253402300799999999LL"  # of the year 9999
-
 cdef enum:
-    _ODD = 0  # what became of a row
-    _WRITTEN = 1
-    _ABSENT = 2  # of a property
-    _MOST_ENTRIES = 64  # of a map; comparing each key with each would take too long beyond
     _MOST_PROPERTIES = 15
 
 cdef enum:  # columns that are not fields; where they are in `_special`
@@ -63,14 +58,6 @@ cdef dict _TYPES = {
 }
 
 
-cdef struct Source:  # of a field
-    int type
-    int bit
-    Py_ssize_t column  # of a method among all, of a property among those inside `properties`; -1 for none
-    bint headers
-    const View *view  # of the column, in the batch being written; NULL if it has no values
-
-
 cdef struct Carrier:  # a method that carries content
     const char *name
     size_t name_size
@@ -84,157 +71,6 @@ cdef struct Carrier:  # a method that carries content
     int property_count
     int present[15]  # the properties that a batch has values of
     int present_count
-
-
-cdef inline unsigned char *_next(Octets *out, size_t size) noexcept nogil:
-    """Where the next octets go. There is room for all that a batch can lead to, see `_most`."""
-    out.used += size
-    return out.start + out.used - size
-
-
-cdef inline bint _is_text(const unsigned char *p, size_t size) noexcept nogil:
-    return is_ascii(p, <Py_ssize_t>size) or is_utf8(p, size)
-
-
-# -- fields
-
-
-cdef inline int _put_field(Octets *out, const Source *source, Py_ssize_t row, bint voids) noexcept nogil:
-    """Write one field that is no bit; zero or empty where it is null."""
-    cdef unsigned char *to
-    cdef const unsigned char *p = NULL
-    cdef size_t size = 0
-    if source.type != SHORTSTR:
-        return _put_other(out, source, row, voids)
-    if is_given(source.view, row):
-        p = cell_at(source.view, row, &size)
-        if size > 255:
-            return _ODD
-    to = _next(out, 1 + size)
-    to[0] = <unsigned char>size
-    return _WRITTEN if copied_ascii(to + 1, p, size) or is_utf8(p, size) else _ODD
-
-
-cdef int _put_other(Octets *out, const Source *source, Py_ssize_t row, bint voids) noexcept nogil:
-    """The same for any field but short strings, which most are."""
-    cdef const View *view = source.view
-    cdef const unsigned char *p = NULL
-    cdef size_t size = 0
-    cdef uint64_t number = 0
-    cdef bint given = is_given(view, row)
-    if source.type == TABLE:
-        return _put_map(out, view if given else NULL, row, voids)
-    if source.type == LONGSTR:
-        if given:
-            p = cell_at(view, row, &size)
-        return _put_long(out, p, size)
-    if given:
-        if number_at(view, row) < 0:
-            return _ODD
-        number = <uint64_t>number_at(view, row)
-    return _put_number(out, source.type, number)
-
-
-cdef int _put_number(Octets *out, int type, uint64_t number) noexcept nogil:
-    cdef size_t size = 1 if type == OCTET else 2 if type == SHORT else 4 if type == LONG else 8
-    cdef unsigned char *to
-    if type == TIMESTAMP:
-        if <int64_t>number > LAST_MICROSECOND:
-            return _ODD
-        number //= 1_000_000
-    elif size < 8 and number >> (8 * size):
-        return _ODD
-    to = _next(out, size)
-    if size == 1:
-        to[0] = <unsigned char>number
-    elif size == 2:
-        put16(to, <uint32_t>number)
-    elif size == 4:
-        put32(to, <uint32_t>number)
-    else:
-        put64(to, number)
-    return _WRITTEN
-
-
-cdef int _put_long(Octets *out, const unsigned char *p, size_t size) noexcept nogil:
-    """Octets with their number in front."""
-    cdef unsigned char *to = _next(out, 4 + size)
-    put32(to, <uint32_t>size)
-    if size:
-        memcpy(to + 4, p, size)
-    return _WRITTEN
-
-
-cdef int _put_map(Octets *out, const View *view, Py_ssize_t row, bint voids) noexcept nogil:
-    """A map as a field table of text and voids; an empty one without a map."""
-    cdef size_t begin = out.used, entry, last, size
-    cdef const unsigned char *p
-    cdef const View *keys
-    cdef unsigned char *to = _next(out, 4)
-    if view is NULL:
-        put32(to, 0)
-        return _WRITTEN
-    keys = view.inside.inside
-    entry, last = offset_at(view, row), offset_at(view, row + 1)
-    if entry < last and (view.inside.empty or keys.empty):
-        return _ODD
-    if last - entry > _MOST_ENTRIES or not _distinct(keys, entry, last):
-        return _ODD
-    while entry < last:
-        p = cell_at(keys, <Py_ssize_t>entry, &size)
-        if size > 255 or not is_given(keys, <Py_ssize_t>entry):
-            return _ODD
-        to = _next(out, 2 + size)
-        to[0] = <unsigned char>size
-        if not copied_ascii(to + 1, p, size) and not is_utf8(p, size):
-            return _ODD
-        if is_given(keys + 1, <Py_ssize_t>entry):
-            to[1 + size] = 83  # S
-            p = cell_at(keys + 1, <Py_ssize_t>entry, &size)
-            if not _is_text(p, size):
-                return _ODD
-            _put_long(out, p, size)
-        elif voids:
-            to[1 + size] = 86  # V
-        else:
-            return _ODD
-        entry += 1
-    put32(out.start + begin, <uint32_t>(out.used - begin - 4))
-    return _WRITTEN
-
-
-cdef bint _distinct(const View *keys, size_t first, size_t last) noexcept nogil:
-    """Whether no two keys of a map are equal."""
-    cdef size_t one, other, size, length
-    cdef const unsigned char *p
-    cdef const unsigned char *q
-    for one in range(first, last):
-        p = cell_at(keys, <Py_ssize_t>one, &size)
-        for other in range(first, one):
-            q = cell_at(keys, <Py_ssize_t>other, &length)
-            if size == length and memcmp(p, q, size) == 0:
-                return False
-    return True
-
-
-# -- frames
-
-
-cdef void _begin_frame(Octets *out, int frame_type, unsigned int channel) noexcept nogil:
-    cdef unsigned char *to = _next(out, ENVELOPE_SIZE)
-    to[0] = <unsigned char>frame_type
-    put16(to + 1, channel)
-
-
-cdef int _end_frame(Octets *out, size_t begin, uint64_t limit) noexcept nogil:
-    """Put in the size of a frame, and its last octet."""
-    cdef size_t size = out.used - begin - ENVELOPE_SIZE
-    cdef unsigned char *to = _next(out, 1)
-    if size > limit:
-        return _ODD
-    put32(out.start + begin + 3, <uint32_t>size)
-    to[0] = FRAME_END
-    return _WRITTEN
 
 
 @cython.final
@@ -425,7 +261,7 @@ cdef class MessageEncoder:
         cdef size_t begin
         while row < rows:
             begin = self._out.used
-            if self._message(row) == _ODD:
+            if self._message(row) == ODD:
                 self._out.used = begin
                 return row
             ends[count[0]], places[count[0]] = <int64_t>self._out.used, row
@@ -442,21 +278,21 @@ cdef class MessageEncoder:
         cdef int64_t channel = 1
         cdef int done
         if carrier is NULL or carrier.exact or is_given(self._at[_ERROR], row) or not self._limit:
-            return _ODD
+            return ODD
         if is_given(self._at[_COMPLETE], row) and not is_true(self._at[_COMPLETE], row):
-            return _ODD
+            return ODD
         if is_given(view, row):
             channel = number_at(view, row)
         if not 1 <= channel <= 65535:
-            return _ODD
+            return ODD
         if is_given(self._at[_BODY], row):
             body = cell_at(self._at[_BODY], row, &size)
         if size == 0 and is_given(self._at[_BODY_SIZE], row) and number_at(self._at[_BODY_SIZE], row):
-            return _ODD
+            return ODD
         done = self._method(carrier, row, <unsigned int>channel)
-        if done == _WRITTEN:
+        if done == WRITTEN:
             done = self._header(carrier, row, <unsigned int>channel, size)
-        return self._body(<unsigned int>channel, body, size) if done == _WRITTEN else done
+        return self._body(<unsigned int>channel, body, size) if done == WRITTEN else done
 
     cdef const Carrier *_carrier(self, Py_ssize_t row) noexcept nogil:
         """The method that a row names; NULL if there is none such."""
@@ -488,24 +324,24 @@ cdef class MessageEncoder:
         cdef const Source *source
         cdef unsigned char *to
         cdef int index, done
-        _begin_frame(out, METHOD, channel)
-        to = _next(out, 4)
+        begin_frame(out, METHOD, channel)
+        to = next_octets(out, 4)
         put16(to, carrier.class_id)
         put16(to + 2, carrier.method_id)
         for index in range(carrier.argument_count):
             source = carrier.arguments + index
             if source.type != BIT:
-                done = _put_field(out, source, row, self._voids)
-                if done != _WRITTEN:
+                done = put_field(out, source, row, self._voids)
+                if done != WRITTEN:
                     return done
                 continue
             if source.bit == 0:
                 packed = out.used
-                to = _next(out, 1)
+                to = next_octets(out, 1)
                 to[0] = 0
             if is_given(source.view, row) and is_true(source.view, row):
                 out.start[packed] |= <unsigned char>(1 << source.bit)
-        return _end_frame(out, begin, self._limit)
+        return end_frame(out, begin, self._limit)
 
     cdef int _header(
         self, const Carrier *carrier, Py_ssize_t row, unsigned int channel, size_t body_size
@@ -517,25 +353,25 @@ cdef class MessageEncoder:
         cdef unsigned char *to
         cdef unsigned int flags = 0
         cdef int place, index, done
-        _begin_frame(out, HEADER, channel)
-        to = _next(out, 14)
+        begin_frame(out, HEADER, channel)
+        to = next_octets(out, 14)
         put16(to, carrier.class_id)
         put16(to + 2, 0)
         put64(to + 4, body_size)
         for place in range(carrier.present_count):
             index = carrier.present[place]
             source = carrier.properties + index
-            done = _ABSENT
+            done = ABSENT
             if source.headers:
                 done = self._headers(row)
             elif given and is_given(source.view, row):
-                done = _put_field(out, source, row, self._voids)
-            if done == _ODD:
-                return _ODD
-            if done == _WRITTEN:
+                done = put_field(out, source, row, self._voids)
+            if done == ODD:
+                return ODD
+            if done == WRITTEN:
                 flags |= 0x8000U >> index
         put16(out.start + begin + ENVELOPE_SIZE + 12, flags)
-        return _end_frame(out, begin, self._limit)
+        return end_frame(out, begin, self._limit)
 
     cdef int _headers(self, Py_ssize_t row) noexcept nogil:
         """Write the property headers, from its octets or from the map."""
@@ -545,22 +381,22 @@ cdef class MessageEncoder:
         cdef size_t size = 0
         if is_given(raw, row):
             p = cell_at(raw, row, &size)
-            return _put_long(&self._out, p, size)
+            return put_long(&self._out, p, size)
         if is_given(view, row):
-            return _put_map(&self._out, view, row, self._voids)
-        return _ABSENT
+            return put_map(&self._out, view, row, self._voids)
+        return ABSENT
 
     cdef int _body(self, unsigned int channel, const unsigned char *p, size_t size) noexcept nogil:
         cdef size_t begin, piece
         while size:
             piece = min(size, self._limit)
             begin = self._out.used
-            _begin_frame(&self._out, BODY, channel)
-            memcpy(_next(&self._out, piece), p, piece)
-            _end_frame(&self._out, begin, self._limit)
+            begin_frame(&self._out, BODY, channel)
+            memcpy(next_octets(&self._out, piece), p, piece)
+            end_frame(&self._out, begin, self._limit)
             p += piece
             size -= piece
-        return _WRITTEN
+        return WRITTEN
 
 
 cdef inline const View *_with_values(const View *views, Py_ssize_t column) noexcept nogil:

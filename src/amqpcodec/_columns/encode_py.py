@@ -21,6 +21,7 @@ from .tables import (
     kinds_of,
     property_columns,
 )
+from .text import clean
 
 _KIND = "publish"
 _CHANNEL = 1
@@ -133,7 +134,9 @@ class MessageEncoder:
         method = self.methods.get(name)
         if method is None:
             column = "name" if cells.get("name") else "kind"
-            raise EncodeError(f"{self._dialect.DIALECT.name} has no method {name} with content", column)
+            raise EncodeError(
+                f"{self._dialect.DIALECT.name} has no method {clean(name)} with content", column
+            )
         return method(**_arguments(self.fields[method], cells, ""))
 
     def _content_properties(self, cells: dict[str, Any], class_id: int) -> Any:
@@ -186,7 +189,7 @@ def _arguments(sources: _Sources, cells: dict[str, Any], prefix: str) -> dict[st
 def _fault(cells: dict[str, Any]) -> EncodeError | None:
     """Why a row is no message to be written, if so."""
     if "_error" in cells:
-        return EncodeError(f"the row is in error: {cells['_error']}", "_error")
+        return EncodeError(f"the row is in error: {clean(cells['_error'])}", "_error")
     if cells.get("complete") is False:
         return EncodeError("the message is not complete", "complete")
     return None

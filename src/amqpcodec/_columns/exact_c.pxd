@@ -46,6 +46,7 @@ cdef class ExactWay:
         self, Flow flow, const Lane *lane, const unsigned char *p, size_t size, const Place *place
     ) except -1
     cdef object _content(self, Flow flow, const Lane *lane, const Channel *channel)
+    cdef int _give_out(self, object content) except -1
     cdef int _out_of_order(
         self, Flow flow, Lane *lane, Channel *channel, const unsigned char *p, Py_ssize_t size, const Place *place
     ) except -1

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False
 """What the following of frames leaves to the exact decoder and sink, with what was kept so far, and takes back.
 
-That is all but frames that are plainly right: the search for a frame, methods of the connection class, which may
-change the dialect, frames out of order, values that are not plain.
+That is all but frames that are plainly right: the search for a frame, methods of the connection class that may
+change the dialect or carry login data, frames out of order, values that are not plain.
 """
 
 cimport cython
@@ -92,7 +92,10 @@ cdef class ExactWay:
         channel.offset, channel.packet, channel.time_ns = place.offset, place.packet, place.time_ns
         channel.last_ns = place.time_ns
         channel.left = 0
-        content = self._content(flow, lane, &channel)
+        return self._give_out(self._content(flow, lane, &channel))
+
+    cdef int _give_out(self, object content) except -1:
+        """Add the row of a content that is whole. (A local object in a function without the GIL would cost it the GIL.)"""
         content.complete = True
         self._sink.give_out(content)
         return 0
@@ -295,7 +298,9 @@ cdef class ExactWay:
         plan = self._plans.get(module)
         if plan is None:
             make = self._sink.make
-            plan = self._plans[module] = Plan(self._sink.store, module, make.place_of, make.checks or self._payloads)
+            plan = self._plans[module] = Plan(
+                self._sink.store, module, make.place_of, make.checks or self._payloads, self._sink.is_counted_only
+            )
         for index in range(2):
             lane = &flow.lanes[index]
             if lane.following:

@@ -255,8 +255,11 @@ cdef class Feeder(ExactWay):
 
     cdef inline bint _is_odd(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
         """Whether a whole frame is for the exact decoder, which may learn from it or find it in error."""
+        cdef const Shape *method
         if p[0] == METHOD and size >= _LEAST_METHOD and u16(p + 7) == lane.layout.connection_class:
-            return True
+            method = shape_of_method(lane.layout, u32(p + 7))
+            if method is NULL or method.exact:
+                return True
         return self._payloads and not is_sound(lane.layout, p, size)
 
     cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil:
@@ -359,9 +362,7 @@ cdef class Feeder(ExactWay):
             &self._targets, lane, channel.frames.start, channel.frames.used, &first, channel.last_ns
         ):
             with gil:
-                content = self._content(flow, lane, channel)
-                content.complete = True
-                self._sink.give_out(content)
+                self._give_out(self._content(flow, lane, channel))
         end_content(lane, channel)
         return 0
 

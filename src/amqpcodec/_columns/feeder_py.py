@@ -104,7 +104,7 @@ def hand_on(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
     """Give a sink what a connection's decoder has found."""
     if item.octets:
         name = item.dialect if isinstance(item, CapturedFrame) else decoder.dialect
-        dialect = amqpcodec.dialect(name) if decoder.automatic else decoder.module
+        dialect = decoder.module if name == decoder.dialect else amqpcodec.dialect(name)
         assert item.connection is not None  # both are there for all that has octets
         assert item.direction is not None
         place = Place(item.connection, item.direction, item.packet, item.time_ns, item.offset)

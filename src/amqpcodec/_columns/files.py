@@ -8,8 +8,6 @@ from typing import Any
 
 from amqpcodec._state import Fields, damaged
 
-from .text import clean
-
 
 class Files:
     """The packets of a recording are counted on from file to file; this knows their files.
@@ -58,8 +56,7 @@ class Files:
         names: list[str | None] = []
         for fields in state:
             before.append(fields.number(before[-1] + 1 if before else 0))
-            name = fields.text_or_none()
-            names.append(None if name is None else clean(name))
+            names.append(fields.text_or_none())
             fields.end()
         if not names:
             raise damaged("there is no file")

@@ -51,10 +51,12 @@ cdef struct Layout:
 cdef const Shape *shape_of_method(const Layout *layout, uint64_t index) noexcept nogil
 cdef const Shape *shape_of_content(const Layout *layout, uint64_t class_id) noexcept nogil
 cdef bint put_arguments(
-    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil
 cdef bint put_properties(
-    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil
 cdef bint is_sound(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil
 
@@ -65,5 +67,5 @@ cdef class Plan:
     cdef list _kept  # the octets of names
     cdef Columns _columns
 
-    cdef int _describe(self, object spec, uint64_t key, object column_of) except -1
+    cdef int _describe(self, object spec, uint64_t key, object column_of, bint exact) except -1
     cdef int _index(self) except -1

@@ -46,9 +46,10 @@ cdef class Plan:
         column_of: gives the column for a field of a method or content class, given its `spec` and the field's,
             as the names of `Columns.find`; None for a field without.
         checks: whether to look for what is odd in fields that nobody asked for, too.
+        counted_only: whether a method of the connection class, given its class, may be read here.
     """
 
-    def __cinit__(self, Columns columns, module, column_of, bint checks):
+    def __cinit__(self, Columns columns, module, column_of, bint checks, counted_only):
         cdef Layout *layout = &self.layout
         self._columns = columns
         self._kept = []
@@ -66,9 +67,12 @@ cdef class Plan:
         if layout.shapes is NULL:
             raise MemoryError
         for method in module.METHODS.values():
-            self._describe(method.spec, method.spec.index, column_of)
+            exact = method.spec.class_id == dialect.connection_class and not counted_only(method)
+            self._describe(method.spec, method.spec.index, column_of, exact)
         for properties in module.PROPERTIES.values():
-            self._describe(properties.spec, properties.spec.class_id | CONTENT_CLASS, column_of)
+            fields = properties.spec.fields
+            exact = len(fields) > _MOST_PROPERTIES or any([field.type == "bit" for field in fields])
+            self._describe(properties.spec, properties.spec.class_id | CONTENT_CLASS, column_of, exact)
         self._index()
 
     def __dealloc__(self):
@@ -78,7 +82,7 @@ cdef class Plan:
         free(self.layout.shapes)
         free(self.layout.slots)
 
-    cdef int _describe(self, object spec, uint64_t key, object column_of) except -1:
+    cdef int _describe(self, object spec, uint64_t key, object column_of, bint exact) except -1:
         """Add the shape of a method or content class."""
         cdef Shape *shape = self.layout.shapes + self.layout.count
         cdef Step *step
@@ -90,9 +94,7 @@ cdef class Plan:
         shape.name, shape.name_size = PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)
         shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), <size_t>PyBytes_GET_SIZE(kind)
         shape.carries_content = getattr(spec, "content", False)
-        shape.exact = key >= CONTENT_CLASS and (
-            len(spec.fields) > _MOST_PROPERTIES or any([field.type == "bit" for field in spec.fields])
-        )
+        shape.exact = exact
         shape.steps = <Step *>calloc(<size_t>len(spec.fields) + 1, sizeof(Step))
         if shape.steps is NULL:
             raise MemoryError
@@ -144,9 +146,13 @@ cdef const Shape *shape_of_content(const Layout *layout, uint64_t class_id) noex
 
 
 cdef bint put_arguments(
-    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil:
-    """Set the cells for the arguments of a method, which must take up all octets."""
+    """Set the cells for the arguments of a method, which must take up all octets up to the end.
+
+    Octets up to the limit, which is no nearer, may be read.
+    """
     cdef unsigned char packed = 0
     cdef const Step *step = shape.steps
     cdef const Step *last = shape.steps + shape.count
@@ -162,7 +168,7 @@ cdef bint put_arguments(
             if step.column is not NULL:
                 put_bool(step.column, row, packed >> step.bit & 1)
         else:
-            p = _put_field(layout, step, p, end, row)
+            p = _put_field(layout, step, p, end, row, limit)
             if p is NULL:
                 return False
         step += 1
@@ -170,7 +176,8 @@ cdef bint put_arguments(
 
 
 cdef bint put_properties(
-    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil:
     """Set the cells for the properties of a content header, from its flags on."""
     cdef unsigned int flags
@@ -186,7 +193,7 @@ cdef bint put_properties(
         claim(layout.properties, row)
     while flags and step < last:
         if flags & 0x8000:
-            p = _put_field(layout, step, p, end, row)
+            p = _put_field(layout, step, p, end, row, limit)
             if p is NULL:
                 return False
         flags = flags << 1 & 0xFFFF
@@ -201,34 +208,36 @@ cdef bint is_sound(const Layout *layout, const unsigned char *p, size_t size) no
     cdef bint connection_wide = u16(p + 1) == 0
     if p[0] == METHOD:
         shape = shape_of_method(layout, u32(p + 7)) if size > _IDS_END else NULL
-        return shape is not NULL and put_arguments(layout, shape, p + _IDS_END, end, 0)
+        return shape is not NULL and put_arguments(layout, shape, p + _IDS_END, end, 0, end)
     if p[0] == HEADER:
         shape = shape_of_content(layout, u16(p + 7)) if size > _CONTENT_HEAD_END else NULL
         if shape is NULL or shape.exact or connection_wide:
             return False
-        return put_properties(layout, shape, p + _CONTENT_HEAD_END, end, 0)
+        return put_properties(layout, shape, p + _CONTENT_HEAD_END, end, 0, end)
     if p[0] == BODY:
         return not connection_wide
     return p[0] != HEARTBEAT or (connection_wide and size == OVERHEAD)
 
 
 cdef inline const unsigned char *_put_field(
-    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil:
     """Set the cell for one field; what is behind the field, or NULL if there is anything odd about it."""
     cdef size_t size
     if step.type != SHORTSTR:
-        return _put_other(layout, step, p, end, row)
+        return _put_other(layout, step, p, end, row, limit)
     if end - p < 1 or end - p <= p[0]:
         return NULL
     size = p[0]
-    if step.column is not NULL and not put_text(step.column, row, p + 1, size):
+    if step.column is not NULL and not put_text(step.column, row, p + 1, size, limit):
         return NULL
     return p + 1 + size
 
 
 cdef const unsigned char *_put_other(
-    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil:
     """The same for any field but short strings, which most are."""
     cdef Py_ssize_t left = end - p, size
@@ -250,7 +259,7 @@ cdef const unsigned char *_put_other(
         size = <Py_ssize_t>u32(p)
         p += 4
         if step.type == TABLE:
-            return p + size if _put_table(layout, step, p, size, row) else NULL
+            return p + size if _put_table(layout, step, p, size, row, limit) else NULL
         if step.column is not NULL:
             put_octets(step.column, row, p, <size_t>size)
         return p + size
@@ -282,7 +291,8 @@ cdef const unsigned char *_put_seldom(
 
 
 cdef bint _put_table(
-    const Layout *layout, const Step *step, const unsigned char *p, Py_ssize_t size, Py_ssize_t row
+    const Layout *layout, const Step *step, const unsigned char *p, Py_ssize_t size, Py_ssize_t row,
+    const unsigned char *limit,
 ) noexcept nogil:
     """Set the cells for a field table; False if it holds what a map does not show as it is."""
     cdef const unsigned char *keys[MOST_ENTRIES]
@@ -304,10 +314,10 @@ cdef bint _put_table(
             return False
         keys[count] = p
         count += 1
-        if not put_text(column.inside.inside, <Py_ssize_t>column.used, p + 1, p[0]):
+        if not put_text(column.inside.inside, <Py_ssize_t>column.used, p + 1, p[0], limit):
             return False
         p += 1 + p[0]
-        p = put_value(layout.kinds, column, p, end)
+        p = put_value(layout.kinds, column, p, end, limit)
         if p is NULL:
             return False
     column.offsets[row + 1] = <int32_t>column.used

@@ -483,10 +483,15 @@ class Rows:
 
         A method of the connection class that nobody knows may: it is another dialect's, or its id is damaged.
         """
-        if self._credentials or octets[0] != METHOD or len(octets) < OVERHEAD + _IDS.size:
+        if octets[0] != METHOD or len(octets) < OVERHEAD + _IDS.size:
             return False
-        ids = method_ids(octets)
-        return ids[0] in self._connection_classes and ids not in self._open_ids
+        return self.is_secret(*method_ids(octets))
+
+    def is_secret(self, class_id: int, method_id: int) -> bool:
+        """Whether a method carries login data that must not be shown."""
+        if self._credentials or class_id not in self._connection_classes:
+            return False
+        return (class_id, method_id) not in self._open_ids
 
 
 def _is_headers(spec: Any, field: FieldSpec) -> bool:

@@ -184,7 +184,7 @@ cdef bint add_method(
         return False
     if targets.bare:
         return _count_row(targets, size)
-    if not put_arguments(lane.layout, shape, p + 11, p + size - 1, row):
+    if not put_arguments(lane.layout, shape, p + 11, p + size - 1, row, p + size):
         cut_row(targets.table)
         return False
     _put_lead(targets, lane, place)
@@ -218,8 +218,8 @@ cdef bint add_message(
     if targets.bare:
         return _count_row(targets, size)
     if (
-        not put_arguments(lane.layout, method, p + 11, header - 1, row)
-        or not put_properties(lane.layout, properties, header + 7 + _CONTENT_HEAD, body - 1, row)
+        not put_arguments(lane.layout, method, p + 11, header - 1, row, p + size)
+        or not put_properties(lane.layout, properties, header + 7 + _CONTENT_HEAD, body - 1, row, p + size)
     ):
         cut_row(targets.table)
         return False

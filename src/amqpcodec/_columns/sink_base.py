@@ -13,6 +13,7 @@ from typing import Any
 from amqpcodec import Limits
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Fault
+from amqpcodec.capture.frames import TEACHING
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns
@@ -82,6 +83,11 @@ class Sink:
         self.store = store(columns)
 
     payloads = False  # whether damaged payloads have to be told as faults
+
+    def is_counted_only(self, method: Any) -> bool:
+        """Whether a method of the connection class has nothing to learn from in it, and nothing to hide."""
+        spec = method.spec
+        return spec.name not in TEACHING and not self.make.is_secret(spec.class_id, spec.method_id)
 
     def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
         """Take a frame whose end is known, whatever is in it.

@@ -11,5 +11,6 @@ cdef enum:
 
 cdef bint is_among(const unsigned char **keys, int count, const unsigned char *key) noexcept nogil
 cdef const unsigned char *put_value(
-    const unsigned char *kinds, Column *map, const unsigned char *p, const unsigned char *end
+    const unsigned char *kinds, Column *map, const unsigned char *p, const unsigned char *end,
+    const unsigned char *limit,
 ) noexcept nogil

@@ -39,7 +39,8 @@ cdef bint is_among(const unsigned char **keys, int count, const unsigned char *k
 
 
 cdef const unsigned char *put_value(
-    const unsigned char *kinds, Column *map, const unsigned char *p, const unsigned char *end
+    const unsigned char *kinds, Column *map, const unsigned char *p, const unsigned char *end,
+    const unsigned char *limit,
 ) noexcept nogil:
     """Add an entry to a map, whose key is set, with the text of the value at `p`.
 
@@ -60,7 +61,7 @@ cdef const unsigned char *put_value(
     if p is NULL or kind == wire.VOID:
         return p
     if kind == wire.LONGSTR:
-        return p if put_text(texts, row, value + 4, <size_t>(p - value - 4)) else NULL
+        return p if put_text(texts, row, value + 4, <size_t>(p - value - 4), limit) else NULL
     if open_cell(texts, row, _LONGEST_SCALAR):  # written where it stays
         texts.used += _scalar_text(texts.values + texts.used, kind, value)
         texts.offsets[row + 1] = <int32_t>texts.used

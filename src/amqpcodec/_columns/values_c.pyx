@@ -54,7 +54,9 @@ cdef class ValueReader:
         )
         self._exact = exact
         self._store = exact.store
-        self._plan = Plan(self._store, _module(dialect), exact.make.place_of, exact.make.checks)
+        make = exact.make
+        # No method of the connection class is read here: it may change how the rest of a value is to be read.
+        self._plan = Plan(self._store, _module(dialect), make.place_of, make.checks, lambda method: False)
         aim(&self._targets, self._store)
         self._number = self._store.find(VALUE.name, "") if exact.columns[:1] == (VALUE,) else NULL
         self._lane.layout = &self._plan.layout

@@ -9,7 +9,6 @@ from types import ModuleType, TracebackType
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .. import EncodeError, _backend
 from .._columns.buffers_py import Batch
@@ -21,6 +20,7 @@ from .layout import conforming, memory_of
 
 FRAME_MAX = 131072
 _MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
+TIME = Column("ts_ns", "int64")
 _INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_ns", pa.int64())])
 
 
@@ -99,6 +99,8 @@ class StreamWriter:
 
         Nothing is written of a batch with a row that is refused.
         """
+        import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
+
         count = 0
         for encoded, batch in encoded_batches(messages, *self._options):
             ends = int64s(encoded.ends)
@@ -139,7 +141,7 @@ def encoded_batches(
     described: list[Column] | None = None
     for batch in _batches(messages):
         names = frozenset(batch.schema.names)
-        taken = [_taken(column, batch) for column in wanted if column.name in names]
+        taken = [taken_from(batch, column) for column in wanted if column.name in names]
         columns = [column for column, _ in taken]
         if columns != described:
             encoder = _MessageEncoder(columns, codec, frame_max=frame_max, skip_incomplete=skip_incomplete)
@@ -156,7 +158,12 @@ def _batches(messages: Any) -> list[pa.RecordBatch]:
     return list(table.to_batches())
 
 
-def _taken(column: Column, batch: pa.RecordBatch) -> tuple[Column, pa.Array]:
+def taken_from(batch: pa.RecordBatch, column: Column) -> tuple[Column, pa.Array]:
+    """A column of a batch, which must have it, in the type that it should be of; see `conforming`.
+
+    Raises:
+        EncodeError: it is of another kind.
+    """
     try:
         return conforming(column, batch.column(column.name))
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
@@ -170,6 +177,6 @@ def int64s(numbers: array[int]) -> pa.Array:
 
 def _times(batch: pa.RecordBatch, encoded: Encoded) -> pa.Array:
     """The times of the messages written, null for a batch without them."""
-    if "ts_ns" not in batch.schema.names:
+    if TIME.name not in batch.schema.names:
         return pa.nulls(len(encoded.rows), pa.int64())
-    return batch.column("ts_ns").cast(pa.int64()).take(int64s(encoded.rows))
+    return taken_from(batch, TIME)[1].take(int64s(encoded.rows))

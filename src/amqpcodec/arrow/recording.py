@@ -5,20 +5,25 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Iterable
 from types import ModuleType, TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
+from .. import EncodeError
+from .._columns.buffers_py import values
+from .._columns.tables import Column, table_columns
 from ..capture import AMQP_PORT, CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
 from ..capture.dialects import module
 from ..capture.writing import Conversation, PacketWriter
 from .decoding import DIALECT
-from .encoding import FRAME_MAX, encoded_batches
+from .encoding import FRAME_MAX, TIME, encoded_batches, taken_from
+from .layout import memory_of
 
 _ENDPOINT = re.compile(r"\[?([0-9A-Fa-f:.]+?)\]?:(\d{1,5})")
 _SERVER = Endpoint(bytes((10, 255, 0, 1)), AMQP_PORT)
-_COLUMNS = ("file", "flow", "client", "server", "direction", "name", "kind")
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}  # nanoseconds
 _STEP_NS = 1000  # between messages whose time is not known
 
 
@@ -47,6 +52,9 @@ class _Row(NamedTuple):
             host = number // 28000 % 2**16
             return Endpoint(bytes((10, 0, *divmod(host, 256))), 32768 + number % 28000), _SERVER
         return client, server
+
+
+_COLUMNS = tuple(column for column in table_columns("messages", ()) if column.name in _Row._fields)
 
 
 class CaptureWriter:
@@ -88,9 +96,11 @@ class CaptureWriter:
 
         Nothing is written of a batch with a row that is refused.
         """
-        count = 0
+        count = first = 0
         for encoded, batch in encoded_batches(messages, *self._options):
             rows, times = _rows(batch), _times(batch)
+            _check_directions(rows, encoded.rows, first)
+            first += batch.num_rows
             begin = 0
             for place, end in zip(encoded.rows, encoded.ends, strict=True):
                 time_ns = times[place]
@@ -135,24 +145,33 @@ class CaptureWriter:
 
 
 def _rows(batch: pa.RecordBatch) -> list[_Row]:
-    names = batch.schema.names
-    columns = [
-        batch.column(name).to_pylist() if name in names else [None] * batch.num_rows for name in _COLUMNS
-    ]
-    return list(map(_Row, *columns))
+    return list(map(_Row, *(_cells(batch, column) for column in _COLUMNS)))
+
+
+def _cells(batch: pa.RecordBatch, column: Column) -> list[Any]:
+    """The values of a column, nulls for one that a batch does not have."""
+    if column.name not in batch.schema.names:
+        return [None] * batch.num_rows
+    taken, array = taken_from(batch, column)
+    return values(taken, memory_of(taken, array))
+
+
+def _check_directions(rows: list[_Row], places: Iterable[int], first: int) -> None:
+    """Raise EncodeError at the first row of those to be written that goes neither way."""
+    for place in places:
+        direction = rows[place].direction
+        if direction not in (None, CLIENT_TO_SERVER, SERVER_TO_CLIENT):
+            raise EncodeError(f"row {first + place}: it must be 0 or 1, not {direction}", "direction")
 
 
 def _times(batch: pa.RecordBatch) -> list[int | None]:
-    """The times of messages in nanoseconds."""
-    names = batch.schema.names
-    name = next((name for name in ("ts_ns", "ts") if name in names), None)
-    if name is None:
-        return [None] * batch.num_rows
+    """The times of messages in nanoseconds; as numbers of Python, since Arrow's end in 2262."""
+    name = next((name for name in (TIME.name, "ts") if name in batch.schema.names), None)
+    if name is None or not pa.types.is_timestamp(batch.schema.field(name).type):
+        return _cells(batch, TIME._replace(name=name or TIME.name))
     column = batch.column(name)
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("ns", column.type.tz))
-    times: list[int | None] = column.cast(pa.int64()).to_pylist()
-    return times
+    unit = _UNITS[column.type.unit]
+    return [None if time is None else time * unit for time in column.cast(pa.int64()).to_pylist()]
 
 
 def _endpoint(text: str | None) -> Endpoint | None:

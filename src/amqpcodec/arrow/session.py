@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -14,7 +15,6 @@ from .._columns.build import dialects_of, open_feeder
 from .._columns.tables import chosen, table_columns
 from .._columns.text import clean
 from .._state import Fields, pack, unpack
-from .._version import __version__
 from ..capture import (
     AMQP_PORT,
     FLOW_TIMEOUT,
@@ -30,6 +30,14 @@ from ..capture.place import FilePlace
 from ..errors import AmqpError
 from .decoding import OCTETS, ROWS
 from .layout import record_batch, schema_of
+
+Opener = Callable[[], BinaryIO]  # of a file whose turn comes later
+# Arguments of `CaptureSession.read`.
+Piece = (
+    tuple[Source | Opener]
+    | tuple[Source | Opener, str | None]
+    | tuple[Source | Opener, str | None, int | None]
+)
 
 
 class CaptureSession:
@@ -53,7 +61,7 @@ class CaptureSession:
 
     Raises:
         ValueError: no such table, column, dialect or mode; a state that is damaged, or was made with other
-            arguments or by another version of the library.
+            arguments, or has a form that this version of the library does not read.
     """
 
     def __init__(
@@ -96,7 +104,6 @@ class CaptureSession:
         self._closed = ""  # why nothing can be done any more
         # What a state depends on.
         self._terms: list[tuple[str, Any]] = [
-            ("version of the library", __version__),
             ("table", table),
             ("dialect", dialect if dialect == "auto" else module(dialect).DIALECT.name),
             ("port", ports),
@@ -107,7 +114,9 @@ class CaptureSession:
         if state is not None:
             self._restore(unpack(state))
 
-    def read(self, file: Source, name: str | None = None, end: int | None = None) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, file: Source | Opener, name: str | None = None, end: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of the next file, or of what is left of the one begun, as far as it is asked for.
 
         A file that was read up to some `end` has to be given again until it was read without one, even if
@@ -115,8 +124,10 @@ class CaptureSession:
 
         Args:
             file: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard, at
-                its start. What was read before is passed over by seeking, or by uncompressing it.
-            name: of the file for the column `file`, as it begins; the path if there is one.
+                its start; or a function that opens it, to be closed again. What was read before is passed
+                over by seeking, or by uncompressing it.
+            name: of the file for the column `file`, as it begins, and for notes of errors; the path if there
+                is one.
             end: the records are read that begin before this octet of the (uncompressed) file; None for all.
 
         Yields:
@@ -169,18 +180,21 @@ class CaptureSession:
         if self._closed:
             raise ValueError(self._closed)
 
-    def _read(self, file: Source, name: str | None, end: int | None) -> Iterator[pa.RecordBatch]:
-        try:
-            source = file if isinstance(file, ByteSource) else ByteSource(file)
-        except OSError:
-            self._closed = ""  # nothing has happened
-            raise
-        try:
-            place = self._enter(source, _name(file) if name is None else clean(name))
-            yield from self._part(source, place, end)
-        finally:
-            if source is not file:
-                source.close()
+    def _read(self, file: Source | Opener, name: str | None, end: int | None) -> Iterator[pa.RecordBatch]:
+        named = _name(file) if name is None else clean(name)
+        with ExitStack() as stack:
+            try:
+                source = stack.enter_context(_opened(file))
+            except OSError:
+                self._closed = ""  # nothing has happened
+                raise
+            try:
+                place = self._enter(source, named)
+                yield from self._part(source, place, end)
+            except AmqpError as error:
+                if named is not None:
+                    error.add_note(f"in {named!r}")
+                raise
 
     def _enter(self, source: ByteSource, name: str | None) -> FilePlace:
         """Go to where a file is to be read from."""
@@ -240,16 +254,13 @@ class CaptureSession:
 
 
 def scan_capture(
-    parts: Iterable[tuple[Source, int | None]],
-    table: str = "messages",
-    *,
-    state: bytes | None = None,
-    **options: Any,
+    parts: Iterable[Iterable[Piece]], table: str = "messages", *, state: bytes | None = None, **options: Any
 ) -> Iterator[bytes]:
     """The states in which a recording can be divided, found in one pass that makes no rows.
 
     Args:
-        parts: of the recording in order, each a file and where to stop, as for `CaptureSession.read`.
+        parts: of the recording in order; each some pieces of files that follow each other, as arguments of
+            `CaptureSession.read`: `(file,)`, `(file, name)` or `(file, name, end)`.
         table: name of the table that is to be read.
         state: where the first part begins; None for the beginning of a recording.
         options: further arguments of `CaptureSession`, but for `columns`.
@@ -263,11 +274,25 @@ def scan_capture(
     """
     session = CaptureSession(table, columns=(), state=state, **options)
     yield session.suspend()
-    for file, end in parts:
-        for _ in session.read(file, end=end):
-            pass
+    for part in parts:
+        for piece in part:
+            for _ in session.read(*piece):
+                pass
         yield session.suspend()
 
 
-def _name(file: Source) -> str | None:
+@contextmanager
+def _opened(file: Source | Opener) -> Iterator[ByteSource]:
+    """A file for as long as it is read; what came open stays open."""
+    if isinstance(file, ByteSource):
+        yield file
+    elif isinstance(file, (str, os.PathLike)) or not callable(file):
+        with ByteSource(file) as source:
+            yield source
+    else:
+        with closing(file()) as opened, ByteSource(opened) as source:
+            yield source
+
+
+def _name(file: object) -> str | None:
     return clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None

@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from .. import DecoderInUseError, EncodeError, Limits, _backend
 from .._columns.build import open_values
@@ -96,7 +95,7 @@ class ValueDecoder:
                 that in the value.
             DecoderInUseError: called while the decoder is decoding.
             OverflowError: a column of more than 2 GiB.
-            pyarrow.ArrowInvalid: the array is of another kind.
+            pyarrow.ArrowException: the array is of another kind.
         """
         memory = memory_of(VALUES, pa.array(values).cast(pa.binary()))
         if not self._turn.take():
@@ -168,4 +167,6 @@ def _in_rows(encoded: Encoded, rows: int) -> pa.Array:
     values = pa.Array.from_buffers(pa.binary(), len(ends), [None, offsets, pa.py_buffer(encoded.octets)])
     if len(values) == rows:
         return values
+    import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
+
     return values.take(pc.index_in(pa.array(range(rows), pa.int64()), int64s(encoded.rows)))

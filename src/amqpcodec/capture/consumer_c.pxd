@@ -57,10 +57,3 @@ cdef class EventConsumer(OctetConsumer):
     cdef dict _sides
 
     cdef list take(self)
-
-
-cdef class CountingConsumer(OctetConsumer):
-    cdef readonly long long quick_octets
-    cdef readonly long long quick_segments
-    cdef readonly long long event_octets
-    cdef readonly long long events

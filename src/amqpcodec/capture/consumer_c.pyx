@@ -117,29 +117,3 @@ cdef class EventConsumer(OctetConsumer):
     cdef list take(self):
         events, self._events = self._events, []
         return events
-
-
-cdef class CountingConsumer(OctetConsumer):
-    """Counts octets: what is measured with it is the walker alone."""
-
-    cdef void *lane(self, object connection, int direction) except? NULL:
-        return <void *>self
-
-    cdef int octets(
-        self,
-        void *lane,
-        const unsigned char *octets,
-        Py_ssize_t size,
-        long long offset,
-        long long packet,
-        long long time_ns,
-    ) except -1 nogil:
-        self.quick_octets += size
-        self.quick_segments += 1
-        return TAKEN
-
-    cdef int event(self, object event) except -1:
-        self.events += 1
-        if isinstance(event, Data):
-            self.event_octets += len(event.octets)
-        return 0

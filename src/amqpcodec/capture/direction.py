@@ -165,10 +165,13 @@ class DirectionDecoder:
         self._start, self._packet, self._time_ns = start, held.packet, held.time_ns
         self._lost_from, self._reason = state.number(0, self.end), state.text()
         self._consider_from = state.number(0, self.end)
-        self._expected = state.perhaps(0 if following else start)
+        # No frame that one waits for is larger than frames may be.
+        self._expected = state.perhaps(0 if following else start, end + self._owner.max_frame)
         self._held = [_fault(fields, self._owner.connection, self._direction) for fields in state.items()]
         self.head += state.octets()
         state.end()
+        if not end and (following or self._expected != 0 or self._held or self.head):
+            raise damaged("there is something before the first octet")
         if following:
             self.resume(held)
         else:

@@ -1,6 +1,6 @@
 """From a capture file to the events of its connections, by the walker."""
 
-from .consumer_c cimport CountingConsumer, EventConsumer
+from .consumer_c cimport EventConsumer
 from .walker_c cimport Walker
 
 from .container import MAX_RECORD
@@ -16,16 +16,3 @@ def read_events(source, tracker, *, max_record=MAX_RECORD):
     while more:
         more = walker.step()
         yield from consumer.take()
-
-
-def count_octets(source, tracker, *, max_record=MAX_RECORD):
-    """Walk through a capture and only count: for measuring what the walker itself costs.
-
-    Returns:
-        the octets and segments that took the short way, the octets and events that came by the exact one.
-    """
-    cdef CountingConsumer consumer = CountingConsumer()
-    cdef Walker walker = Walker(source, tracker, consumer, max_record)
-    while walker.step():
-        pass
-    return consumer.quick_octets, consumer.quick_segments, consumer.event_octets, consumer.events

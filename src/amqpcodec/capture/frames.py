@@ -20,6 +20,7 @@ MAX_FRAME = 16 * 1024 * 1024
 USUAL_FRAME_MAX = 131072
 PIECE = 262144  # octets
 _IDS = struct.Struct("!HH")
+TEACHING = frozenset(("connection.start", "connection.tune-ok"))  # methods that tell how to read what follows
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
@@ -47,6 +48,7 @@ class ConnectionDecoder:
         self.automatic = dialect == "auto"
         self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
         self.max_frame = max_frame
+        self._limits = Limits(frame_size=max_frame)
         self.header_seen = False
         self.recognised = False
         self._report_foreign = report_foreign
@@ -125,10 +127,9 @@ class ConnectionDecoder:
         """A frame decoder of the present dialect; what was recorded is read whatever size was agreed on."""
         self.recognised = True
         self.connection.dialect = self.dialect
-        limits = Limits(frame_size=self.max_frame)
         if not self._payloads:
-            return EnvelopeDecoder(self.module, limits)
-        return self.module.FrameDecoder(frame_max=0, limits=limits)
+            return EnvelopeDecoder(self.module, self._limits)
+        return self.module.FrameDecoder(frame_max=0, limits=self._limits)
 
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""
@@ -160,7 +161,7 @@ class ConnectionDecoder:
     def _learned(self, octets: bytes) -> Any:
         """The method in a frame that was not decoded, if it is sound and teaches anything."""
         cls = self.module.METHODS.get(_IDS.unpack_from(octets, 7)) if len(octets) >= 12 else None
-        if cls is None or cls.spec.name not in ("connection.start", "connection.tune-ok"):
+        if cls is None or cls.spec.name not in TEACHING:
             return None
         try:
             return next(self.module.FrameDecoder(frame_max=0).feed(octets)).payload

@@ -20,7 +20,7 @@ _ETHERNET = {4: bytes(12) + b"\x08\x00", 16: bytes(12) + b"\x86\xdd"}
 _TCP = struct.Struct("!HHIIBBHHH")
 _TCP_SIZE = 0x50
 _WINDOW = 65535
-_LAST_SECOND = 2**32 - 1
+_LAST_NS = 2**32 * _NS - 1
 
 
 class PacketWriter:
@@ -36,8 +36,7 @@ class PacketWriter:
 
     def record(self, time_ns: int, octets: bytes) -> None:
         """Append a packet; a time that the file cannot hold is the nearest it can."""
-        seconds, rest = divmod(time_ns, _NS)
-        seconds = min(max(seconds, 0), _LAST_SECOND)
+        seconds, rest = divmod(min(max(time_ns, 0), _LAST_NS), _NS)
         self._file.write(_RECORD.pack(seconds, rest, len(octets), len(octets)))
         self._file.write(octets)
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
+from ..arrow.parquetfile import parquet_writer
 from .inputs import reason
 
-GROUP_OCTETS = 24 << 20
-_DICTIONARY_OCTETS = 128 << 10  # of the values of a column; one with more in a group does without
+GROUP_OCTETS = 48 << 20
 
 
 class TableFileError(Exception):
@@ -106,47 +105,9 @@ class TableFile:
 
 def _writer(path: str, kind: str, schema: pa.Schema, compression: str) -> Any:
     if kind == "parquet":
-        leaves = [leaf for field in schema for leaf in _leaves(field.type, field.name)]
-        return parquet.ParquetWriter(
-            path,
-            schema,
-            compression=compression,
-            use_dictionary=[leaf.path for leaf in leaves if leaf.repeats],
-            write_statistics=[leaf.path for leaf in leaves if leaf.ranges],
-            dictionary_pagesize_limit=_DICTIONARY_OCTETS,
-        )
+        return parquet_writer(path, schema, compression)
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
     return pa.ipc.new_file(path, schema, options=options)
-
-
-class _Leaf(NamedTuple):
-    """A column of a Parquet file.
-
-    Attributes:
-        path: its name there, behind those of what it is inside of.
-        repeats: whether a dictionary of its values is worth trying: not for octets, times and wide numbers,
-            most of which come once.
-        ranges: whether readers may look for ranges of its values: not of octets, nor inside a map.
-    """
-
-    path: str
-    repeats: bool
-    ranges: bool
-
-
-def _leaves(type_: pa.DataType, path: str) -> Iterator[_Leaf]:
-    """The columns that an Arrow type has in a Parquet file."""
-    types = pa.types
-    if types.is_struct(type_):
-        for field in type_:
-            yield from _leaves(field.type, f"{path}.{field.name}")
-    elif types.is_map(type_):
-        yield _Leaf(f"{path}.key_value.key", True, False)
-        yield _Leaf(f"{path}.key_value.value", True, False)
-    else:
-        octets = types.is_binary(type_)
-        wide = types.is_int64(type_) or types.is_timestamp(type_)
-        yield _Leaf(path, not (octets or wide), not octets)
 
 
 @contextmanager

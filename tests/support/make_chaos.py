@@ -11,10 +11,9 @@ import random
 import struct
 from dataclasses import dataclass, field
 
-import make_capture as make
-from make_capture import ACK, FIN, PSH, RST, SYN
-
 from amqpcodec import rabbitmq as amqp
+from support import make_capture as make
+from support.make_capture import ACK, FIN, PSH, RST, SYN
 
 _LINKTYPES = (1, 1, 1, 113, 276, 0, 108, 101)
 _TAGS: tuple[tuple[int, ...], ...] = ((), (), (), (0x8100,), (0x88A8, 0x8100))

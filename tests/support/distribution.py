@@ -1,0 +1,38 @@
+"""How `make test` divides the tests among processes: by files, the long ones first.
+
+Tests of one file share what is costly to make. Those that need a session of Spark are together for the same
+reason, whatever their file, since a process starts one session for all of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+# What takes long on its own must not begin last. Tests of Spark are first: much of their time is waiting.
+LONG = (
+    "tests/spark/",
+    "tests/generator/test_packaging.py",
+    "tests/hostile/test_damage.py",
+    "tests/arrow/test_capture_session.py",
+    "tests/hostile/test_memory_and_time.py",
+    "tests/codec/test_typing.py",
+    "tests/generator/",
+    "tests/wasm/",
+    "tests/hostile/",
+    "tests/arrow/",
+)
+SPARK = "tests/spark/"
+
+
+def place(item: pytest.Item) -> int:
+    """The turn of a test: a smaller number comes earlier."""
+    return next((turn for turn, path in enumerate(LONG) if item.nodeid.startswith(path)), len(LONG))
+
+
+class ByFile(LoadFileScheduling):
+    """Gives out the tests of one file at a time, and all of those of Spark at once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        scope: str = super()._split_scope(nodeid)
+        return SPARK if scope.startswith(SPARK) else scope
