@@ -37,6 +37,9 @@ TARGETS = (
     "encoder",
     "capture",
     "columns",
+    "values",
+    "batches",
+    "session",
 )
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")

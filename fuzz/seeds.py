@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import sys
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from support import vectors
+from support import make_chaos, vectors
 
 from amqpcodec import DIALECTS
 from amqpcodec.profiles import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT / "tests" / "capture"))
-
-import make_chaos  # noqa: E402
-
 NAMES = tuple(DIALECTS)
 REGRESSIONS = Path(__file__).resolve().parent / "regressions"
 
@@ -83,6 +79,39 @@ def _columns() -> Iterator[bytes]:
             yield bytes([place, table, 0]) + contents
 
 
+def _values() -> Iterator[bytes]:
+    for place, name in enumerate(NAMES):
+        frames = [frame for frame in _frames(name) if len(frame) < 254]
+        contents = [_octets(vector) for vector in vectors.vectors(name, "content")]
+        numbers = random.Random(place)
+        for number in range(6):
+            # Dialect, table, explode, all columns, direction, mode.
+            options = [place, number % 3, number // 3, place % 2, number % 2, numbers.randrange(2)]
+            # Credentials, largest frame, limits, kind of array, where it begins.
+            rare = [numbers.random() < 0.2 for _ in range(5)]
+            cells = numbers.choices((*frames, b"", frames[0] * 2), k=4) + numbers.choices(contents, k=3)
+            sized = (bytes([254]) + len(cell).to_bytes(2, "big") + cell for cell in cells if len(cell) < 1000)
+            yield bytes([*options, *rare]) + b"\xff".join(sized)
+
+
+def _batches() -> Iterator[bytes]:
+    # Any octets are a program for the builder of tables.
+    numbers = random.Random(6)
+    for number in range(40):
+        header = bytes([number % 5, number // 5 % 4, numbers.choice((0, 0, 2, 4)), number % 2])
+        yield header + bytes([4, number % 3, number % 2, 5]) + numbers.randbytes(300)
+
+
+def _session() -> Iterator[bytes]:
+    numbers = random.Random(7)
+    captures = [make_chaos.capture(seed, 12) for seed in range(9)]
+    captures += [path.read_bytes()[:2500] for path in sorted((ROOT / "examples").glob("*.pcap"))]
+    for number, octets in enumerate(captures):
+        program = numbers.randbytes(numbers.choice((0, 12, 24)))
+        options = bytes([number % 6, number % 3, number % 2, *numbers.randbytes(2), len(program)])
+        yield options + program + octets
+
+
 def seeds(target: str) -> list[bytes]:
     """The seeds of a target, findings of earlier runs among them."""
     found = sorted((REGRESSIONS / target).glob("*"))
@@ -92,6 +121,9 @@ def seeds(target: str) -> list[bytes]:
         "encoder": _encoder,
         "capture": _capture,
         "columns": _columns,
+        "values": _values,
+        "batches": _batches,
+        "session": _session,
         **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
     }[target]()
     return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))

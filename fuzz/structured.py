@@ -39,6 +39,10 @@ class Builder:
     def pick(self, choices: Sequence[Choice]) -> Choice:
         return choices[self.octet() % len(choices)]
 
+    def pick_far(self, choices: Sequence[Choice]) -> Choice:
+        """One of more choices than an octet can tell apart."""
+        return choices[(self.octet() << 8 | self.octet()) % len(choices)]
+
     def octets(self) -> bytes:
         size = self.octet()
         self.at += size

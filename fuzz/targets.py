@@ -13,9 +13,10 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import columnar
+from promises import BUILDS, NAMES, chunked, demand
 from structured import Builder
 from support import captures
-from support.implementation import Implementation
 from support.outcomes import describe, describe_error, encoding
 
 from amqpcodec import DIALECTS, DecodeError, EncodeError, Limits
@@ -37,29 +38,14 @@ from amqpcodec.capture import (
 )
 from amqpcodec.profiles import PROFILES
 
-NAMES = tuple(DIALECTS)
 MAX_FRAMES = 64
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
-BUILDS = (Implementation("c"), Implementation("py"))
-
-
-class BrokenPromiseError(Exception):
-    """The codec did what it says it never does."""
-
-
-def demand(holds: bool, *told: Any) -> None:
-    if not holds:
-        raise BrokenPromiseError(*told)
 
 
 @cache
 def modules(dialect: str) -> tuple[ModuleType, ModuleType]:
     """A dialect in both builds."""
     return BUILDS[0].dialect(dialect), BUILDS[1].dialect(dialect)
-
-
-def chunked(data: bytes, size: int) -> list[bytes]:
-    return [data[at : at + size] for at in range(0, len(data), size)] if size else [data]
 
 
 def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
@@ -306,4 +292,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "encoder": encoder,
     "capture": capture,
     "columns": columns,
+    "values": columnar.values,
+    "batches": columnar.batches,
+    "session": columnar.session,
 }

@@ -67,7 +67,7 @@ def test_tables_on_their_own_take_every_buffer(impl: Implementation, name: str) 
     assert impl.raw_table(BUFFERS[name](octets[4:])).octets == octets[4:]
 
 
-@pytest.mark.parametrize("wrong", ["text", 5, None, [1], object()], ids=str)
+@pytest.mark.parametrize("wrong", ["text", 5, None, [1], object()], ids=lambda value: type(value).__name__)
 def test_what_is_no_buffer_is_refused_and_changes_nothing(amqp: ModuleType, wrong: Any) -> None:
     decoder = amqp.FrameDecoder()
     octets = stream(amqp)

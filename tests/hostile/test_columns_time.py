@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import time
 
 import pytest
 from support.columns import BUILDS, Table, stream
+from support.timing import undisturbed, within
 
 from amqpcodec import rabbitmq
 
@@ -35,15 +35,12 @@ COLUMNS = {"messages": ["body_size", "_error"], "connections": ["frames_sent", "
 
 
 def seconds(build: str, table: str, octets: bytes, chunk: int) -> float:
-    """CPU time of the faster of two."""
-    found = []
-    for _ in range(2):
-        events = list(stream(*(octets[at : at + chunk] for at in range(0, len(octets), chunk))))
-        made = Table(build, table, columns=COLUMNS[table])
-        begin = time.process_time()
-        made.batches(events)
-        found.append(time.process_time() - begin)
-    return min(found)
+    """CPU time."""
+    events = list(stream(*(octets[at : at + chunk] for at in range(0, len(octets), chunk))))
+    made = Table(build, table, columns=COLUMNS[table])
+    begin = time.process_time()
+    made.batches(events)
+    return time.process_time() - begin
 
 
 @pytest.mark.parametrize("chunk", [1000, 2**30])
@@ -51,12 +48,8 @@ def seconds(build: str, table: str, octets: bytes, chunk: int) -> float:
 @pytest.mark.parametrize("table", COLUMNS)
 @pytest.mark.parametrize("build", BUILDS)
 def test_time_is_linear(build: str, table: str, shape: str, chunk: int) -> None:
-    make = SHAPES[shape]
-    gc.collect()
-    gc.disable()  # its time depends on all the objects of the process
-    try:
-        few, many = (seconds(build, table, make(count), chunk) for count in (800, 6400))
-    finally:
-        gc.enable()
-    # Eight times the octets: quadratic work would take 64 times as long.
-    assert many < 24 * max(few, 0.002)
+    few, many = (SHAPES[shape](count) for count in (800, 6400))
+    with undisturbed():
+        once = min(seconds(build, table, few, chunk) for _ in range(2))
+        # Eight times the octets, by the faster of two: quadratic work would take 64 times as long.
+        assert within(24 * max(once, 0.002), lambda: seconds(build, table, many, chunk), turns=2)

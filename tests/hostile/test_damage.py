@@ -149,7 +149,7 @@ def test_methods(both: Both, dialect: str, class_name: str) -> None:
 def test_properties(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
-    @examples(5)
+    @examples(4)
     @given(strategies.properties(dialect, judges.profile, class_name), strategies.SIZE_AND_WEIGHT)
     def check(values: dict[str, Any], size_and_weight: tuple[int, int]) -> None:
         seed = size_and_weight[1]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 from support import vectors
 from support.outcomes import drain
+from support.timing import small_heap, undisturbed, within
 
 from amqpcodec import Limits
 
@@ -20,6 +21,12 @@ MULTIPLE = 48
 FIXED = 65536
 SIZE = 60_000
 BOUNDLESS = Limits(table_entries=10**9, array_items=10**9)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def heap() -> Iterator[None]:
+    with small_heap():
+        yield
 
 
 def long(octets: bytes) -> bytes:
@@ -135,28 +142,25 @@ def test_announced_sizes_reserve_nothing(amqp: ModuleType) -> None:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """CPU time of the fastest of three."""
-    found = []
-    for _ in range(3):
-        begin = time.process_time()
-        work()
-        found.append(time.process_time() - begin)
-    return min(found)
+    """CPU time."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def check_time(small: Callable[[], Any], large: Callable[[], Any]) -> None:
+    """Eight times the octets, by the fastest of three: quadratic work would take 64 times as long."""
+    with undisturbed():
+        once = min(seconds(small) for _ in range(3))
+        assert within(24 * once + 0.02, lambda: seconds(large), turns=3)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_time_is_linear(amqp: ModuleType, shape: str) -> None:
     small, large = SHAPES[shape](SIZE), SHAPES[shape](8 * SIZE)
-    gc.disable()  # its time depends on all the objects of the process
-    try:
-        once, eight = seconds(lambda: decode(amqp, small)), seconds(lambda: decode(amqp, large))
-    finally:
-        gc.enable()
-    # Eight times the octets: quadratic work would take 64 times as long.
-    assert eight < 24 * once + 0.02
+    check_time(lambda: decode(amqp, small), lambda: decode(amqp, large))
 
 
 def test_a_frame_in_single_octets_takes_linear_time(amqp: ModuleType) -> None:
-    frames = [amqp.encode_body(1, bytes(size)) for size in (20_000, 160_000)]
-    once, eight = (seconds(lambda data=data: decode(amqp, data, chunk=1)) for data in frames)
-    assert eight < 24 * once + 0.02
+    small, large = (amqp.encode_body(1, bytes(size)) for size in (20_000, 160_000))
+    check_time(lambda: decode(amqp, small, chunk=1), lambda: decode(amqp, large, chunk=1))
