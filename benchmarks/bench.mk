@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-columnar bench-spark bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-c bench-columnar bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -31,6 +31,14 @@ bench-columnar:
 BENCH_SPARK_MB ?= 250
 bench-spark:
 	$(PYTHON) benchmarks/spark_pipeline.py --mb $(BENCH_SPARK_MB)
+
+# A capture of BENCH_MEMORY_MB megabytes through workers of Spark with 500 MB of address space.
+bench-spark-memory:
+	$(PYTHON) benchmarks/spark_memory.py --mb $(BENCH_MEMORY_MB)
+
+# Rows of a damaged capture of BENCH_MB megabytes through Spark, in parts of several sizes, beside those made without it.
+spark-equality:
+	$(PYTHON) benchmarks/spark_equality.py --mb $(BENCH_MB)
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

@@ -30,6 +30,7 @@ class Results:
         self.columns: dict[str, Any] = _optional(folder / "columnar.json")
         self.captures: dict[str, Any] = _optional(folder / "columnar-captures.json")
         self.spark: dict[str, Any] = _optional(folder / "spark.json")
+        self.spark_memory: dict[str, Any] = _optional(folder / "spark-memory.json")
         self.extra: dict[tuple[str, str], dict[str, Any]] = {}
         self.items: dict[str, dict[str, Figure]] = {}
         for entry in self.run["benchmarks"]:

@@ -4,7 +4,8 @@
     spark-submit examples/spark_pipeline.py WORK --captures /data/captures      # on a cluster, with others
 
 WORK has to be a folder that all machines share. In it come to be `captures` (unless there are others), the
-tables `messages` (by day and exchange) and `methods`, and `replay`: streams of frames with an index.
+tables `messages` (by day and exchange) and `methods`, and `replay`: streams of frames with an index. Captures
+have to be one recording: each numbers its connections anew, and the questions know them by that number.
 """
 
 from __future__ import annotations
@@ -223,7 +224,7 @@ def answers(spark: SparkSession) -> dict[str, DataFrame]:
 def write_replay(spark: SparkSession, work: str) -> int:
     """What was published, in order, as streams of frames with an index of their times; how many messages."""
     published = spark.sql("SELECT * FROM messages WHERE kind = 'publish' AND complete")
-    in_order = published.repartition(2, "flow").sortWithinPartitions("ts_ns")
+    in_order = published.repartition(2, "flow").sortWithinPartitions("ts_ns", "packet", "offset")
     in_order.write.format("amqp").mode("overwrite").option("layout", "stream").save(f"{work}/replay")
     back = (
         spark.read.format("amqp")

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-pyspark = pytest.importorskip("pyspark")
+pytest.importorskip("pyspark")
 
-from amqpcodec.spark.java import NoJavaError, local_java  # noqa: E402
+from support.spark_jobs import SETTINGS, SOURCES
 
-SOURCES = Path(__file__).parents[2] / "src"
-sys.path.append(str(SOURCES.parent / "tests" / "capture"))  # captures are made there
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.executorEnv.PYTHONPATH": str(SOURCES),
-}
+from amqpcodec.spark.java import NoJavaError, local_java
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,21 +5,50 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyspark
 import pytest
-from conftest import SETTINGS
 from pyarrow import parquet
 from support.rotations import busy, write_rotated
-from support.spark_jobs import run
+from support.spark_jobs import SETTINGS, run
+
+from amqpcodec import arrow
 
 pytestmark = pytest.mark.spark
 
-READ_AND_CONVERT = """
-from amqpcodec.spark import pcap_to_parquet
+EVERYTHING = """
+from pyspark.sql.functions import struct
+from amqpcodec.spark import (
+    decode_frames, decode_streams, from_amqp, parquet_to_stream, pcap_to_parquet, to_amqp
+)
 spark = session(**given["more"]).getOrCreate()
-rows = spark.read.format("amqp").option("maxGroupBytes", "1").load(given["path"]).count()
-written = pcap_to_parquet(spark, given["path"], given["out"], table="frames", maxGroupBytes=1)
-tell(rows=rows, written=sum(row.rows for row in written.collect()))
+path, out = given["path"], given["out"]
+messages = spark.read.format("amqp").option("maxGroupBytes", "1").load(path)
+place = ["flow", "direction", "offset"]
+message = ["name", "exchange", "routing_key", "properties", "headers_raw", "body"]
+found = {"rows": messages.count()}
+written = pcap_to_parquet(spark, path, out, table="frames", maxGroupBytes=1)
+found["written"] = sum(row.rows for row in written.collect())
+pcap_to_parquet(spark, path, out + "-messages", columns=place + message)
+
+# A row of octets for each message, and back.
+stored = spark.read.parquet(out + "-messages")
+octets = stored.select(*place, to_amqp(struct(*message)).alias("octets"))
+octets.write.parquet(out + "-octets")
+octets = spark.read.parquet(out + "-octets")
+bodies = octets.select(from_amqp("octets", "messages", columns=["body_size"]).alias("m")).select("m.*")
+found["from_amqp"] = bodies.selectExpr("sum(body_size)").collect()[0][0]
+frames = decode_frames(octets, "octets", keys=["flow"], columns=["name"])
+found["decode_frames"] = frames.where("name IN ('basic.publish', 'basic.deliver')").count()
+streams = decode_streams(octets, ["flow", "direction"], "offset", "octets", columns=["body_size"])
+found["decode_streams"] = streams.count()
+
+stored.write.format("amqp").mode("append").option("layout", "stream").save(out + "-stream")
+found["stream"] = spark.read.format("amqp").option("columns", "kind").load(out + "-stream").count()
+replayed = parquet_to_stream(spark, out + "-messages", out + "-replayed").collect()
+found["replayed"] = sum(row.messages for row in replayed if row.path.endswith(".amqp"))
+tell(**found)
 spark.stop()
 """
 
@@ -32,21 +61,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "set"
 
 
-def counts(folder: Path) -> tuple[int, int]:
-    """Rows of messages and of frames."""
-    from amqpcodec import arrow
-
-    found = []
-    for table in ("messages", "frames"):
-        session = arrow.CaptureSession(table, columns=())
-        batches = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
-        found.append(sum(batch.num_rows for batch in (*batches, *session.finish())))
-    return found[0], found[1]
+def table(folder: Path, name: str, columns: tuple[str, ...] = ()) -> pa.Table:
+    """A table of the recording."""
+    session = arrow.CaptureSession(name, columns=columns)
+    batches = [batch for path in sorted(folder.iterdir()) for batch in session.read(str(path))]
+    return pa.Table.from_batches([*batches, *session.finish()], session.schema)
 
 
-def check(found: dict[str, int], folder: Path, out: Path) -> None:
-    messages, frames = counts(folder)
-    assert found == {"rows": messages, "written": frames}
+def check_everything(found: dict[str, int], folder: Path, out: Path) -> None:
+    messages = table(folder, "messages", ("body_size",))
+    others = ("rows", "decode_frames", "decode_streams", "stream", "replayed")
+    assert found == dict.fromkeys(others, messages.num_rows) | {
+        "written": table(folder, "frames").num_rows,
+        "from_amqp": pc.sum(messages["body_size"]).as_py(),
+    }
+    check_files(found["written"], folder, out)
+
+
+def check_files(frames: int, folder: Path, out: Path) -> None:
+    assert frames == table(folder, "frames").num_rows
     assert parquet.read_table(out).num_rows == frames
     assert len([name for name in os.listdir(out) if name.endswith(".parquet")]) == 4
     assert len(os.listdir(out)) == 5
@@ -60,18 +93,18 @@ def test_executors_of_a_cluster_read_and_write(java: None, folder: Path, tmp_pat
     for entry in Path(pyspark.__file__).parent.iterdir():
         (home / entry.name).symlink_to(entry)
     more = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "1g"}
-    script = f"os.environ['SPARK_HOME'] = {str(home)!r}\n{READ_AND_CONVERT}"
+    script = f"os.environ['SPARK_HOME'] = {str(home)!r}\n{EVERYTHING}"
     found = run(script, SETTINGS, path=str(folder), out=str(tmp_path / "out"), more=more)
-    check(found, folder, tmp_path / "out")
+    check_everything(found, folder, tmp_path / "out")
     assert (home / "work").is_dir()
 
 
 def test_spark_connect_reads_and_writes(java: None, folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("grpc")
     found = run(
-        READ_AND_CONVERT, {}, path=str(folder), out=str(tmp_path / "out"), more={"spark.remote": "local[2]"}
+        EVERYTHING, {}, path=str(folder), out=str(tmp_path / "out"), more={"spark.remote": "local[2]"}
     )
-    check(found, folder, tmp_path / "out")
+    check_everything(found, folder, tmp_path / "out")
 
 
 KILLED = """
@@ -104,10 +137,8 @@ spark.stop()
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="finds the worker by its open files in /proc")
 def test_a_worker_that_is_killed_loses_and_doubles_nothing(java: None, folder: Path, tmp_path: Path) -> None:
     found = run(KILLED, SETTINGS, path=str(folder), out=str(tmp_path / "out"))
-    messages, frames = counts(folder)
     assert found["killed"] == 1
-    check({"rows": messages, "written": found["written"]}, folder, tmp_path / "out")
-    assert found["written"] == frames
+    check_files(found["written"], folder, tmp_path / "out")
 
 
 LIMITED = """
@@ -122,36 +153,26 @@ def limit(batches):
 limit = spark.range(1).mapInArrow(limit, "octets long").collect()[0].octets
 found = spark.read.format("amqp").load(given["path"])
 counted = found.selectExpr("count(body) AS rows", "sum(body_size) AS octets").collect()[0]
-tell(limit=limit, **counted.asDict())
+from amqpcodec.spark import pcap_to_parquet
+written = pcap_to_parquet(spark, given["path"], given["out"], maxPartitionBytes="1g").collect()
+tell(limit=limit, written=[row.rows for row in written], **counted.asDict())
 spark.stop()
 """
 
 
-def test_a_capture_larger_than_the_memory_of_a_worker_is_read(java: None, tmp_path: Path) -> None:
-    from amqpcodec import arrow
-
+def test_a_capture_larger_than_the_memory_of_a_worker_is_read_and_converted(
+    java: None, tmp_path: Path
+) -> None:
     path = tmp_path / "large.pcap"
     busy(path, 30_000_000, connections=60)
     piece = path.read_bytes()
     with path.open("ab") as file:
         for _ in range(9):
             file.write(piece[24:])
-    rows = octets = 0
+    rows = octets = messages = 0
     for batch in arrow.read_capture(str(path), columns=["body", "body_size"]):
+        messages += batch.num_rows
         rows += len(batch["body"]) - batch["body"].null_count
         octets += sum(batch["body_size"].to_pylist())
-    found = run(LIMITED, SETTINGS, path=str(path))
-    assert found == {"limit": 500 << 20, "rows": rows, "octets": octets}
-
-
-def test_the_command_converts(java: None, folder: Path, tmp_path: Path) -> None:
-    script = """
-from amqpcodec.cli import main
-begin = ["spark", "convert", given["path"], given["out"], "--conf", "spark.driver.host=127.0.0.1"]
-what = ["--table", "methods", "--columns", "name,channel", "--option", "maxGroupBytes=1"]
-tell(codes=[main([*begin, *what, "--master", "local[2]"]), main([*begin, "--master", "local[1]"])])
-"""
-    found = run(script, SETTINGS, path=str(folder), out=str(tmp_path / "out"))
-    assert found["codes"] == [0, 2]
-    assert parquet.read_table(tmp_path / "out").schema.names == ["name", "channel"]
-    assert len(os.listdir(tmp_path / "out")) == 5
+    found = run(LIMITED, SETTINGS, path=str(path), out=str(tmp_path / "out"))
+    assert found == {"limit": 500 << 20, "rows": rows, "octets": octets, "written": [messages]}

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-import make_capture as make
+from support import make_capture as make
 from support.rotations import busy
 
 from amqpcodec import arrow, rabbitmq
@@ -49,6 +49,8 @@ def test_folders_inside_are_read_when_asked_for(folder: Path) -> None:
         ("a[!1].pcap", ["a2.pcap"]),
         ("{a1,b}.pcap*", ["a1.pcap", "b.pcapng"]),
         ("*/c.pcap", ["deep/c.pcap"]),
+        ("{a1.pcap,deep/{c,er/d}.pcap}", ["a1.pcap", "deep/c.pcap", "deep/er/d.pcap"]),
+        ("[^&&b]?.pcap", ["a1.pcap", "a2.pcap"]),
         ("de*", ["deep/c.pcap"]),
         ("_hid*", ["_hidden.pcap"]),
         ("_hidden.pcap", ["_hidden.pcap"]),
@@ -69,6 +71,17 @@ def test_names_are_filtered_in_addition(folder: Path) -> None:
 def test_paths_may_be_uris(folder: Path) -> None:
     found = listed([f"file://{folder}/b.pcapng"], recursive=False, name_pattern=None)
     assert found == [(f"{folder}/b.pcapng", 1)]
+
+
+def test_a_pattern_that_cannot_be_is_an_error(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"\[z-a\] is no pattern: bad character range"):
+        names(folder, "[z-a].pcap")
+
+
+@pytest.mark.parametrize("path", ["", "file:", "file://captures", "file://captures/a1.pcap"])
+def test_a_path_that_names_nothing_is_not_the_folder_at_hand(path: str) -> None:
+    with pytest.raises(ValueError, match="is no path"):
+        listed([path], recursive=False, name_pattern=None)
 
 
 def test_a_path_without_files_is_an_error(folder: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from amqpcodec import arrow
 from amqpcodec._columns.tables import TABLES
 from amqpcodec.spark import options, schemas, table_schema
+from amqpcodec.spark.layouts import write_options
 
 
 @pytest.mark.parametrize(
@@ -110,3 +113,25 @@ def test_a_schema_asks_for_columns_and_parts_of_structs() -> None:
 def test_a_schema_that_does_not_fit_says_where(wanted: spark_types.StructType, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         schemas.project(wanted, "messages", "auto")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "no path"),
+        ({"path": "out", "keys": "flow"}, "is for the layout rows, not stream"),
+        ({"path": "out", "layout": "rows", "keys": "flow, ts, flow"}, "names a column twice"),
+    ],
+)
+def test_options_of_writing_that_cannot_be_are_refused(given: dict[str, str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        write_options(given)
+
+
+def test_defaults_are_those_in_the_docs() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    text = (docs / "spark.md").read_text() + (docs / "spark-tables.md").read_text()
+    found = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.MULTILINE)
+    assert {"frameMax", "maxMessageBytes", "flowTimeout"} <= {name for name, _ in found}
+    for name, default in found:
+        assert options.read_options({name: default}) == options.ReadOptions(), name

@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-import make_capture as make
-import make_chaos as chaos
 import pyarrow as pa
+from support import make_capture as make
+from support import make_chaos as chaos
 from support.rotations import busy, records, write_rotated
 
 from amqpcodec import arrow

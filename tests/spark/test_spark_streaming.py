@@ -155,12 +155,39 @@ def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], 
     assert in_order(rows_between(source, {}, end)) == sorted(every, key=repr)
 
 
-def test_a_file_that_is_gone_before_it_is_read_is_told_of(files: list[bytes], tmp_path: Path) -> None:
-    (path,) = put(tmp_path, files, 0, 1, age=7200)
+@pytest.mark.parametrize("gone", [0, 1, 2])
+def test_a_file_that_is_gone_before_it_is_read_is_told_of(
+    files: list[bytes], tmp_path: Path, gone: int
+) -> None:
+    paths = put(tmp_path, files, 0, 3, age=7200)
+    first = reader(tmp_path).latestOffset({}, ReadMaxFiles(1))
+    end = reader(tmp_path).latestOffset(first, ReadAllAvailable())
+    paths[gone].unlink()
+    if gone:
+        with pytest.raises(FileNotFoundError, match="not there any more"):
+            reader(tmp_path).partitions(first, end)
+    else:  # what was read before need not be kept
+        assert in_order(rows_between(reader(tmp_path), first, end))
+
+
+def test_a_file_that_comes_between_those_of_a_batch_is_told_of(files: list[bytes], tmp_path: Path) -> None:
+    first, second, _ = put(tmp_path, files, 0, 3, age=7200)
+    second.unlink()
     end = reader(tmp_path).latestOffset({}, ReadAllAvailable())
-    path.unlink()
-    with pytest.raises(FileNotFoundError, match="not there any more"):
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(FileNotFoundError, match="others have come between them"):
         reader(tmp_path).partitions({}, end)
+
+
+def test_files_whose_numbers_are_the_same_are_both_read(files: list[bytes], tmp_path: Path) -> None:
+    for path, name in zip(put(tmp_path, files, 0, 2, age=7200), ("t01.pcap", "t1.pcap"), strict=True):
+        path.rename(tmp_path / name)
+    source = reader(tmp_path)
+    first = source.latestOffset({}, ReadMaxFiles(1))
+    second = source.latestOffset(first, ReadMaxFiles(1))
+    assert [place["last"] for offset in (first, second) for place in offset.values()] == [
+        str(tmp_path / "t01.pcap"), str(tmp_path / "t1.pcap"),
+    ]  # fmt: skip
 
 
 def test_streams_of_frames_are_files_of_their_own(tmp_path: Path) -> None:

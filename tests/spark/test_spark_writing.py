@@ -163,6 +163,21 @@ def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Pat
     assert octets == arrow.encode_messages(messages)
 
 
+def test_files_without_a_column_that_names_their_folder_are_refused(tmp_path: Path) -> None:
+    options = replay.WriteOptions(str(tmp_path / "out"))
+    for folder in ("day=1/exchange=a", "day=1/size=2"):
+        source = tmp_path / folder / "a.parquet"
+        source.parent.mkdir(parents=True)
+        parquet.write_table(pa.table({"routing_key": ["a"]}), source)
+        job = replay._Job(str(tmp_path / "out"), "append", "job", (str(source.parent),), options)
+        if "exchange" in folder:
+            with pytest.raises(ValueError, match=r"is without exchange, .* spark.read.parquet"):
+                list(replay._plan(job, None))
+            assert not (tmp_path / "out").exists()
+        else:
+            assert [part.path for part in replay._plan(job, None)] == [str(source)]
+
+
 def test_a_failed_conversion_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number, size in enumerate((1, 256)):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._columns.tables import TABLES
-from . import EXIT_OK, EXIT_UNUSABLE, inputs, output
-from .sparksession import NoSessionError, add_session_arguments, pair, session, told
+from . import inputs
+from .sparksession import add_output_arguments, add_session_arguments, pair, run_job
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MODES = {"permissive": "permissive", "drop": "dropmalformed", "fail": "failfast"}
+
+# Options of the data source, and arguments of `pcap_to_parquet`, that the command has arguments for.
+_TAKEN = frozenset((
+    "path", "paths", "src", "dst", "spark", "table", "columns", "mode", "compression", "save", "dialect",
+    "ports", "includecredentials",
+))  # fmt: skip
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,23 +31,17 @@ def add_parser(subparsers: Any) -> None:
         epilog="Exit code: 0 all was written; 2 unusable input, output or arguments, and nothing written.",
     )
     inputs.add_input_arguments(parser)
-    parser.add_argument("out", metavar="OUT", help="the folder to write")
+    add_output_arguments(parser)
     parser.add_argument("--table", choices=TABLES, default="messages")
     parser.add_argument("--columns", metavar="A,B.C,...", help="only these columns, in this order")
     parser.add_argument("--mode", choices=_MODES, default="permissive", help="as for `amqpcodec convert`")
     parser.add_argument("--compression", choices=("zstd", "snappy", "gzip", "none"), default="zstd")
-    parser.add_argument(
-        "--save",
-        choices=("errorifexists", "append", "overwrite"),
-        default="errorifexists",
-        help="what to do if OUT is there (default: end with an error)",
-    )
     parser.add_argument("--show-credentials", action="store_true", help="do not hide login responses")
     parser.add_argument(
         "--option",
         action="append",
         default=[],
-        type=pair,
+        type=_option,
         metavar="NAME=VALUE",
         help="another option of the data source, see docs/spark.md; repeatable",
     )
@@ -49,24 +51,23 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Convert; gives the exit code."""
-    try:
-        with session(arguments) as spark:
-            from pyspark.errors import PySparkException
 
-            from ..spark import pcap_to_parquet
+    def write(spark: SparkSession) -> str:
+        from ..spark import pcap_to_parquet
 
-            try:
-                found = pcap_to_parquet(spark, arguments.files, arguments.out, **_asked(arguments))
-                written = found.toArrow()
-            except (PySparkException, ValueError) as error:
-                output.tell(f"{arguments.out!r} was not written: {told(error)}")
-                return EXIT_UNUSABLE
-    except NoSessionError as error:
-        output.tell(str(error))
-        return EXIT_UNUSABLE
-    rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))
-    sys.stdout.write(f"{arguments.out}: {rows} rows, {octets} octets in {written.num_rows} files\n")
-    return EXIT_OK
+        written = pcap_to_parquet(spark, arguments.files, arguments.out, **_asked(arguments)).toArrow()
+        rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))
+        return f"{rows} rows, {octets} octets in {written.num_rows} files"
+
+    return run_job(arguments, write)
+
+
+def _option(text: str) -> tuple[str, str]:
+    """A name and a value for an option that no other argument of the command is for."""
+    name, value = pair(text)
+    if name.lower().replace("_", "") in _TAKEN:
+        raise argparse.ArgumentTypeError(f"{name!r} is given by an argument of its own, see --help")
+    return name, value
 
 
 def _asked(arguments: argparse.Namespace) -> dict[str, Any]:

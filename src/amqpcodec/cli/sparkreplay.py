@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import DIALECTS
-from . import EXIT_OK, EXIT_UNUSABLE, output
-from .sparksession import NoSessionError, add_session_arguments, session, told
+from .sparksession import add_output_arguments, add_session_arguments, run_job
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _FRAME_MAX = 131072
 
@@ -24,17 +25,11 @@ def add_parser(subparsers: Any) -> None:
         epilog="Exit code: 0 all was written; 2 unusable input, output or arguments, and nothing written.",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="Parquet files, folders of them, patterns")
-    parser.add_argument("out", metavar="OUT", help="the folder to write")
+    add_output_arguments(parser)
     parser.add_argument("--dialect", choices=DIALECTS, default="rabbitmq-0-9-1", help="to write")
     parser.add_argument("--frame-max", type=int, default=_FRAME_MAX, metavar="OCTETS", help="0 for no limit")
     parser.add_argument(
         "--skip-incomplete", action="store_true", help="leave out rows in error and incomplete ones"
-    )
-    parser.add_argument(
-        "--save",
-        choices=("errorifexists", "append", "overwrite"),
-        default="errorifexists",
-        help="what to do if OUT is there (default: end with an error)",
     )
     add_session_arguments(parser)
     parser.set_defaults(run=run)
@@ -42,29 +37,21 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write; gives the exit code."""
-    try:
-        with session(arguments) as spark:
-            from pyspark.errors import PySparkException
 
-            from ..spark import parquet_to_stream
+    def write(spark: SparkSession) -> str:
+        from ..spark import parquet_to_stream
 
-            try:
-                written = parquet_to_stream(
-                    spark,
-                    arguments.files,
-                    arguments.out,
-                    dialect=arguments.dialect,
-                    frame_max=arguments.frame_max,
-                    skip_incomplete=arguments.skip_incomplete,
-                    save=arguments.save,
-                ).collect()
-            except (PySparkException, ValueError) as error:
-                output.tell(f"{arguments.out!r} was not written: {told(error)}")
-                return EXIT_UNUSABLE
-    except NoSessionError as error:
-        output.tell(str(error))
-        return EXIT_UNUSABLE
-    streams = [row for row in written if row.path.endswith(".amqp")]
-    messages, octets = (sum(row[name] for row in streams) for name in ("messages", "size"))
-    sys.stdout.write(f"{arguments.out}: {messages} messages, {octets} octets in {len(streams)} streams\n")
-    return EXIT_OK
+        written = parquet_to_stream(
+            spark,
+            arguments.files,
+            arguments.out,
+            dialect=arguments.dialect,
+            frame_max=arguments.frame_max,
+            skip_incomplete=arguments.skip_incomplete,
+            save=arguments.save,
+        ).collect()
+        streams = [row for row in written if row.path.endswith(".amqp")]
+        messages, octets = (sum(row[name] for row in streams) for name in ("messages", "size"))
+        return f"{messages} messages, {octets} octets in {len(streams)} streams"
+
+    return run_job(arguments, write)

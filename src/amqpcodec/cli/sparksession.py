@@ -1,4 +1,4 @@
-"""The session of Spark that a command works in."""
+"""What commands of Spark have in common: the session they work in, and the folder they write."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+
+from . import EXIT_OK, EXIT_UNUSABLE, output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +24,17 @@ class NoSessionError(Exception):
     """There is no session; the text says why."""
 
 
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe them: `out`, `save`."""
+    parser.add_argument("out", metavar="OUT", help="the folder to write")
+    parser.add_argument(
+        "--save",
+        choices=("errorifexists", "append", "overwrite"),
+        default="errorifexists",
+        help="what to do if OUT is there (default: end with an error)",
+    )
+
+
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe them: `master`, `remote`, `conf`."""
     where = parser.add_mutually_exclusive_group()
@@ -32,6 +45,32 @@ def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--conf", action="append", default=[], type=pair, metavar="NAME=VALUE", help="a setting of Spark"
     )
+
+
+def run_job(arguments: argparse.Namespace, write: Callable[[SparkSession], str]) -> int:
+    """Have the folder written in a session.
+
+    Args:
+        arguments: those of the command.
+        write: writes it; gives what is told of it.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        with session(arguments) as spark:
+            from pyspark.errors import PySparkException
+
+            try:
+                done = write(spark)
+            except (PySparkException, ValueError) as error:
+                output.tell(f"{arguments.out!r} was not written: {told(error)}")
+                return EXIT_UNUSABLE
+    except NoSessionError as error:
+        output.tell(str(error))
+        return EXIT_UNUSABLE
+    sys.stdout.write(f"{arguments.out}: {done}\n")
+    return EXIT_OK
 
 
 @contextmanager

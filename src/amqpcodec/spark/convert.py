@@ -43,8 +43,8 @@ def pcap_to_parquet(
     """Write a table of what is in captures or streams as Parquet files.
 
     The workers read and write by themselves, on storage that all of them share. A file is written for every
-    part of a recording. When all are whole, they are moved to their folder, and an empty file ``_SUCCESS`` is
-    put beside them; otherwise nothing is left.
+    part of a recording, or several if it is very large. When all are whole, they are moved to their folder,
+    and an empty file ``_SUCCESS`` is put beside them; otherwise nothing is left.
 
     Args:
         spark: the session, of Spark Connect as well.

@@ -19,6 +19,8 @@ from .tails import last_time
 
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
+_BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
+_SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
 _WILD = re.compile(r"[*?\[{]")
 _FRAME_TYPES = b"\x01\x02\x03\x08"
 _FRAME_END = 0xCE
@@ -70,12 +72,17 @@ class Place:
 
     Args:
         path: a path of this machine, or a URI.
+
+    Raises:
+        ValueError: it names nothing, as `file://folder` does: `folder` stands where a machine is named.
     """
 
     def __init__(self, path: str) -> None:
         found = _URI.fullmatch(path)
         if found is None or found[1].lower() == "file":
             plain = found[3] if found else path.removeprefix("file:")
+            if not plain or (found and found[2] not in ("", "localhost")):
+                raise ValueError(f"{path!r} is no path: it is /folder/name, or file:///folder/name")
             self.system: Any = fs.LocalFileSystem()
             self.inner = os.path.abspath(plain)
             self._outer = self._root = ""
@@ -112,16 +119,22 @@ def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -
 
     Raises:
         FileNotFoundError: a path means no file at all.
+        ValueError: a path or pattern that cannot be.
     """
     found: dict[str, int] = {}
     fits = re.compile(_expression(name_pattern) if name_pattern else ".*", re.DOTALL)
     for path in paths:
         place = Place(path)
-        there = [info for info in _globbed(place) if info.type != fs.FileType.NotFound]
+        there = [
+            info
+            for pattern in _alternatives(place.inner)
+            for info in _globbed(place.system, pattern)
+            if info.type != fs.FileType.NotFound
+        ]
         if not there:
             raise FileNotFoundError(f"there is no file {path!r}")
         for info in there:
-            for file in _inside(place, info, recursive):
+            for file in _inside(place.system, info, recursive):
                 if fits.fullmatch(file.base_name):
                     found[place.shown(file.path)] = file.size
     return sorted(found.items())
@@ -201,39 +214,39 @@ def _first_time(source: ByteSource) -> int | None:
     return None
 
 
-def _globbed(place: Place) -> list[Any]:
+def _globbed(system: Any, pattern: str) -> list[Any]:
     """What a path with wildcards means."""
-    parts = place.inner.split("/")
+    parts = pattern.split("/")
     wild = next((at for at, part in enumerate(parts) if _WILD.search(part)), None)
     if wild is None:
-        return [place.system.get_file_info(place.inner)]
-    found = [place.system.get_file_info("/".join(parts[:wild]) or "/")]
+        return [system.get_file_info(pattern)]
+    found = [system.get_file_info("/".join(parts[:wild]) or "/")]
     for part in parts[wild:]:
         fits = re.compile(_expression(part), re.DOTALL)
-        inside = [info for folder in found for info in _children(place, folder)]
+        inside = [info for folder in found for info in _children(system, folder)]
         found = [
             info
             for info in inside
-            if fits.fullmatch(info.base_name) and (part[0] in "_." or not _hidden(info))
+            if fits.fullmatch(info.base_name) and (part[:1] in ("_", ".") or not _hidden(info))
         ]
     return found
 
 
-def _inside(place: Place, info: Any, recursive: bool) -> Iterator[Any]:
+def _inside(system: Any, info: Any, recursive: bool) -> Iterator[Any]:
     """A file itself; of a folder, the files in it."""
     if info.type != fs.FileType.Directory:
         yield info
         return
-    for child in _children(place, info):
+    for child in _children(system, info):
         folder = child.type == fs.FileType.Directory
         if not (_hidden(child) or (folder and not recursive) or child.base_name.endswith(INDEX_ENDING)):
-            yield from _inside(place, child, recursive)
+            yield from _inside(system, child, recursive)
 
 
-def _children(place: Place, info: Any) -> list[Any]:
+def _children(system: Any, info: Any) -> list[Any]:
     if info.type != fs.FileType.Directory:
         return []
-    return list(place.system.get_file_info(fs.FileSelector(info.path)))
+    return list(system.get_file_info(fs.FileSelector(info.path)))
 
 
 def _hidden(info: Any) -> bool:
@@ -241,13 +254,12 @@ def _hidden(info: Any) -> bool:
 
 
 def _expression(pattern: str) -> str:
-    """A pattern of names as a regular expression."""
+    """A pattern of names as a regular expression; raises ValueError."""
     out: list[str] = []
     depth = 0
     for token in re.findall(r"\[[^\]]+\]|\\.|.", pattern, re.DOTALL):
         if token[0] == "[" and len(token) > 1:
-            inside = token[1:-1].replace("\\", "\\\\").replace("[", "\\[")
-            out.append("[" + ("^" + inside[1:] if inside[0] in "!^" else inside) + "]")
+            out.append(_character(token[1:-1]))
         elif token == "{":
             depth += 1
             out.append("(?:")
@@ -259,3 +271,24 @@ def _expression(pattern: str) -> str:
         else:
             out.append({"*": ".*", "?": "."}.get(token) or re.escape(token[-1]))
     return "".join(out) + ")" * depth
+
+
+def _character(inside: str) -> str:
+    """What is between square brackets as a regular expression."""
+    negated = inside[0] in "!^"
+    some = "".join(each if each == "-" else re.escape(each) for each in inside[negated:])
+    expression = f"[{'^' * negated}{some}]"
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise ValueError(f"[{inside}] is no pattern: {error.msg}") from error
+    return expression
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """A pattern with slashes in braces as several without, since each folder is searched by itself."""
+    found = _BRACES.search(pattern) if _SLASH_IN_BRACES.search(pattern) else None
+    if found is None:
+        return [pattern]
+    before, behind = pattern[: found.start()], pattern[found.end() :]
+    return [each for word in found[1].split(",") for each in _alternatives(f"{before}{word}{behind}")]

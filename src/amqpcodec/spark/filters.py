@@ -74,11 +74,20 @@ def expression(given: Any, schema: pa.Schema) -> pc.Expression | None:
     try:
         if isinstance(given, spark.In):
             # Among nulls, SQL finds nothing and says nothing: left to Spark.
-            return None if None in given.value else column.isin(pa.array(given.value, kind))
+            values = None if None in given.value else _values(given.value, kind)
+            # Null is in nothing, and not in nothing either.
+            return None if values is None else pc.if_else(column.is_valid(), column.isin(values), None)
         compare = _ORDERED.get(type(given))
-        return None if compare is None else compare(column, pa.scalar(given.value, kind))
+        values = None if compare is None else _values([given.value], kind)
+        return None if compare is None or values is None else compare(column, values[0])
     except (pa.ArrowException, TypeError, OverflowError):
         return None
+
+
+def _values(values: Iterable[Any], kind: pa.DataType) -> pa.Array | None:
+    """Values as those of a column; None if one would become another, as 1.5 among whole numbers."""
+    made = pa.array(values, kind)
+    return made if made.to_pylist() == list(values) else None
 
 
 def _kind(path: tuple[str, ...], schema: pa.Schema) -> pa.DataType | None:

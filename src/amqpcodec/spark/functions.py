@@ -64,9 +64,13 @@ def from_amqp(
             batch = decoder.decode(values)
             yield pa.StructArray.from_arrays(batch.columns, fields=fields, mask=values.is_null())
 
-    udf = getattr(sql, "arrow_udf", _through_pandas)
-    made: Column = udf(decode, data_type(pa.struct(fields))).asNondeterministic()(col)
-    return made
+    arrow_udf: Any = getattr(sql, "arrow_udf", None)
+    kind = data_type(pa.struct(fields))
+    made: Column = (arrow_udf or _through_pandas)(decode, kind).asNondeterministic()(col)
+    if arrow_udf is not None:
+        return made
+    # Pandas has no null in place of several columns.
+    return sql.when((sql.col(col) if isinstance(col, str) else col).isNotNull(), made)
 
 
 def to_amqp(

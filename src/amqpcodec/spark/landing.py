@@ -49,7 +49,9 @@ class Landing:
         Raises:
             FileExistsError, ValueError: the target cannot be written.
         """
-        target = Place(self.target)
+        target, staging = Place(self.target), Place(self.staging)
+        if staging.system.get_file_info(staging.inner).type == fs.FileType.Directory:
+            return  # an attempt before this one has made it
         there = target.system.get_file_info(target.inner).type
         if there == fs.FileType.File or (there != fs.FileType.NotFound and self.save == "errorifexists"):
             raise FileExistsError(
@@ -59,7 +61,6 @@ class Landing:
         for path in read:
             if self.save == "overwrite" and path.startswith(inside):
                 raise ValueError(f"{path!r} is read, so {self.target!r} cannot be overwritten")
-        staging = Place(self.staging)
         staging.system.create_dir(staging.inner, recursive=True)
 
     def commit(self, files: Iterable[tuple[str, str]]) -> None:

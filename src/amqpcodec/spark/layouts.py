@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from .. import DIALECTS, arrow
 from ..arrow.decoding import DIALECT
 from ..arrow.encoding import FRAME_MAX
+from ..arrow.parquetfile import parquet_writer
 from .files import INDEX_ENDING, Place
 from .landing import Landing
 from .options import boolean, one_of, size, typed
@@ -68,6 +68,8 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         raise ValueError("no path: say where to save")
     if made.keys and made.layout != "rows":
         raise ValueError(f"option 'keys' is for the layout rows, not {made.layout}")
+    if len(set(made.keys)) < len(made.keys):
+        raise ValueError("option 'keys' names a column twice")
     return made
 
 
@@ -131,7 +133,7 @@ def _rows(
             table = pa.Table.from_batches([keys]).append_column(OCTETS, octets)
             if options.skip_incomplete:
                 table = table.filter(octets.is_valid())
-            writer = writer or parquet.ParquetWriter(file.file, table.schema, compression="zstd")
+            writer = writer or parquet_writer(file.file, table.schema, "zstd")
             writer.write_table(table)
             messages += table.num_rows
         if writer is not None:

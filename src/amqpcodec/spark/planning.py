@@ -122,9 +122,10 @@ def series(path: str, rotated: str) -> str:
 
 
 def natural(name: str) -> list[tuple[str, int]]:
-    """Orders names by the numbers in them."""
+    """Orders names by the numbers in them; no two names are the same to it."""
     words = [*re.split(r"(\d+)", name), ""]
-    return [(text, int(number or 0)) for text, number in zip(words[::2], words[1::2], strict=False)]
+    order = [(text, int(number or 0)) for text, number in zip(words[::2], words[1::2], strict=False)]
+    return [*order, (name, 0)]
 
 
 def parts_of(files: Sequence[File], options: ReadOptions) -> Recording:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -52,8 +53,10 @@ def batches(part: Part, columns: Iterable[str], options: ReadOptions) -> Iterato
         for piece in part.pieces:
             yield from _stream(piece, columns, options)
         return
-    session = _session(options, columns, part.state)
-    yield from _pieces(session, part.pieces)
+    arguments = options.decoding() | options.following()
+    session = arrow.CaptureSession(options.table, columns=columns, state=part.state, **arguments)
+    for file, name, end in _pieces(part):
+        yield from session.read(file, name, end)
     if part.last:
         yield from session.finish()
 
@@ -67,11 +70,11 @@ def states(parts: Sequence[Part], options: ReadOptions) -> Iterator[bytes]:
     """
     check_build(options.impl)
     # Whether a row is in error is told where it is made.
-    session = _session(options, (), parts[0].state if parts else None, mode="permissive")
-    for part in parts:
-        for _ in _pieces(session, part.pieces):
-            pass
-        yield session.suspend()
+    arguments = options.decoding() | options.following() | {"mode": "permissive"}
+    first = parts[0].state if parts else None
+    found = arrow.scan_capture(map(_pieces, parts), options.table, state=first, **arguments)
+    next(found)  # the first is known
+    return found
 
 
 def with_states(recording: Recording, options: ReadOptions) -> Recording:
@@ -80,24 +83,23 @@ def with_states(recording: Recording, options: ReadOptions) -> Recording:
     return (recording[0], *(replace(part, state=state) for part, state in following))
 
 
-def _session(options: ReadOptions, columns: Iterable[str], state: bytes | None, **others: Any) -> Any:
-    arguments = options.decoding() | options.following() | others
-    return arrow.CaptureSession(options.table, columns=columns, state=state, **arguments)
-
-
-def _pieces(session: Any, pieces: Sequence[Piece]) -> Iterator[pa.RecordBatch]:
-    for piece in pieces:
-        with closing(open_file(piece.path)) as file, _naming(piece.path):
-            yield from session.read(file, name=piece.path, end=piece.end)
+def _pieces(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:
+    """The pieces of a part as `CaptureSession.read` takes them."""
+    for piece in part.pieces:
+        yield partial(open_file, piece.path), piece.path, piece.end
 
 
 def _stream(piece: Piece, columns: Iterable[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    with closing(open_file(piece.path)) as file, _naming(piece.path):
+    with closing(open_file(piece.path)) as file:
         reader = arrow.read_stream(
             file, options.table, columns=columns, direction=options.direction, **options.decoding()
         )
-        for batch in reader:
-            yield _named(batch, piece.path)
+        try:
+            for batch in reader:
+                yield _named(batch, piece.path)
+        except AmqpError as error:
+            error.add_note(f"in {piece.path!r}")
+            raise
 
 
 def _named(batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
@@ -106,13 +108,3 @@ def _named(batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
     if place < 0:
         return batch
     return batch.set_column(place, batch.schema.field(place), pa.repeat(path, batch.num_rows))
-
-
-@contextmanager
-def _naming(path: str) -> Iterator[None]:
-    """Has errors in the block name a file."""
-    try:
-        yield
-    except AmqpError as error:
-        error.add_note(f"in {path!r}")
-        raise

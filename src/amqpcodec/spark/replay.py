@@ -47,7 +47,8 @@ def parquet_to_stream(
 
     Args:
         spark: the session, of Spark Connect as well.
-        src: Parquet files with columns of the table `messages`, folders of them and patterns.
+        src: Parquet files with columns of the table `messages`, folders of them and patterns. Tables
+            that are partitioned by one of these columns are refused: the files are without it.
         dst: the folder to write.
         dialect, frame_max, skip_incomplete: as for `amqpcodec.arrow.encode_messages`.
         save: ``"errorifexists"``, ``"append"`` or ``"overwrite"``.
@@ -90,6 +91,14 @@ def _plan(job: _Job, argument: None) -> Iterator[_Part]:
     """The row groups that each task reads."""
     check_build(job.options.impl)
     files = [path for path, size in listed(job.paths, recursive=True, name_pattern=None) if size]
+    wanted = _wanted(job.options)
+    for path in files:
+        away = wanted & {folder.partition("=")[0] for folder in path.split("/")[:-1] if "=" in folder}
+        if away:
+            raise ValueError(
+                f"{path!r} is without {', '.join(sorted(away))}, which stands in the name of its folder: "
+                'read such tables by spark.read.parquet, and write them by format("amqp")'
+            )
     job.prepare(files)
     for path in files:
         with closing(open_file(path)) as file:
@@ -107,10 +116,15 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
     number, part = argument
     with closing(open_file(part.path)) as file:
         found = parquet.ParquetFile(file)
-        wanted = {column.name for column in table_columns("messages", (job.options.dialect,))} - _UNREAD
+        wanted = _wanted(job.options)
         batches = found.iter_batches(
             _BATCH_ROWS,
             row_groups=part.groups,
             columns=[name for name in found.schema_arrow.names if name in wanted],
         )
         return write_part(job, f"part-{number:05d}-{job.name[:12]}", batches, job.options)
+
+
+def _wanted(options: WriteOptions) -> set[str]:
+    """The columns that count."""
+    return {column.name for column in table_columns("messages", (options.dialect,))} - _UNREAD

@@ -29,7 +29,7 @@ from .planning import Part, natural, parts_of, series
 from .reading import states
 from .source import AmqpReader
 
-Offset = dict[str, dict[str, str]]  # by series: `last`, the path, and `state`
+Offset = dict[str, dict[str, str]]  # by series: `last`, the path, `files`, how many so far, and `state`
 
 
 class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -78,7 +78,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if new:
                 parts, state = self._followed(new, start.get(name))
                 self._planned[_key(name, start, new[-1])] = parts
-                end[name] = {"last": new[-1], "state": state}
+                end[name] = {"last": new[-1], "files": str(_taken(start, name) + len(new)), "state": state}
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
@@ -90,8 +90,11 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             parts = self._planned.get(_key(name, start, place["last"]))
             if parts is None:  # planned before a restart
                 paths = self._behind(self._series().get(name, []), start.get(name), place["last"])
-                if paths[-1:] != [place["last"]]:
-                    raise FileNotFoundError(f"{place['last']!r}, which is to be read, is not there any more")
+                if paths[-1:] != [place["last"]] or _taken(start, name) + len(paths) != _taken(end, name):
+                    raise FileNotFoundError(
+                        f"the files up to {place['last']!r}, which are to be read again, are not there any "
+                        "more, or others have come between them"
+                    )
                 parts, _ = self._followed(paths, start.get(name))
             found += parts
         return found
@@ -156,6 +159,11 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _key(name: str, start: Offset, last: str) -> str:
     return f"{name}\n{start.get(name, {}).get('last', '')}\n{last}"
+
+
+def _taken(offset: Offset, name: str) -> int:
+    """How many files of a series are behind an offset."""
+    return int(offset[name]["files"]) if name in offset else 0
 
 
 def _size(path: str) -> int:

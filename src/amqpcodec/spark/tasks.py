@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet
+
+from amqpcodec.arrow.parquetfile import parquet_writer
 
 from .files import Place
 from .landing import Landing
@@ -19,6 +21,7 @@ from .reading import batches, check_build, states
 from .schemas import arrow_schema, renamed
 
 _GROUP_ROWS, _GROUP_OCTETS = 131_072, 24 << 20
+_FILE_GROUPS = 64
 _TIMES = {"ts_min": ("ts", "ts_first"), "ts_max": ("ts", "ts_last")}
 
 
@@ -79,44 +82,86 @@ def follow(job: Job, argument: tuple[int, Recording]) -> tuple[()]:
 
 
 def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[Written]:
-    """Writes the rows of a part to a file whose name no other attempt has."""
+    """Writes the rows of a part to files whose names no other attempt has."""
     number, (recording, at, part) = argument
     if at:
         place = Place(job.state(recording, at))
         with place.system.open_input_file(place.inner) as file:
             part = replace(part, state=file.read())
-    staged, path = job.staged(f"part-{number:05d}-{job.name[:12]}.{job.compression}.parquet")
-    place = Place(staged)
-    statistics = _Statistics()
     schema = _schema(job.options)
-    with place.system.open_output_stream(place.inner) as file:
-        with parquet.ParquetWriter(file, schema, compression=job.compression) as writer:
-            for group in _groups(statistics.watched(batches(part, _names(job.options), job.options)), schema):
-                writer.write_table(group, max(group.num_rows, 1))
-        octets = file.tell()
-    return [Written(staged, path, statistics.rows, octets, **statistics.times)]
+    with closing(_Files(job, number, schema)) as files:
+        for group in _groups(batches(part, _names(job.options), job.options), schema):
+            files.write(group)
+            del group  # before the next one is made
+    return files.written
 
 
-class _Statistics:
-    """Counts rows as they pass, and their first and last time."""
+class _Files:
+    """The files of a part.
 
-    def __init__(self) -> None:
-        self.rows = 0
-        self.times: dict[str, int | None] = dict.fromkeys(_TIMES)
+    What Parquet tells of groups at the end of a file is in memory until then, so a part with very many of
+    them has several files.
 
-    def watched(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same batches."""
-        for batch in found:
-            self.rows += batch.num_rows
-            for which, columns in _TIMES.items():
-                for column in set(columns) & set(batch.schema.names):
-                    self._see(which, pc.min_max(batch.column(column))[which.removeprefix("ts_")].value)
-            yield batch
+    Attributes:
+        written: those that are closed.
+    """
+
+    def __init__(self, job: Job, number: int, schema: pa.Schema) -> None:
+        self._job, self._number, self._schema = job, number, schema
+        self._file: _File | None = None
+        self.written: list[Written] = []
+
+    def write(self, group: pa.Table) -> None:
+        """Add a group; one without rows only makes sure that there is a file."""
+        if not group.num_rows and (self._file or self.written):
+            return
+        if self._file is None:
+            name = f"part-{self._number:05d}-{len(self.written):03d}-{self._job.name[:12]}"
+            staged, path = self._job.staged(f"{name}.{self._job.compression}.parquet")
+            self._file = _File(staged, path, self._schema, self._job.compression)
+        self._file.write(group)
+        if self._file.groups == _FILE_GROUPS:
+            self.close()
+
+    def close(self) -> None:
+        """End the file that is open."""
+        if self._file is not None:
+            self.written.append(self._file.close())
+            self._file = None
+
+
+class _File:
+    """A file that is written, how many groups it has, its rows, and their first and last time."""
+
+    def __init__(self, staged: str, path: str, schema: pa.Schema, compression: str) -> None:
+        self._names = staged, path
+        place = Place(staged)
+        self._stream = place.system.open_output_stream(place.inner)
+        self._writer = parquet_writer(self._stream, schema, compression)
+        self.groups = self._rows = 0
+        self._times: dict[str, int | None] = dict.fromkeys(_TIMES)
+
+    def write(self, group: pa.Table) -> None:
+        """Add a group of rows."""
+        self._writer.write_table(group, max(group.num_rows, 1))
+        self.groups += 1
+        self._rows += group.num_rows
+        for which, columns in _TIMES.items():
+            for column in set(columns) & set(group.schema.names):
+                self._see(which, pc.min_max(group.column(column))[which.removeprefix("ts_")].value)
+
+    def close(self) -> Written:
+        """End the file; what is told of it."""
+        with self._stream:
+            self._writer.close()
+            octets = self._stream.tell()
+        staged, path = self._names
+        return Written(staged, path, self._rows, octets, **self._times)
 
     def _see(self, which: str, time: int | None) -> None:
-        known = self.times[which]
+        known = self._times[which]
         if time is not None and (known is None or (time < known) == (which == "ts_min")):
-            self.times[which] = time
+            self._times[which] = time
 
 
 def _groups(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -124,12 +169,20 @@ def _groups(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.T
     waiting: list[pa.RecordBatch] = []
     rows = octets = 0
     for batch in found:
-        waiting.append(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+        waiting.append(_copied(pa.RecordBatch.from_arrays(batch.columns, schema=schema)))
         rows, octets = rows + batch.num_rows, octets + batch.nbytes
         if rows >= _GROUP_ROWS or octets >= _GROUP_OCTETS:
             yield pa.Table.from_batches(waiting, schema)
             waiting, rows, octets = [], 0, 0
     yield pa.Table.from_batches(waiting, schema)
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch in Arrow's own memory, which has reserved more address space than it uses, once anything is.
+
+    What a batch comes in is used for the next one, so a worker with little address space can hold a group.
+    """
+    return pa.concat_batches([batch.slice(0, 0), batch])
 
 
 def _names(options: ReadOptions) -> list[str]:

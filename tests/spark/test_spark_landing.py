@@ -1,0 +1,76 @@
+"""A folder gets all files that were written for it or none, and steps that are taken twice do no harm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from amqpcodec.spark.landing import Landing
+
+
+def landing(folder: Path, save: str = "errorifexists") -> Landing:
+    return Landing(str(folder), save, "name")
+
+
+def written(job: Landing, name: str = "part") -> tuple[str, str]:
+    staged = job.staged(name)
+    Path(staged[0]).write_text(name)
+    return staged
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_folder_that_another_attempt_has_made_is_not_there_already(tmp_path: Path) -> None:
+    job = landing(tmp_path / "out")
+    job.prepare()
+    job.prepare()
+    job.commit([written(job)])
+    assert names(tmp_path / "out") == ["_SUCCESS", "part"]
+    with pytest.raises(FileExistsError, match="is there already"):
+        Landing(job.target, job.save, "another").prepare()
+
+
+def test_a_commit_that_is_done_again_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "before").write_text("before")
+    job = landing(tmp_path / "out", "overwrite")
+    job.prepare()
+    files = [written(job)]
+    for _ in range(2):
+        job.commit(files)
+        assert names(tmp_path / "out") == ["_SUCCESS", "part"]
+
+
+def test_a_file_that_is_nowhere_is_not_committed(tmp_path: Path) -> None:
+    job = landing(tmp_path / "out")
+    job.prepare()
+    with pytest.raises(FileNotFoundError):
+        job.commit([job.staged("part")])
+    assert "_SUCCESS" not in names(tmp_path / "out")
+
+
+@pytest.mark.parametrize("save", ["append", "overwrite"])
+def test_two_writings_of_a_folder_leave_each_other_alone(tmp_path: Path, save: str) -> None:
+    one, other = Landing(str(tmp_path), save, "one"), Landing(str(tmp_path), save, "other")
+    one.prepare()
+    other.prepare()
+    file = written(other, "other")
+    one.commit([written(one, "one")])
+    other.commit([file])
+    assert names(tmp_path) == ["_SUCCESS", *(["one"] if save == "append" else []), "other"]
+
+
+@pytest.mark.parametrize("target", ["", "file://out"])
+def test_a_folder_without_a_name_is_not_the_one_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kept").write_text("")
+    with pytest.raises(ValueError, match="is no path"):
+        Landing(target, "overwrite", "name").prepare()
+    assert names(tmp_path) == ["kept"]
