@@ -1,18 +1,22 @@
 # Every target does its own set-up: a virtual environment in .venv, the package in place, both builds.
 PYTHON3 ?= python3
 PYTHON := .venv/bin/python
+WORKERS ?= auto
 
 .PHONY: demo test test-spark lint build clean
 
 demo: build
 	$(PYTHON) -m amqpcodec decode examples/real-bunny.pcap
 
+# In several processes, each of which takes files of tests in turns (tests/support/distribution.py). WORKERS=0
+# makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
 test: build
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# Everything on Spark, also what takes long: clusters of executors, Spark Connect, workers that die.
+# What `make test` leaves out for the time it takes: most of what needs a session of Spark, clusters of
+# executors, Spark Connect, workers that die. In one process, which starts a session for all.
 test-spark: build
-	$(PYTHON) -m pytest tests/spark -m 'spark or not spark'
+	$(PYTHON) -m pytest tests/spark -m spark
 
 lint: build
 	$(PYTHON) -m ruff check .
@@ -45,7 +49,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-c bench-columnar bench-spark bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
+bench bench-c bench-columnar bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

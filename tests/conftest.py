@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import pytest
+from hypothesis import settings
 from support.implementation import VARIABLE, Implementation, wanted
 
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
+
+# The same examples each time, and none kept; `make fuzz` and `make fuzz-long` look for others.
+settings.register_profile("default run", derandomize=True, database=None, deadline=None)
+settings.load_profile("default run")
 
 
 def pytest_report_header() -> str:
     tested = ", ".join(wanted())
     note = "" if len(wanted()) == 2 else f" ({VARIABLE} leaves the compiled build out)"
     return f"amqpcodec: builds tested: {tested}{note}; build in use: {IMPL}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process among several, the tests that take long come first."""
+    if hasattr(config, "workerinput"):
+        from support.distribution import place
+
+        items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests that are divided by files are divided by our rule."""
+    from support.distribution import ByFile
+
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session", params=wanted())

@@ -19,6 +19,9 @@ def convert(*arguments: str) -> int:
     [
         (["--table", "frame"], "invalid choice: 'frame'"),
         (["--option", "colour"], "'colour' is not NAME=VALUE"),
+        (["--option", "columns=ts"], "'columns' is given by an argument of its own"),
+        (["--option", "include_credentials=true"], "is given by an argument of its own"),
+        (["--option", "src=x"], "is given by an argument of its own"),
         (["--conf", "=1"], "'=1' is not NAME=VALUE"),
         (["--master", "local", "--remote", "sc://x"], "not allowed with argument --master"),
     ],

@@ -14,7 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from capture import make_capture as make
+from support import make_capture as make
 from support.busy import Known, busy
 from support.implementation import wanted
 from support.subprocesses import python

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from own_spec import SPEC
+from support.compilers import quick_compiler
 from support.implementation import wanted
 
 HERE = Path(__file__).resolve().parent
@@ -42,8 +43,12 @@ def compiled(package: Path) -> Path:
     shutil.copytree(package, folder, ignore=shutil.ignore_patterns("__pycache__"))
     done = subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
-        cwd=folder, env=environment("py"), capture_output=True, text=True, timeout=180,
-    )  # fmt: skip
+        cwd=folder,
+        env=environment("py") | {"CC": str(quick_compiler(package.parent))},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return folder
 

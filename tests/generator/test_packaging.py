@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.compilers import quick_compiler
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in")
@@ -139,15 +140,23 @@ def test_another_value_of_the_variable_is_refused(tmp_path: Path, value: str) ->
     assert f"AMQPCODEC_BUILD must be auto, require or skip, not {value!r}" in done.stderr
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """A tree in which only three modules would be compiled: Cython takes long for the others."""
-    tree = copied(tmp_path / "tree")
+@pytest.fixture(scope="module")
+def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree with only three modules to compile, by Cython as far as C: that takes longer than the rest."""
+    tree = copied(tmp_path_factory.mktemp("small") / "tree")
     kept = {"dialect_c", "dispatch_c", "instances_c", "kinds", "wire"}
     for path in (tree / "src").rglob("*.p[xy][dx]"):
         if path.stem not in kept:
             path.unlink()
+    assert build(tree, "auto", "false").returncode == 0
+    assert len(list((tree / "build").rglob("*_c.c"))) == 3
     return tree
+
+
+@pytest.fixture
+def small(translated: Path, tmp_path: Path) -> Path:
+    """A copy of that tree; what is older than its C is not translated again."""
+    return Path(shutil.copytree(translated, tmp_path / "tree"))
 
 
 def build(tree: Path, mode: str, compiler: Path | str) -> subprocess.CompletedProcess[str]:
@@ -160,19 +169,8 @@ def compiled(tree: Path) -> Iterator[str]:
     return (path.name.partition(".")[0] for path in sorted((tree / "src").rglob("*.so")))
 
 
-def compiler_for(folder: Path, pattern: str) -> Path:
-    """A compiler that takes only files of this pattern."""
-    real = shutil.which("cc")
-    if real is None:
-        pytest.skip("there is no C compiler")
-    path = folder / "some-cc"
-    path.write_text(f'#!/bin/sh\ncase "$*" in {pattern}) exec {real} "$@";; esac\nexit 1\n')
-    path.chmod(0o755)
-    return path
-
-
 def test_a_compiler_that_works_leaves_compiled_modules_and_says_nothing(small: Path) -> None:
-    done = build(small, "auto", compiler_for(small, "*"))
+    done = build(small, "auto", quick_compiler(small))
     assert done.returncode == 0, done.stderr
     assert list(compiled(small)) == ["dialect_c", "dispatch_c", "instances_c"]
     assert "NOT COMPILED" not in done.stderr
@@ -190,7 +188,7 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
 
 
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
-    done = build(small, "auto", compiler_for(small, "*dispatch*"))
+    done = build(small, "auto", quick_compiler(small, "*dispatch*"))
     assert done.returncode == 0, done.stderr
     assert "NOT COMPILED" in done.stderr
     assert list(compiled(small)) == []
@@ -204,18 +202,21 @@ def test_a_build_that_is_required_fails_without_a_compiler(small: Path, compiler
     assert list(compiled(small)) == []
 
 
-def wheel_of(tree: Path, compiler: str) -> Path:
+@pytest.fixture(scope="module")
+def uncompiled(translated: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built without a compiler."""
+    tree = Path(shutil.copytree(translated, tmp_path_factory.mktemp("uncompiled") / "tree"))
     options = ("-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", tree.parent)
-    done = python("-m", "pip", "wheel", *options, tree, cwd=tree.parent, CC=compiler)
+    done = python("-m", "pip", "wheel", *options, tree, cwd=tree.parent, CC="false")
     assert done.returncode == 0, done.stderr
     return made(tree.parent, "*.whl")
 
 
-def test_a_wheel_built_without_a_compiler_has_nothing_compiled(small: Path) -> None:
-    names = zipfile.ZipFile(wheel_of(small, "false")).namelist()
+def test_a_wheel_built_without_a_compiler_has_nothing_compiled(uncompiled: Path) -> None:
+    names = zipfile.ZipFile(uncompiled).namelist()
     assert "amqpcodec/_kernel/stream_py.py" in names
     assert [name for name in names if name.endswith((".so", "_c.py"))] == []
 
 
-def test_a_wheel_built_without_a_compiler_is_for_every_platform(small: Path) -> None:
-    assert wheel_of(small, "false").name.endswith("-py3-none-any.whl")
+def test_a_wheel_built_without_a_compiler_is_for_every_platform(uncompiled: Path) -> None:
+    assert uncompiled.name.endswith("-py3-none-any.whl")

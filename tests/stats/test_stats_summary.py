@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from capture import make_capture as make
+from support import make_capture as make
 from support.busy import Known, busy
 
 from amqpcodec import rabbitmq as amqp
