@@ -112,11 +112,11 @@ import glob, signal, threading, time
 from amqpcodec.spark import pcap_to_parquet
 killed = []
 def kill():
-    # The worker that has a file open in the folder for what is not committed.
+    # A worker that has a capture open, once there is a folder for what is not committed.
     while not killed:
-        for link in glob.glob("/proc/[0-9]*/fd/*"):
+        for link in glob.glob("/proc/[0-9]*/fd/*") if glob.glob(f"{given['out']}/_temporary-*") else ():
             try:
-                if f"{given['out']}/_temporary-" in os.readlink(link) and "/part-" in os.readlink(link):
+                if os.readlink(link).startswith(f"{given['path']}/"):
                     killed.append(int(link.split("/")[2]))
                     os.kill(killed[0], signal.SIGKILL)
                     return
