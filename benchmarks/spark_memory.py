@@ -49,7 +49,6 @@ def jobs(spark: Any, path: Path, target: Path) -> dict[str, Callable[[], int | N
 
     return {
         "messages": lambda: read("messages"),
-        "messages, one part": lambda: read("messages", maxPartitionBytes=WHOLE),
         "frames": lambda: read("frames"),
         "pcap_to_parquet": convert,
         "pcap_to_parquet, one part": lambda: convert(maxPartitionBytes=WHOLE),
