@@ -151,9 +151,13 @@ def test_columns_that_tell_of_no_packet_are_refused(columns: dict[str, Any], sho
         assert file.tell() == begin
 
 
-def test_a_column_that_is_there_twice_is_refused() -> None:
-    twice = pa.table([pa.array([0]), pa.array([1])], names=["flow", "flow"])
-    with arrow.CaptureWriter(io.BytesIO()) as writer, pytest.raises(EncodeError, match="flow: not a column"):
+@pytest.mark.parametrize("name", ["flow", "ts", "ts_ns"])
+def test_a_column_that_is_there_twice_is_refused(name: str) -> None:
+    twice = pa.table([pa.array([0]), pa.array([1])], names=[name, name])
+    with (
+        arrow.CaptureWriter(io.BytesIO()) as writer,
+        pytest.raises(EncodeError, match=f"{name}: not a column"),
+    ):
         writer.write(twice)
 
 

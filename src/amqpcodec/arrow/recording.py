@@ -166,10 +166,11 @@ def _check_directions(rows: list[_Row], places: Iterable[int], first: int) -> No
 
 def _times(batch: pa.RecordBatch) -> list[int | None]:
     """The times of messages in nanoseconds; as numbers of Python, since Arrow's end in 2262."""
-    name = next((name for name in (TIME.name, "ts") if name in batch.schema.names), None)
-    if name is None or not pa.types.is_timestamp(batch.schema.field(name).type):
-        return _cells(batch, TIME._replace(name=name or TIME.name))
-    column = batch.column(name)
+    name = next((name for name in (TIME.name, "ts") if name in batch.schema.names), TIME.name)
+    place = batch.schema.get_field_index(name)  # none of a name that is there twice
+    if place < 0 or not pa.types.is_timestamp(batch.schema.field(place).type):
+        return _cells(batch, TIME._replace(name=name))
+    column = batch.column(place)
     unit = _UNITS[column.type.unit]
     return [None if time is None else time * unit for time in column.cast(pa.int64()).to_pylist()]
 
