@@ -24,9 +24,9 @@ from amqpcodec import dialect as dialect_named
 from amqpcodec._backend import load
 from amqpcodec._columns.buffers_py import Batch, filled, values
 from amqpcodec._columns.build import open_feeder
+from amqpcodec._columns.decoding import Decoding
 from amqpcodec._columns.tables import STREAM_TABLES, Column, table_columns
 from amqpcodec.capture import (
-    MAX_FRAME,
     CapturedFrame,
     CaptureError,
     Close,
@@ -257,7 +257,7 @@ def columns(data: bytes) -> None:
 
 def column_outcome(impl: str, table: str, chosen: list[Column], dialect: str, chunks: list[bytes]) -> Any:
     """The values of every batch, and the error that ended them."""
-    sink, feeder = open_feeder(table, chosen, dialect=dialect, max_frame=MAX_FRAME, rows=5, impl=impl)
+    sink, feeder = open_feeder(table, chosen, Decoding(dialect=dialect, rows=5, impl=impl))
     connection, offset, error = Connection(0, None, None), 0, None
     try:
         for chunk in chunks:

@@ -402,6 +402,22 @@ class TestStates:
         found += _rows(session.read(io.BytesIO(octets)))
         assert found + _rows(session.finish()) == _whole(octets, "messages")
 
+    def test_names_need_not_be_text(self, turns: tuple[str, ...]) -> None:
+        octets = make.pcap(_disturbed(2))
+        for name, shown in (("half a pair \ud800", "half a pair \\ud800"), ("octet \udcff", "octet \\xff")):
+            found = _parts([(octets, name, 9000), (octets, name, None)], "frames", turns, columns=["file"])
+            assert found
+            assert {row["file"] for row in found} == {shown}
+
+    @pytest.mark.parametrize("path", ["no\0path", "no\ud800path"])
+    def test_a_path_that_cannot_be_leaves_a_session_as_it_was(self, path: str) -> None:
+        octets = make.pcap(_disturbed(2))
+        session = arrow.CaptureSession()
+        with pytest.raises(ValueError, match=r"embedded null|surrogates not allowed"):
+            list(session.read(path))
+        found = _rows(session.read(io.BytesIO(octets)))
+        assert found + _rows(session.finish()) == _whole(octets, "messages")
+
     def test_steps_out_of_order_are_refused(self, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(2))
         session = arrow.CaptureSession("frames", rows=1, impl=turns[0])

@@ -79,6 +79,28 @@ def test_a_reader_counts_rows_in_error_also_of_columns_not_asked_for(impl: str) 
     assert read(mode="drop") == (1, {"VALUE_RANGE": 2})
 
 
+@pytest.mark.parametrize("impl", wanted())
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [("exchange", 0), ("properties", 1), ("headers", 1), ("headers_raw", 1), ("_error", 1)],
+)
+def test_a_content_header_is_read_for_its_columns_and_for_errors(column: str, told: int, impl: str) -> None:
+    truth = make.Truth()
+    talk = make.Talk(truth, 0, (1, 1))
+    talk.open()
+    properties = rabbitmq.BasicProperties(headers={"a": True})
+    whole = rabbitmq.encode_message(1, rabbitmq.Basic.Publish("x"), properties, b"body", frame_max=4096)
+    at = whole.index(b"\x01at") - 4  # of the size of the table
+    talk.send(make.CLIENT, rabbitmq.protocol_header(), whole[:at] + b"\x7f" + whole[at + 1 :])
+    talk.close()
+    for options, count in (({}, told), ({"checks": True}, 1)):
+        file = io.BytesIO(make.pcap(truth.packets))
+        reader = arrow.read_capture(file, columns=[column], impl=impl, **options)
+        (row,) = reader.reader().read_all().to_pylist()
+        assert row.get("exchange", "x") == "x"
+        assert sum(reader.faults.values()) == count
+
+
 def test_faults_are_counted_anew_by_each_iteration(tmp_path: Path) -> None:
     path = tmp_path / "cut.pcap"
     path.write_bytes(BUNNY.read_bytes()[:-5])

@@ -16,7 +16,7 @@ from support import make_chaos as chaos
 from support.implementation import wanted
 
 from amqpcodec import arrow
-from amqpcodec._columns.sink_py import PacketSink
+from amqpcodec._columns.sinks import PacketSink
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]

@@ -9,8 +9,9 @@ from typing import Any
 from amqpcodec._backend import load
 from amqpcodec._columns.buffers_py import values
 from amqpcodec._columns.build import open_feeder
+from amqpcodec._columns.decoding import Decoding
 from amqpcodec._columns.tables import table_columns
-from amqpcodec.capture import MAX_FRAME, ByteSource, CaptureError, Connection
+from amqpcodec.capture import ByteSource, CaptureError, Connection
 
 from .implementation import Implementation
 
@@ -47,9 +48,8 @@ def events(impl: Implementation, octets: bytes, **options: Any) -> list[Any]:
 def packets(impl: Implementation, octets: bytes, **options: Any) -> Any:
     """The values of each column of the table `packets`, the faults counted, and the error that ended them."""
     columns, faults, error = table_columns("packets"), dict[str, int](), None
-    sink, feeder = open_feeder(
-        "packets", columns, max_frame=MAX_FRAME, credentials=True, faults=faults, impl=impl.name
-    )
+    decoding = Decoding(credentials=True, impl=impl.name)
+    sink, feeder = open_feeder("packets", columns, decoding, faults=faults)
     feed = load("amqpcodec._columns.capture", impl.name).feed_capture
     try:
         for _ in feed(ByteSource(io.BytesIO(octets)), feeder, **options):

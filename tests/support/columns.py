@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from amqpcodec import DecodeError, InlineContent, Limits, capture
-from amqpcodec._columns.build import dialects_of, open_feeder
-from amqpcodec._columns.tables import chosen, table_columns
+from amqpcodec import DecodeError, InlineContent, capture
+from amqpcodec._columns.build import open_feeder
+from amqpcodec._columns.decoding import Decoding
 from amqpcodec.arrow.layout import record_batch, schema_of
-from amqpcodec.capture import MAX_FRAME, Close, Connection, Data, Event, Fault
+from amqpcodec.capture import Close, Connection, Data, Event, Fault
 from support.implementation import wanted
 
 BUILDS = wanted()
@@ -35,15 +35,13 @@ class Table:
         *,
         columns: Iterable[str] | None = None,
         dialect: str | ModuleType = "rabbitmq-0-9-1",
-        limits: Limits | None = None,
+        file: str | None = None,
         **options: Any,
     ) -> None:
-        self.columns = chosen(table_columns(table, dialects_of(dialect)), columns)
+        decoding = Decoding(impl=impl, dialect=dialect, **options)
+        self.columns = decoding.columns(table, columns)
         self.schema = schema_of(self.columns)
-        self._sink, self._feeder = open_feeder(
-            table, self.columns, impl=impl, dialect=dialect, max_frame=MAX_FRAME,
-            limits=limits or Limits(), **options,
-        )  # fmt: skip
+        self._sink, self._feeder = open_feeder(table, self.columns, decoding, file=file)
 
     def batches(self, events: Iterable[Event | Fault]) -> list[pa.RecordBatch]:
         """The batches of all these events, each checked by Arrow."""

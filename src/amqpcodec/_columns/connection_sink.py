@@ -8,10 +8,11 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec import DecodeError, decode_pairs
+from amqpcodec._kernel.wire import METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import CLIENT_TO_SERVER, Close, Connection, Fault
 
-from .rows import METHOD, OVERHEAD, Place, Row, fault_code, method_ids, micros
+from .rows import Place, Row, fault_code, method_ids, micros
 from .sink_base import Flows, Sink, flow_of
 from .tables import table_columns
 from .text import cell_text, clean

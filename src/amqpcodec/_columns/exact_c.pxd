@@ -42,6 +42,9 @@ cdef class ExactWay:
     cdef int _exact_frame(
         self, Flow flow, const Lane *lane, const unsigned char *p, Py_ssize_t size, const Place *place
     ) except -1
+    cdef bint _exact_method(
+        self, Flow flow, const Lane *lane, const unsigned char *p, Py_ssize_t size, const Place *place
+    ) except -1
     cdef int _exact_content(
         self, Flow flow, const Lane *lane, const unsigned char *p, size_t size, const Place *place
     ) except -1
@@ -54,6 +57,8 @@ cdef class ExactWay:
     cdef int _leave_all(self, Flow flow, Lane *lane) except -1
     cdef int _take_back(self, Flow flow, Lane *lane) except -1
     cdef int _search(self, Flow flow, Lane *lane, Chunk *chunk) except -1
+    cdef bint _is_spoken(self, Flow flow, const Lane *lane, bytes octets) except -1
+    cdef int _begin(self, Flow flow, Lane *lane, const Chunk *chunk) except -1
     cdef int _exactly(self, Flow flow, Lane *lane, Chunk *chunk, Py_ssize_t size) except -1
     cdef int _exact_event(self, Flow flow, int direction, object event) except -1
     cdef int _give(self, Flow flow, Lane *lane, object event) except -1

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False
 """What the following of frames leaves to the exact decoder and sink, with what was kept so far, and takes back.
 
-That is all but frames that are plainly right: the search for a frame, methods of the connection class that may
-change the dialect or carry login data, frames out of order, values that are not plain.
+That is all but frames that are plainly right: the search for a frame, methods of the connection class that tell how
+to read on or carry login data, frames out of order, values that are not plain.
 """
 
 cimport cython
@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t
 from amqpcodec.capture.dialects import HEADER_PREFIX, HEADER_SIZE
 from amqpcodec.capture.direction import Held
 from amqpcodec.capture.frames import PIECE
-from amqpcodec.capture.model import Close, Data
+from amqpcodec.capture.model import CLIENT_TO_SERVER, Close, Data
 
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport ENVELOPE_SIZE, OVERHEAD
@@ -78,8 +78,23 @@ cdef class ExactWay:
     cdef int _exact_frame(
         self, Flow flow, const Lane *lane, const unsigned char *p, Py_ssize_t size, const Place *place
     ) except -1:
+        if self._table == CONNECTIONS:
+            self._account(flow)
         self._sink.frame(_exact_place(flow, lane, place), _octets(p, size), flow.plan.module)
         return 0
+
+    cdef bint _exact_method(
+        self, Flow flow, const Lane *lane, const unsigned char *p, Py_ssize_t size, const Place *place
+    ) except -1:
+        """Learn from a method, and leave its row to the exact sink, if that is not one of contents.
+
+        False, with nothing done, if frames are to be read otherwise behind it.
+        """
+        if not flow.decoder.learn(_octets(p, size)):
+            return False
+        if self._table != MESSAGES:
+            self._exact_frame(flow, lane, p, size, place)
+        return True
 
     cdef int _exact_content(
         self, Flow flow, const Lane *lane, const unsigned char *p, size_t size, const Place *place
@@ -182,18 +197,36 @@ cdef class ExactWay:
         """Have the exact decoder look for a frame to follow from; but for the first octets of a direction, which
         mostly begin with one."""
         cdef Py_ssize_t size = piece_of(chunk)
+        cdef Place place = Place(0, chunk.packet, chunk.time_ns)
         cdef bytes octets
         if not lane.begun:
             lane.begun = True
             octets = _octets(chunk.at, size)
-            side = flow.decoder.directions[lane.direction]
-            if octets.startswith(HEADER_PREFIX) and size > HEADER_SIZE:
-                size = HEADER_SIZE
-            elif side.begins_with_frames(octets):
-                side.resume(Held(0, b"", [], _number(chunk.packet), _number(chunk.time_ns), True))
-                self._suspend(flow, lane)
+            if octets.startswith(HEADER_PREFIX):
+                size = min(size, <Py_ssize_t>HEADER_SIZE)
+                if self._is_spoken(flow, lane, octets[:size]):
+                    self._begin(flow, lane, chunk)
+                    self._exact_frame(flow, lane, chunk.at, size, &place)
+                    lane.offset = size
+                    chunk.at += size
+                    return 0
+            elif flow.decoder.directions[lane.direction].begins_with_frames(octets):
+                self._begin(flow, lane, chunk)
                 return 0
         self._exactly(flow, lane, chunk, size)
+        return 0
+
+    cdef bint _is_spoken(self, Flow flow, const Lane *lane, bytes octets) except -1:
+        """Whether octets are a whole protocol header, of a client, that asks for a dialect."""
+        return len(octets) == HEADER_SIZE and lane.direction == CLIENT_TO_SERVER and flow.decoder.note_header(octets)
+
+    cdef int _begin(self, Flow flow, Lane *lane, const Chunk *chunk) except -1:
+        """Follow the frames of a direction from its first octet on."""
+        flow.decoder.recognise()
+        if flow.plan is None or flow.plan.module is not flow.decoder.module:
+            self._learn(flow)
+        lane.following, lane.fresh, lane.offset = True, True, 0
+        lane.packet, lane.time_ns = chunk.packet, chunk.time_ns
         return 0
 
     cdef int _exactly(self, Flow flow, Lane *lane, Chunk *chunk, Py_ssize_t size) except -1:
@@ -299,7 +332,7 @@ cdef class ExactWay:
         if plan is None:
             make = self._sink.make
             plan = self._plans[module] = Plan(
-                self._sink.store, module, make.place_of, make.checks or self._payloads, self._sink.is_counted_only
+                self._sink.store, module, make, make.checks or self._payloads, self._sink.is_counted_only
             )
         for index in range(2):
             lane = &flow.lanes[index]

@@ -6,9 +6,6 @@ from .rows_c cimport Place, Targets
 
 
 cdef class Feeder(ExactWay):
-    cdef object _dialect
-    cdef object _report_foreign
-    cdef object _max_frame
     cdef int64_t _size_limit
     cdef unsigned long long _body_limit
     cdef Py_ssize_t _most_rows
@@ -26,7 +23,10 @@ cdef class Feeder(ExactWay):
     cdef int _frames(
         self, Flow flow, Lane *lane, const unsigned char **at, const unsigned char *end, Place *place
     ) except -1 nogil
-    cdef inline bint _is_odd(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil
+    cdef size_t _take(
+        self, Flow flow, Lane *lane, const unsigned char *p, const unsigned char *end, size_t size, Place *place
+    ) except? 0 nogil
+    cdef inline bint _is_exact(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil
     cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil
     cdef inline bint _is_head(self, const Lane *lane, const unsigned char *p) noexcept nogil
     cdef size_t _piece_of_content(

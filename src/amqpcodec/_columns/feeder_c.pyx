@@ -11,8 +11,6 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 
-from amqpcodec.capture.dialects import module as _module
-from amqpcodec.capture.frames import MAX_FRAME, ConnectionDecoder
 from amqpcodec.capture.model import Close, Data, Fault
 
 from .._kernel.octets cimport u16, u32, u64
@@ -43,19 +41,15 @@ cdef dict _TABLES = {
 cdef class Feeder(ExactWay):
     """Finds the frames in the events of connections and gives them to a sink; see `feeder_py.Feeder`."""
 
-    def __cinit__(self, sink, *, dialect="auto", max_frame=MAX_FRAME, report_foreign=True):
+    def __cinit__(self, sink):
         cdef Columns columns = sink.store
-        if dialect != "auto":
-            _module(dialect)  # complain about a wrong name now, not at the first event
+        decoding = sink.decoding
         self._sink = sink
-        self._dialect = dialect
-        self._max_frame = max_frame
-        self._size_limit = max_frame - OVERHEAD
-        self._report_foreign = report_foreign
-        self._body_limit = sink.limits.body_size
-        self._open_limit = min(sink.limits.open_messages, 65536)  # there are no more channels
-        self._most_rows = min(sink.most_rows, 2**31 - 1)
-        self._most_octets = min(sink.most_octets, 2**63 - 1)
+        self._size_limit = decoding.max_frame - OVERHEAD
+        self._body_limit = decoding.limits.body_size
+        self._open_limit = min(decoding.limits.open_messages, 65536)  # there are no more channels
+        self._most_rows = min(decoding.rows, 2**31 - 1)
+        self._most_octets = min(decoding.octets, 2**63 - 1)
         self._table = _TABLES[sink.table]
         self._payloads = sink.payloads
         aim(&self._targets, columns)
@@ -133,9 +127,7 @@ cdef class Feeder(ExactWay):
         """What is known of a connection, which may be new."""
         cdef Flow flow = self._flows.get(connection)
         if flow is None:
-            decoder = ConnectionDecoder(
-                connection, self._dialect, self._max_frame, self._report_foreign, self._sink.payloads
-            )
+            decoder = self._sink.decoding.decoder(connection, self._sink.payloads)
             flow = self._flows[connection] = Flow(connection, decoder)
             flow.name(self._sink.make.origin(connection))
         return flow
@@ -218,49 +210,59 @@ cdef class Feeder(ExactWay):
         """Take the whole frames up to `end`; why the one that is then at `at` was not taken."""
         cdef const unsigned char *p = at[0]
         cdef uint64_t size
-        cdef size_t used
-        cdef int why = _MORE
+        cdef size_t taken
         while end - p >= ENVELOPE_SIZE and not self._targets.table.trouble:
             size = u32(p + 3)
             if not self._is_head(lane, p):
-                why = _LOST
-                break
+                return _LOST
             if size + OVERHEAD > <uint64_t>(end - p):
                 break
             if p[ENVELOPE_SIZE + size] != FRAME_END:
-                why = _LOST
-                break
-            used = <size_t>size + OVERHEAD
-            if self._is_odd(lane, p, used):
-                why = _ODD
-                break
+                return _LOST
             place.offset = lane.offset
-            if self._table == FRAMES:
-                add_frame(&self._targets, lane, p, used, place)
-            elif self._table == MESSAGES:
-                used = self._piece_of_content(flow, lane, p, end, used, place)
-            elif self._table == CONNECTIONS:
-                self._count(flow, lane, p, place.time_ns)
-            elif self._table == METHODS and p[0] == METHOD and not add_method(&self._targets, lane, p, used, place):
-                with gil:
-                    self._exact_frame(flow, lane, p, <Py_ssize_t>used, place)
+            taken = self._take(flow, lane, p, end, <size_t>size + OVERHEAD, place)
+            if not taken:
+                return _ODD
             lane.fresh = False
-            lane.offset += <int64_t>used
-            p += used
+            lane.offset += <int64_t>taken
+            p += taken
             at[0] = p
             if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
                 with gil:
                     self._sink.cut()
-        return why
+        return _MORE
 
-    cdef inline bint _is_odd(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
-        """Whether a whole frame is for the exact decoder, which may learn from it or find it in error."""
+    cdef size_t _take(
+        self, Flow flow, Lane *lane, const unsigned char *p, const unsigned char *end, size_t size, Place *place
+    ) except? 0 nogil:
+        """Add the row of a frame, or of a content that begins with it; octets of that, 0 if it is for the exact decoder."""
+        cdef bint exact = self._is_exact(lane, p, size)
+        if self._payloads and not is_sound(lane.layout, p, size):
+            return 0
+        if exact:
+            with gil:
+                if not self._exact_method(flow, lane, p, <Py_ssize_t>size, place):
+                    return 0
+        if self._table == MESSAGES:
+            return self._piece_of_content(flow, lane, p, end, size, place)
+        if exact:
+            return size  # with its row
+        if self._table == FRAMES:
+            add_frame(&self._targets, lane, p, size, place)
+        elif self._table == CONNECTIONS:
+            self._count(flow, lane, p, place.time_ns)
+        elif self._table == METHODS and p[0] == METHOD and not add_method(&self._targets, lane, p, size, place):
+            with gil:
+                self._exact_frame(flow, lane, p, <Py_ssize_t>size, place)
+        return size
+
+    cdef inline bint _is_exact(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
+        """Whether a whole frame has a method that may teach how to read on, or has something to hide."""
         cdef const Shape *method
-        if p[0] == METHOD and size >= _LEAST_METHOD and u16(p + 7) == lane.layout.connection_class:
-            method = shape_of_method(lane.layout, u32(p + 7))
-            if method is NULL or method.exact:
-                return True
-        return self._payloads and not is_sound(lane.layout, p, size)
+        if p[0] != METHOD or size < _LEAST_METHOD or u16(p + 7) != lane.layout.connection_class:
+            return False
+        method = shape_of_method(lane.layout, u32(p + 7))
+        return method is NULL or method.exact
 
     cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil:
         """Count a sound frame, for the account of its connection."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import amqpcodec
 from amqpcodec._state import Fields, Note
-from amqpcodec.capture import MAX_FRAME, CapturedFrame, Close, Connection, Event, Fault, Item, Segment
-from amqpcodec.capture.dialects import module
+from amqpcodec.capture import CapturedFrame, Close, Connection, Event, Fault, Item, Segment
 from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.capture.streams_py import StreamTracker
 
@@ -21,28 +19,10 @@ class Feeder:
 
     Args:
         sink: where they go.
-        dialect: a dialect's name or module, or ``"auto"`` to find out for each connection.
-        max_frame: octets of the largest frame accepted, whatever was negotiated.
-        report_foreign: whether to tell of connections without a single frame.
-
-    Raises:
-        ValueError: no such dialect.
     """
 
-    def __init__(
-        self,
-        sink: Sink,
-        *,
-        dialect: str | ModuleType = "auto",
-        max_frame: int = MAX_FRAME,
-        report_foreign: bool = True,
-    ) -> None:
+    def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._dialect = dialect
-        if dialect != "auto":
-            module(dialect)  # complain about a wrong name now, not at the first event
-        self._max_frame = max_frame
-        self._report_foreign = report_foreign
         self._decoders: dict[Connection, ConnectionDecoder] = {}
 
     def feed(self, event: Event | Fault) -> None:
@@ -94,9 +74,7 @@ class Feeder:
         state.end()
 
     def _open(self, connection: Connection) -> ConnectionDecoder:
-        decoder = self._decoders[connection] = ConnectionDecoder(
-            connection, self._dialect, self._max_frame, self._report_foreign, self._sink.payloads
-        )
+        decoder = self._decoders[connection] = self._sink.decoding.decoder(connection, self._sink.payloads)
         return decoder
 
 

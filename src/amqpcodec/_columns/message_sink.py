@@ -12,11 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec import DecodeError
+from amqpcodec._kernel.wire import BODY, HEADER, METHOD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 
-from .rows import BODY, ENVELOPE, HEADER, METHOD, Content, Place, method_ids
+from .rows import ENVELOPE, Content, Place, method_ids
 from .sink_base import Flows, Sink, flow_of
 
 INCOMPLETE = "INCOMPLETE"  # what a row counts as that tells of no error, but is not whole
@@ -127,10 +128,10 @@ class MessageSink(Sink):
 
     def _open(self, lane: Lane, content: Content, octets: bytes) -> bool:
         content.count(content.place, octets)
-        if len(lane.open) < self.limits.open_messages:
+        if len(lane.open) < self.decoding.limits.open_messages:
             lane.open[content.channel] = content
             return True
-        message = f"more than {self.limits.open_messages} messages open"
+        message = f"more than {self.decoding.limits.open_messages} messages open"
         content.blame(_error(RESOURCE_ERROR, message, content.place), octets)
         self.give_out(content)
         return False
@@ -163,8 +164,8 @@ class MessageSink(Sink):
             self.give_out(content)
             return
         content.body_size = content.left = _HEADER_HEAD.unpack_from(octets, 7)[2]
-        if content.body_size > self.limits.body_size:
-            message = f"body of {content.body_size} octets, limit {self.limits.body_size}"
+        if content.body_size > self.decoding.limits.body_size:
+            message = f"body of {content.body_size} octets, limit {self.decoding.limits.body_size}"
             content.blame(_error(CONTENT_TOO_LARGE, message, place), octets)
             self.give_out(content)
             content.refused = True

@@ -9,7 +9,7 @@ from amqpcodec.capture import Event, Fault, Gap, Segment
 from amqpcodec.capture.streams_py import StreamTracker
 
 from .sink_base import Flows
-from .sink_py import PacketSink
+from .sinks import PacketSink
 
 
 class PacketFeeder:

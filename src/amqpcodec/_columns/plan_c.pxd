@@ -27,6 +27,7 @@ cdef struct Shape:  # of a method's arguments, or of the properties of a class
     uint64_t key
     bint carries_content
     bint exact  # left to the exact way, whatever is in it
+    bint read  # whether rows depend on what is in it
     Step *steps
     int count
     const char *name
@@ -67,5 +68,5 @@ cdef class Plan:
     cdef list _kept  # the octets of names
     cdef Columns _columns
 
-    cdef int _describe(self, object spec, uint64_t key, object column_of, bint exact) except -1
+    cdef int _describe(self, object record, uint64_t key, object make, bint exact) except -1
     cdef int _index(self) except -1

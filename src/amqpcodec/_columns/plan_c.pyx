@@ -43,13 +43,12 @@ cdef class Plan:
     Args:
         columns: where rows go.
         module: the dialect.
-        column_of: gives the column for a field of a method or content class, given its `spec` and the field's,
-            as the names of `Columns.find`; None for a field without.
+        make: tells where fields go, a `rows.Rows`.
         checks: whether to look for what is odd in fields that nobody asked for, too.
         counted_only: whether a method of the connection class, given its class, may be read here.
     """
 
-    def __cinit__(self, Columns columns, module, column_of, bint checks, counted_only):
+    def __cinit__(self, Columns columns, module, make, bint checks, counted_only):
         cdef Layout *layout = &self.layout
         self._columns = columns
         self._kept = []
@@ -68,11 +67,11 @@ cdef class Plan:
             raise MemoryError
         for method in module.METHODS.values():
             exact = method.spec.class_id == dialect.connection_class and not counted_only(method)
-            self._describe(method.spec, method.spec.index, column_of, exact)
+            self._describe(method, method.spec.index, make, exact)
         for properties in module.PROPERTIES.values():
             fields = properties.spec.fields
             exact = len(fields) > _MOST_PROPERTIES or any([field.type == "bit" for field in fields])
-            self._describe(properties.spec, properties.spec.class_id | CONTENT_CLASS, column_of, exact)
+            self._describe(properties, properties.spec.class_id | CONTENT_CLASS, make, exact)
         self._index()
 
     def __dealloc__(self):
@@ -82,11 +81,12 @@ cdef class Plan:
         free(self.layout.shapes)
         free(self.layout.slots)
 
-    cdef int _describe(self, object spec, uint64_t key, object column_of, bint exact) except -1:
+    cdef int _describe(self, object record, uint64_t key, object make, bint exact) except -1:
         """Add the shape of a method or content class."""
         cdef Shape *shape = self.layout.shapes + self.layout.count
         cdef Step *step
         cdef int bits = 0
+        spec = record.spec
         cdef bytes name = spec.name.encode(), kind = name.partition(b".")[2]
         self._kept.append((name, kind))
         self.layout.count += 1
@@ -95,6 +95,7 @@ cdef class Plan:
         shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), <size_t>PyBytes_GET_SIZE(kind)
         shape.carries_content = getattr(spec, "content", False)
         shape.exact = exact
+        shape.read = self.layout.checks or make.reads(record)
         shape.steps = <Step *>calloc(<size_t>len(spec.fields) + 1, sizeof(Step))
         if shape.steps is NULL:
             raise MemoryError
@@ -107,7 +108,7 @@ cdef class Plan:
                 bits += 1
             else:
                 bits = 0
-            column = column_of(spec, field)
+            column = make.place_of(spec, field)
             if column is not None:
                 step.column = self._columns.find(column[0], column[1])
             if column == _HEADERS:
@@ -149,13 +150,15 @@ cdef bint put_arguments(
     const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
     const unsigned char *limit,
 ) noexcept nogil:
-    """Set the cells for the arguments of a method, which must take up all octets up to the end.
+    """Set the cells for the arguments of a method, which must take up all octets up to the end, if they are read.
 
     Octets up to the limit, which is no nearer, may be read.
     """
     cdef unsigned char packed = 0
     cdef const Step *step = shape.steps
     cdef const Step *last = shape.steps + shape.count
+    if not shape.read:
+        return True
     if layout.arguments is not NULL:
         claim(layout.arguments, row)
     while step < last:
@@ -179,10 +182,12 @@ cdef bint put_properties(
     const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
     const unsigned char *limit,
 ) noexcept nogil:
-    """Set the cells for the properties of a content header, from its flags on."""
+    """Set the cells for the properties of a content header, from its flags on; the same holds for them."""
     cdef unsigned int flags
     cdef const Step *step = shape.steps
     cdef const Step *last = shape.steps + shape.count
+    if not shape.read:
+        return True
     if end - p < 2:
         return False
     flags = u16(p)

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from amqpcodec import DecodeError, InlineContent, RawTable, ReferenceContent
-from amqpcodec._kernel.wire import FRAME_END
+from amqpcodec._kernel.wire import FRAME_END, HEADER, METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Connection, Fault, Placed
 from amqpcodec.capture.dialects import module
@@ -21,9 +21,9 @@ from amqpcodec.capture.network import ACK
 from amqpcodec.spec import CREDENTIALS, FieldSpec, MethodSpec
 from amqpcodec.types import EPOCH
 
+from .decoding import Decoding
 from .files import Files
 from .tables import (
-    ALL_DIALECTS,
     HEADERS,
     MESSAGE_NAMES,
     Column,
@@ -35,12 +35,10 @@ from .tables import (
 )
 from .text import clean, pairs
 
-METHOD, HEADER, BODY, PROTOCOL_HEADER = 1, 2, 3, ord("A")
 ENVELOPE = struct.Struct("!BHI")
 _IDS = struct.Struct("!HH")
 _BODY_SIZE = struct.Struct("!Q")
 _LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
-OVERHEAD = 8
 _MOST = 2**63 - 1
 _MICROSECOND = timedelta(microseconds=1)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
@@ -185,35 +183,25 @@ class Rows:
     Args:
         table: its name.
         columns: those wanted, as `tables.chosen` gives them. Cells of others may be made, but need not.
-        dialects: whose fields the table has columns for, by name or module.
-        mode: ``"permissive"``, ``"drop"`` or ``"fail"``: the latter two look for errors in every row.
-        checks: whether to do so in any mode, also in fields that nobody asked for.
-        credentials: whether to show the login data of connection.start-ok and its like.
+        decoding: how; its dialects are those whose fields the table has columns for.
         file: name of the first file for the column `file`.
 
     Attributes:
+        checks: whether to look for errors also in fields that nobody asked for.
         files: where packets are.
         dialects: the modules of the dialects, by name.
     """
 
     def __init__(
-        self,
-        table: str,
-        columns: Sequence[Column],
-        *,
-        dialects: Iterable[str | ModuleType] = ALL_DIALECTS,
-        mode: str = "permissive",
-        checks: bool = False,
-        credentials: bool = False,
-        file: str | None = None,
+        self, table: str, columns: Sequence[Column], decoding: Decoding, file: str | None = None
     ) -> None:
-        modules = tuple(map(module, dialects))
+        modules = tuple(map(module, decoding.dialects))
         self.dialects: dict[str, ModuleType] = {each.DIALECT.name: each for each in modules}
         self._wanted = {column.name for column in columns}
         self._wanted |= {f"{column.name}.{child.name}" for column in columns for child in column.children}
         told = not self._wanted.isdisjoint(("_error", "_corrupt_record"))
-        self.checks = checks or told or mode != "permissive"
-        self._credentials = credentials
+        self.checks = decoding.checks or told or decoding.mode != "permissive"
+        self._credentials = decoding.credentials
         self._connection_classes = {each.DIALECT.connection_class for each in modules}
         self._open_ids = _open_ids(modules)
         self.files = Files(file)
@@ -227,6 +215,7 @@ class Rows:
             self._arguments = kinds_of(content_columns(modules))
             self._properties = kinds_of(property_columns(modules))
         self._plans: dict[type, tuple[_Step, ...]] = {}
+        self._read: dict[type, bool] = {}
         self._decoders: dict[ModuleType, tuple[Any, Any]] = {}
         self._connection: Connection | None = None
         self._origin: dict[str, Any] = {}
@@ -253,7 +242,9 @@ class Rows:
         """The row in `methods` of a method's frame, sound or damaged."""
         cells = self.lead(place)
         cells["channel"] = ENVELOPE.unpack_from(octets)[1]
-        self._identify(cells, octets, dialect)
+        known = self._identify(cells, octets, dialect)
+        if known is not None and not self.reads(known):
+            return Row(cells, len(octets))
         method, error = self.payload(place, octets, dialect)
         if method is not None:
             cells["args"], error = self._values(place, octets, dialect, method)
@@ -359,22 +350,26 @@ class Rows:
             self._decoders[dialect] = decoders
         return decoders
 
-    def _identify(self, cells: dict[str, Any], octets: bytes, dialect: ModuleType) -> None:
-        """Class and method id, as far as a method's frame has them, and the name."""
+    def _identify(self, cells: dict[str, Any], octets: bytes, dialect: ModuleType) -> Any:
+        """The cells for ids and name, as far as a method's frame has them; its class, if that is known."""
         if len(octets) < OVERHEAD + _IDS.size:
-            return
+            return None
         cells["class_id"], cells["method_id"] = ids = method_ids(octets)
         method = dialect.METHODS.get(ids)
         if method is not None:
             cells["name"] = method.spec.name
+        return method
 
     def _add_method(self, cells: dict[str, Any], content: Content) -> DecodeError | None:
         """The cells that come from a content's method; what is wrong with it."""
         octets, dialect = content.method, content.dialect
         if octets is None:
             return None
-        name = dialect.METHODS[method_ids(octets)].spec.name
+        known = dialect.METHODS[method_ids(octets)]
+        name = known.spec.name
         cells.update(name=name, kind=name.partition(".")[2])
+        if not self.reads(known):
+            return None
         method, error = self.payload(content.place, octets, dialect)
         if method is not None:
             values, error = self._values(content.place, octets, dialect, method)
@@ -385,6 +380,9 @@ class Rows:
         """The cells that come from a content header; what is wrong with it."""
         octets, dialect = content.header, content.dialect
         if octets is None:
+            return None
+        known = dialect.PROPERTIES.get(int.from_bytes(octets[7:9], "big"))
+        if known is not None and not self.reads(known):
             return None
         place = content.place._replace(offset=content.header_offset)
         header, error = self.payload(place, octets, dialect)
@@ -423,6 +421,21 @@ class Rows:
                 if name is not None:
                     cells[name] = made
         return cells, first
+
+    def reads(self, record: Any) -> bool:
+        """Whether rows depend on what is behind the ids of a method or content header, given its class."""
+        read = self._read.get(record)
+        if read is None:
+            read = self._read[record] = self.checks or self._fills(record.spec)
+        return read
+
+    def _fills(self, spec: Any) -> bool:
+        """Whether a column is wanted that the fields of a class fill."""
+        if not isinstance(spec, MethodSpec):
+            return not self._wanted.isdisjoint(("properties", HEADERS.name, "headers_raw"))
+        if self._inside:
+            return "args" in self._wanted
+        return any(self._column_of(spec, field)[1] for field in spec.fields)
 
     def _plan(self, record: Any) -> tuple[_Step, ...]:
         """Where the fields of a class go, but for the headers of a content.

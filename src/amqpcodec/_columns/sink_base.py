@@ -10,20 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from amqpcodec import Limits
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Fault
 from amqpcodec.capture.frames import TEACHING
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns
+from .decoding import Decoding
 from .rows import Place, Row, Rows, error_code, fault_code
-from .tables import ALL_DIALECTS, Column
-
-MODES = ("permissive", "drop", "fail")
-ROWS = 10_000
-OCTETS = 4 << 20
-_DEFAULT_LIMITS = Limits()
+from .tables import Column
 
 Flows = Mapping[int, Flow]
 
@@ -34,51 +29,26 @@ class Sink:
     Args:
         table: name of the table.
         columns: those to fill, as `tables.chosen` gives them, in this order.
-        dialects: whose fields the table has columns for, by name or module.
-        mode: what to do with rows in error: ``"permissive"`` keeps them, ``"drop"`` leaves them out,
-            ``"fail"`` raises.
-        checks: whether to look for errors in fields that nobody asked for, too.
-        credentials: whether to show login data.
-        file: name of the file for the column `file`.
-        limits: `body_size` and `open_messages` (of each direction) count here.
-        rows: rows of a full batch.
-        octets: octets of frames that make a batch full however few its rows.
+        decoding: how frames become rows.
+        file: name of the first file for the column `file`.
         faults: where faults and rows in error are counted by code; rows that are left out count as well.
         store: what rows are kept in: `Columns` of the build in use.
-
-    Raises:
-        ValueError: no such mode, or a batch of no rows or octets.
     """
 
     def __init__(
         self,
         table: str,
         columns: Sequence[Column],
+        decoding: Decoding,
         *,
-        dialects: Iterable[str | ModuleType] = ALL_DIALECTS,
-        mode: str = "permissive",
-        checks: bool = False,
-        credentials: bool = False,
         file: str | None = None,
-        limits: Limits = _DEFAULT_LIMITS,
-        rows: int = ROWS,
-        octets: int = OCTETS,
         faults: dict[str, int] | None = None,
         store: Callable[[Sequence[Column]], Columns] = Columns,
     ) -> None:
-        if mode not in MODES:
-            raise ValueError(f"no mode {mode!r}; there are {', '.join(MODES)}")
-        if rows < 1 or octets < 1:
-            raise ValueError(f"a batch of {rows} rows and {octets} octets holds nothing")
         self.table = table
-        self.make = Rows(
-            table, columns, dialects=dialects, mode=mode, checks=checks, credentials=credentials, file=file
-        )
-        self._mode = mode
+        self.decoding = decoding
+        self.make = Rows(table, columns, decoding, file)
         self._faults = {} if faults is None else faults
-        self.limits = limits
-        self.most_rows = rows
-        self.most_octets = octets
         self._full: list[Batch] = []
         self.store = store(columns)
 
@@ -148,13 +118,13 @@ class Sink:
         cells, octets, error = row
         if error is not None:
             self._count(error_code(error))
-            if self._mode == "fail":
+            if self.decoding.mode == "fail":
                 raise error
-            if self._mode == "drop":
+            if self.decoding.mode == "drop":
                 return
-        store = self.store
+        store, decoding = self.store, self.decoding
         store.append(cells, octets)
-        if store.rows >= self.most_rows or store.octets >= self.most_octets:
+        if store.rows >= decoding.rows or store.octets >= decoding.octets:
             self.cut()
 
     def _count(self, code: str) -> None:

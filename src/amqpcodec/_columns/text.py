@@ -16,7 +16,11 @@ def clean(text: str) -> str:
     """Text with every octet that was not UTF-8, kept as a surrogate escape, shown as ``\\\\xNN``."""
     if text.isascii():
         return text
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    try:
+        octets = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half a pair that stands for no octet: only a caller's name of a file has any
+        octets = text.encode("utf-8", "backslashreplace")
+    return octets.decode("utf-8", "backslashreplace")
 
 
 def cell_text(value: Any) -> str | None:

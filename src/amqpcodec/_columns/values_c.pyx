@@ -34,6 +34,11 @@ cdef enum:
 cdef dict _TABLES = {"frames": _FRAMES, "methods": _METHODS, "messages": _MESSAGES}
 
 
+def _none_counted_only(method):
+    """No method of the connection class is read here: it may change how the rest of a value is to be read."""
+    return False
+
+
 @cython.final
 cdef class ValueReader:
     """Reads columns of octets into the columns of a table; see `values_py.ValueReader`."""
@@ -48,22 +53,19 @@ cdef class ValueReader:
     cdef int64_t _size_limit
     cdef uint64_t _body_limit
 
-    def __cinit__(self, table, columns, *, dialect, max_frame, limits, **options):
-        exact = ExactReader(
-            table, columns, dialect=dialect, max_frame=max_frame, limits=limits, store=Columns, **options
-        )
+    def __cinit__(self, table, columns, decoding, *, direction, explode):
+        exact = ExactReader(table, columns, decoding, direction=direction, explode=explode, store=Columns)
         self._exact = exact
         self._store = exact.store
         make = exact.make
-        # No method of the connection class is read here: it may change how the rest of a value is to be read.
-        self._plan = Plan(self._store, _module(dialect), make.place_of, make.checks, lambda method: False)
+        self._plan = Plan(self._store, _module(decoding.dialect), make, make.checks, _none_counted_only)
         aim(&self._targets, self._store)
-        self._number = self._store.find(VALUE.name, "") if exact.columns[:1] == (VALUE,) else NULL
+        self._number = self._store.find(VALUE.name, "") if explode else NULL
         self._lane.layout = &self._plan.layout
-        self._lane.direction = options["direction"]
+        self._lane.direction = direction
         self._table = _TABLES[table]
-        self._size_limit = max_frame - OVERHEAD
-        self._body_limit = limits.body_size
+        self._size_limit = decoding.max_frame - OVERHEAD
+        self._body_limit = decoding.limits.body_size
 
     @property
     def columns(self):

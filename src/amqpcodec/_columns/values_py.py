@@ -7,17 +7,17 @@ never bears on another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from dataclasses import replace
 from typing import Any
 
-from amqpcodec import DecodeError, Limits
+from amqpcodec import DecodeError
 from amqpcodec.capture import Close, Connection, Data, Event, Fault
 from amqpcodec.capture.direction import Held
-from amqpcodec.capture.frames import ConnectionDecoder
 
 from .buffers_py import Batch, Columns, Filled, values
+from .decoding import Decoding
 from .feeder_py import hand_on
-from .sink_py import make_sink
+from .sinks import make_sink
 from .tables import Column
 
 VALUES = Column("value", "binary")
@@ -60,14 +60,11 @@ class ValueReader:
     Args:
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
         columns: those to fill, as `tables.chosen` gives them.
-        dialect: a dialect's name or module.
+        decoding: how; not with the dialect ``"auto"``, and ``"drop"`` only with `explode`. Its `rows` and
+            `octets` do not count.
         direction: 0 client to server, 1 server to client.
         explode: whether a value gives all its rows, with its number in a further column `VALUE` before the
             others; otherwise it gives exactly one.
-        max_frame: octets of the largest frame accepted.
-        mode: ``"permissive"``, ``"drop"`` (only with `explode`) or ``"fail"``.
-        credentials: whether to show login data.
-        limits: `body_size` and `open_messages` count here.
         store: what rows are kept in: `Columns` of the build in use.
 
     Attributes:
@@ -80,30 +77,21 @@ class ValueReader:
         self,
         table: str,
         columns: Sequence[Column],
+        decoding: Decoding,
         *,
-        dialect: str | ModuleType,
         direction: int,
         explode: bool,
-        max_frame: int,
-        mode: str,
-        credentials: bool,
-        limits: Limits,
         store: Callable[[Sequence[Column]], Any] = Columns,
     ) -> None:
         self.columns = (VALUE, *columns) if explode else tuple(columns)
         self.store = store(self.columns)
         self._gathered = _Gathered()
-        self._sink = make_sink(
-            table, columns, dialects=(dialect,), mode=mode, credentials=credentials, limits=limits,
-            rows=_WITHOUT_END, octets=_WITHOUT_END, store=self._gathered.begin,
-        )  # fmt: skip
+        self._decoding = replace(decoding, rows=_WITHOUT_END, octets=_WITHOUT_END)
+        self._sink = make_sink(table, columns, self._decoding, store=self._gathered.begin)
         self.make = self._sink.make
         self._table = table
-        self._dialect = dialect
         self._direction = direction
         self._explode = explode
-        self._max_frame = max_frame
-        self._mode = mode
 
     def read(self, memory: Filled) -> Batch:
         """The rows of a column of octets; after an error, the reader is of no further use.
@@ -154,7 +142,7 @@ class ValueReader:
         return rows[0]
 
     def _blame(self, cells: Cells, error: DecodeError) -> Cells:
-        if self._mode == "fail":
+        if self._decoding.mode == "fail":
             raise error
         code = error.reply_name.upper()
         return {**cells, "_error": cells.get("_error") or f"{code} at {error.offset}"}
@@ -162,7 +150,7 @@ class ValueReader:
     def _rows(self, octets: bytes) -> list[Cells]:
         """All rows that a value gives, those for octets in no frame included."""
         connection = Connection(0, None, None)
-        decoder = ConnectionDecoder(connection, self._dialect, self._max_frame, payloads=False)
+        decoder = self._decoding.decoder(connection, payloads=False)
         # What is told to begin with a frame need not be searched for one.
         decoder.directions[self._direction].resume(Held(0, b"", [], None, None, True))
         told = -1  # where the last fault was: what is lost behind an error needs no row of its own
@@ -185,7 +173,7 @@ class ValueReader:
     def _lose(self, fault: Fault) -> None:
         """A row for octets that belong to no frame."""
         cells = self._blame(self.make.lead(fault), LostError(fault.message, offset=fault.offset))
-        if self._mode == "permissive":
+        if self._decoding.mode == "permissive":
             self._gathered.append(cells, 0)
 
 

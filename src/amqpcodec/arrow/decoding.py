@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from .. import DecoderInUseError, Limits
-from .._columns.build import dialects_of, open_feeder
-from .._columns.tables import chosen, stream_table, table_columns
+from .._columns.build import open_feeder
+from .._columns.decoding import OCTETS, ROWS, Decoding
+from .._columns.tables import stream_table
 from .._kernel.turn_py import Turn
 from ..capture import CLIENT_TO_SERVER, MAX_FRAME, Close, Connection, Data, Event
 from .layout import empty, record_batch, schema_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 DIALECT = "rabbitmq-0-9-1"
-ROWS = 10_000
-OCTETS = 4 << 20
 # What one batch can hold: the offsets of a column of text or octets have 31 bits, and a value in a map may
 # be longer as text than it was on the wire.
 _WHOLE_ROWS = 2**31 - 1
@@ -66,12 +65,13 @@ class BatchDecoder:
     ) -> None:
         if direction not in (0, 1):
             raise ValueError(f"direction must be 0 or 1, not {direction!r}")
-        wanted = chosen(table_columns(stream_table(table), dialects_of(dialect)), columns)
-        self.schema: pa.Schema = schema_of(wanted)
-        self._sink, self._feeder = open_feeder(
-            table, wanted, dialect=dialect, max_frame=max_frame, mode=mode, rows=rows, octets=octets,
-            credentials=credentials, limits=limits or Limits(),
+        decoding = Decoding(
+            dialect=dialect, mode=mode, rows=rows, octets=octets, credentials=credentials,
+            max_frame=max_frame, limits=limits or Limits(),
         )  # fmt: skip
+        wanted = decoding.columns(stream_table(table), columns)
+        self.schema: pa.Schema = schema_of(wanted)
+        self._sink, self._feeder = open_feeder(table, wanted, decoding)
         self._connection = Connection(0, None, None)
         self._direction = direction
         self._offset = 0

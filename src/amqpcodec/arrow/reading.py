@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from .. import Limits, _backend
-from .._columns.build import dialects_of, open_feeder
+from .._columns.build import open_feeder
+from .._columns.decoding import OCTETS, ROWS, Decoding
 from .._columns.feeder_py import Feeder
 from .._columns.packets_py import PacketFeeder
-from .._columns.tables import chosen, stream_table, table_columns
+from .._columns.tables import stream_table
 from .._columns.text import clean
 from ..capture import (
     AMQP_PORT,
@@ -27,7 +28,7 @@ from ..capture import (
     raw_events,
 )
 from ..errors import AmqpError
-from .decoding import DIALECT, OCTETS, ROWS
+from .decoding import DIALECT
 from .layout import record_batch, schema_of
 
 # Feeds all that is in a file, and stops now and then, for full batches to be taken.
@@ -59,18 +60,17 @@ class CaptureReader:
         table: str,
         feed: _Feed,
         columns: Iterable[str] | None,
-        dialect: str | ModuleType,
-        **options: Any,
+        decoding: Decoding,
     ) -> None:
         single = isinstance(files, (str, os.PathLike, ByteSource)) or hasattr(files, "read")
         self._files: tuple[Any, ...] = (files,) if single else tuple(files)  # type: ignore[arg-type]
         self._table = table
         self._feed = feed
-        self._columns = chosen(table_columns(table, dialects_of(dialect)), columns)
-        self._options = {"dialect": dialect, **options}
+        self._columns = decoding.columns(table, columns)
+        self._decoding = decoding
         self.schema: pa.Schema = schema_of(self._columns)
         self.faults: dict[str, int] = {}
-        open_feeder(table, self._columns, **self._options)  # complain about wrong options now
+        open_feeder(table, self._columns, decoding)  # complain now about what cannot be read
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.faults = {}
@@ -78,9 +78,8 @@ class CaptureReader:
             if isinstance(file, ByteSource):
                 yield from self._read(file, None)
             else:
-                name = clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None
                 with ByteSource(file) as source:
-                    yield from self._read(source, name)
+                    yield from self._read(source, name_of(file))
 
     def reader(self) -> pa.RecordBatchReader:
         """The same as pyarrow's own kind of stream."""
@@ -90,7 +89,7 @@ class CaptureReader:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def _read(self, source: ByteSource, name: str | None) -> Iterator[pa.RecordBatch]:
-        sink, feeder = open_feeder(self._table, self._columns, file=name, faults=self.faults, **self._options)
+        sink, feeder = open_feeder(self._table, self._columns, self._decoding, file=name, faults=self.faults)
 
         def batches(final: bool) -> Iterator[pa.RecordBatch]:
             return (record_batch(self.schema, batch) for batch in sink.batches(final))
@@ -139,8 +138,11 @@ def read_capture(
     Raises:
         ValueError: no such table, column, dialect or mode; `payload` of ``"packets"`` without `credentials`.
     """
-    ports = (port,) if isinstance(port, int) else None if port is None else tuple(port)
-
+    ports = ports_of(port)
+    decoding = Decoding(
+        dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
+        max_frame=max_frame, limits=limits or Limits(), report_foreign=ports is not None, impl=impl,
+    )  # fmt: skip
     options: dict[str, Any] = {
         "ports": ports,
         "window_octets": window_octets,
@@ -153,11 +155,7 @@ def read_capture(
         fed: Iterator[None] = build.feed_capture(source, feeder, **options)
         return fed
 
-    return CaptureReader(
-        files, table, feed, columns, dialect, report_foreign=ports is not None, mode=mode,
-        checks=checks, rows=rows, octets=octets, credentials=credentials, max_frame=max_frame,
-        limits=limits or Limits(), impl=impl,
-    )  # fmt: skip
+    return CaptureReader(files, table, feed, columns, decoding)
 
 
 def read_stream(
@@ -185,7 +183,18 @@ def read_stream(
             feeder.feed(event)
             yield
 
-    return CaptureReader(
-        files, stream_table(table), feed, columns, dialect, mode=mode, checks=checks, rows=rows,
-        octets=octets, credentials=credentials, max_frame=max_frame, limits=limits or Limits(),
+    decoding = Decoding(
+        dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
+        max_frame=max_frame, limits=limits or Limits(),
     )  # fmt: skip
+    return CaptureReader(files, stream_table(table), feed, columns, decoding)
+
+
+def ports_of(port: int | Iterable[int] | None) -> list[int] | None:
+    """The ports asked for, each once and in ascending order; None for every port."""
+    return [port] if isinstance(port, int) else None if port is None else sorted(set(port))
+
+
+def name_of(file: object) -> str | None:
+    """What the column `file` calls a file: its path, None where there is none."""
+    return clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None

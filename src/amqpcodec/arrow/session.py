@@ -11,8 +11,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from .. import Limits, _backend
-from .._columns.build import dialects_of, open_feeder
-from .._columns.tables import chosen, table_columns
+from .._columns.build import open_feeder
+from .._columns.decoding import OCTETS, ROWS, Decoding
 from .._columns.text import clean
 from .._state import Fields, pack, unpack
 from ..capture import (
@@ -28,8 +28,8 @@ from ..capture import (
 from ..capture.dialects import module
 from ..capture.place import FilePlace
 from ..errors import AmqpError
-from .decoding import OCTETS, ROWS
 from .layout import record_batch, schema_of
+from .reading import name_of, ports_of
 
 Opener = Callable[[], BinaryIO]  # of a file whose turn comes later
 # Arguments of `CaptureSession.read`.
@@ -84,16 +84,16 @@ class CaptureSession:
         flow_timeout: float = FLOW_TIMEOUT,
         impl: str = _backend.IMPL,
     ) -> None:
-        ports = [port] if isinstance(port, int) else None if port is None else sorted(set(port))
+        ports = ports_of(port)
         limits = limits or Limits()
-        self._columns = chosen(table_columns(table, dialects_of(dialect)), columns)
-        self.schema: pa.Schema = schema_of(self._columns)
-        self.faults: dict[str, int] = {}
-        self._sink, self._feeder = open_feeder(
-            table, self._columns, dialect=dialect, report_foreign=ports is not None, mode=mode,
-            checks=checks, rows=rows, octets=octets, faults=self.faults, credentials=credentials,
-            max_frame=max_frame, limits=limits, impl=impl,
+        decoding = Decoding(
+            dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
+            max_frame=max_frame, limits=limits, report_foreign=ports is not None, impl=impl,
         )  # fmt: skip
+        wanted = decoding.columns(table, columns)
+        self.schema: pa.Schema = schema_of(wanted)
+        self.faults: dict[str, int] = {}
+        self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
         streams = _backend.load("amqpcodec.capture.streams", impl)
         self._tracker = streams.StreamTracker(
             ports, window_octets=window_octets, window_segments=window_segments, flow_timeout=flow_timeout
@@ -137,11 +137,12 @@ class CaptureSession:
             CaptureError: the file is no capture, or is damaged before its first packet; the next may be read.
             DecodeError: in mode ``"fail"``, the error of a row.
             OSError: the file cannot be opened or read.
-            ValueError: it is not the file in which the session stands; the session is finished, or was
-                left inside `read`.
+            ValueError: no file can have this path; it is not the file in which the session stands; the
+                session is finished, or was left inside `read`.
         """
+        named = name_of(file) if name is None else clean(name)
         self._begin("a read was left before its end")
-        return self._read(file, name, end)
+        return self._read(file, named, end)
 
     def suspend(self) -> bytes:
         """All that later rows depend on; every row that is complete was given before.
@@ -181,19 +182,18 @@ class CaptureSession:
             raise ValueError(self._closed)
 
     def _read(self, file: Source | Opener, name: str | None, end: int | None) -> Iterator[pa.RecordBatch]:
-        named = _name(file) if name is None else clean(name)
         with ExitStack() as stack:
             try:
                 source = stack.enter_context(_opened(file))
-            except OSError:
+            except (OSError, ValueError):
                 self._closed = ""  # nothing has happened
                 raise
             try:
-                place = self._enter(source, named)
+                place = self._enter(source, name)
                 yield from self._part(source, place, end)
             except AmqpError as error:
-                if named is not None:
-                    error.add_note(f"in {named!r}")
+                if name is not None:
+                    error.add_note(f"in {name!r}")
                 raise
 
     def _enter(self, source: ByteSource, name: str | None) -> FilePlace:
@@ -292,7 +292,3 @@ def _opened(file: Source | Opener) -> Iterator[ByteSource]:
     else:
         with closing(file()) as opened, ByteSource(opened) as source:
             yield source
-
-
-def _name(file: object) -> str | None:
-    return clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None

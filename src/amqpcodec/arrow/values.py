@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,9 @@ import pyarrow as pa
 
 from .. import DecoderInUseError, EncodeError, Limits, _backend
 from .._columns.build import open_values
+from .._columns.decoding import MODES, Decoding
 from .._columns.encode_py import Encoded
-from .._columns.tables import LEAD, chosen, table_columns
+from .._columns.tables import LEAD
 from .._columns.values_py import VALUES
 from .._kernel.turn_py import Turn
 from ..capture import CLIENT_TO_SERVER, MAX_FRAME
@@ -21,7 +23,6 @@ from .layout import empty, memory_of, record_batch, schema_of
 
 TABLES = ("frames", "methods", "messages")
 UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone
-_MODES = ("permissive", "drop", "fail")
 
 
 class ValueDecoder:
@@ -65,22 +66,22 @@ class ValueDecoder:
     ) -> None:
         if table not in TABLES:
             raise ValueError(f"no table {table!r} of values; there are {', '.join(TABLES)}")
-        if mode not in _MODES or (mode == "drop" and not explode):
-            raise ValueError(f"no mode {mode!r}; there are {', '.join(_MODES)}, drop only with explode")
+        if mode not in MODES or (mode == "drop" and not explode):
+            raise ValueError(f"no mode {mode!r}; there are {', '.join(MODES)}, drop only with explode")
         if dialect == "auto":
             raise ValueError("a value cannot tell its dialect: name one")
         if direction not in (0, 1):
             raise ValueError(f"direction must be 0 or 1, not {direction!r}")
-        wanted = chosen(table_columns(table, (dialect,)), columns)
+        decoding = Decoding(
+            dialect=dialect, mode=mode, credentials=credentials, max_frame=max_frame,
+            limits=limits or Limits(), impl=impl,
+        )  # fmt: skip
+        wanted = decoding.columns(table, columns)
         if columns is None:
             absent = UNTOLD - {"offset"} if explode else UNTOLD
             wanted = tuple(column for column in wanted if column.name not in absent)
-        self._options: dict[str, Any] = {
-            "dialect": dialect, "direction": direction, "explode": explode, "max_frame": max_frame,
-            "mode": mode, "credentials": credentials, "limits": limits or Limits(), "impl": impl,
-        }  # fmt: skip
-        self._wanted = table, wanted
-        self._reader = open_values(*self._wanted, **self._options)
+        self._open = partial(open_values, table, wanted, decoding, direction=direction, explode=explode)
+        self._reader = self._open()
         self.schema: pa.Schema = schema_of(self._reader.columns)
         self._turn = Turn()
 
@@ -103,7 +104,7 @@ class ValueDecoder:
         try:
             batch = self._reader.read(memory)
         except BaseException:
-            self._reader = open_values(*self._wanted, **self._options)  # nobody knows what is half done
+            self._reader = self._open()  # nobody knows what is half done
             raise
         finally:
             self._turn.end()
@@ -152,11 +153,10 @@ def encode_values(
         if table.num_rows == 1:
             return pa.chunked_array([pa.nulls(1, pa.binary())])
         half = table.num_rows // 2
-        options: dict[str, Any] = {
-            "dialect": dialect, "frame_max": frame_max, "skip_incomplete": skip_incomplete, "mode": mode,
-        }  # fmt: skip
-        parts = (encode_values(part, **options) for part in (table.slice(0, half), table.slice(half)))
-        chunks = [chunk for part in parts for chunk in part.chunks]
+        encode = partial(
+            encode_values, dialect=dialect, frame_max=frame_max, skip_incomplete=skip_incomplete, mode=mode
+        )
+        chunks = [*encode(table.slice(0, half)).chunks, *encode(table.slice(half)).chunks]
     return pa.chunked_array(chunks, pa.binary())
 
 

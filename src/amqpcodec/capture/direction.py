@@ -304,13 +304,14 @@ class DirectionDecoder:
 
         Octets that cannot be part of it are dropped on the way.
         """
-        buffer, start, test = self._buffer, self._start, self._owner.frame_test()
+        buffer, start = self._buffer, self._start
         if not buffer:
             return None
         if start == self._expected == 0:
             header = self._protocol_header(final)
             if header is not Verdict.NO:
                 return 0 if header is Verdict.YES else None
+        test = self._owner.frame_test()
         if self._expected is not None:
             verdict = Verdict.MORE
             if self._expected < self.end:

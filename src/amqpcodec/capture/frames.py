@@ -17,6 +17,7 @@ from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, 
 from .resync import FrameTest
 
 MAX_FRAME = 16 * 1024 * 1024
+LIMITS = Limits(frame_size=MAX_FRAME)
 USUAL_FRAME_MAX = 131072
 PIECE = 262144  # octets
 _IDS = struct.Struct("!HH")
@@ -30,7 +31,7 @@ class ConnectionDecoder:
     Args:
         connection: gets its `dialect` set once that is known.
         dialect: a dialect's name, ``"auto"``, or the module of a foreign dialect.
-        max_frame: octets of the largest frame accepted.
+        limits: `frame_size` is that of the largest frame accepted.
         report_foreign: whether to tell of a connection without a single frame.
         payloads: whether to decode what frames carry; otherwise it stays octets, and what is wrong inside a
             frame is not noticed.
@@ -40,20 +41,20 @@ class ConnectionDecoder:
         self,
         connection: Connection,
         dialect: str | ModuleType,
-        max_frame: int = MAX_FRAME,
+        limits: Limits = LIMITS,
         report_foreign: bool = True,
         payloads: bool = True,
     ) -> None:
         self.connection = connection
         self.automatic = dialect == "auto"
         self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
-        self.max_frame = max_frame
-        self._limits = Limits(frame_size=max_frame)
+        self.max_frame = limits.frame_size
+        self._limits = limits
         self.header_seen = False
         self.recognised = False
         self._report_foreign = report_foreign
         self._payloads = payloads
-        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, max_frame)
+        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.max_frame)
         self._test: FrameTest | None = None
         self.directions = (
             DirectionDecoder(self, CLIENT_TO_SERVER),
@@ -123,10 +124,14 @@ class ConnectionDecoder:
             self._test = dialects.frame_test(self.module, self._trusted_size)
         return self._test
 
-    def new_decoder(self) -> Any:
-        """A frame decoder of the present dialect; what was recorded is read whatever size was agreed on."""
+    def recognise(self) -> None:
+        """The connection is AMQP: its frames are being followed, here or elsewhere."""
         self.recognised = True
         self.connection.dialect = self.dialect
+
+    def new_decoder(self) -> Any:
+        """A frame decoder of the present dialect; what was recorded is read whatever size was agreed on."""
+        self.recognise()
         if not self._payloads:
             return EnvelopeDecoder(self.module, self._limits)
         return self.module.FrameDecoder(frame_max=0, limits=self._limits)
@@ -151,12 +156,29 @@ class ConnectionDecoder:
             method = self._learned(octets)
         name = method.spec.name if method else None
         if name == "connection.start":
-            major, minor = method.version_major, method.version_minor
-            self._set_dialect(dialects.for_start(major, minor, self.dialect))
+            self._set_dialect(self._announced(method))
         elif name == "connection.tune-ok":
             agreed = method.frame_max or self.max_frame
             self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.max_frame)
             self._test = None
+
+    def learn(self, octets: bytes) -> bool:
+        """Learn from the frame of a method what concerns the reading of later ones, where others follow them.
+
+        Returns:
+            False, with nothing learnt, if those are to be read as another dialect: then it is for `feed`.
+        """
+        method = self._learned(octets)
+        if method and method.spec.name == "connection.start" and self._announced(method) != self.dialect:
+            return False
+        self.note_method(method, octets)
+        return True
+
+    def _announced(self, start: Any) -> str:
+        """Name of the dialect to read as behind connection.start."""
+        if not self.automatic:
+            return self.dialect
+        return dialects.for_start(start.version_major, start.version_minor, self.dialect)
 
     def _learned(self, octets: bytes) -> Any:
         """The method in a frame that was not decoded, if it is sound and teaches anything."""
@@ -212,13 +234,14 @@ def read_items(
     if dialect != "auto":
         dialects.module(dialect)  # complain about a wrong name now, not at the first frame
     decoders: dict[Connection, ConnectionDecoder] = {}
+    limits = Limits(frame_size=max_frame)
     for event in events:
         if isinstance(event, Fault):
             yield event
             continue
         decoder = decoders.get(event.connection)
         if decoder is None:
-            decoder = ConnectionDecoder(event.connection, dialect, max_frame, report_foreign)
+            decoder = ConnectionDecoder(event.connection, dialect, limits, report_foreign)
             decoders[event.connection] = decoder
         yield from decoder.feed(event)
         if decoder.ended:

@@ -69,8 +69,9 @@ class Endpoint(NamedTuple):
     port: int
 
     def __str__(self) -> str:
-        host = ipaddress.ip_address(self.address)
-        return f"[{host}]:{self.port}" if host.version == 6 else f"{host}:{self.port}"
+        if len(self.address) == 4:
+            return f"{'.'.join(map(str, self.address))}:{self.port}"
+        return f"[{ipaddress.IPv6Address(self.address)}]:{self.port}"
 
 
 class Segment(NamedTuple):

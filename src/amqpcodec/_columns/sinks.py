@@ -1,6 +1,6 @@
 """Column sinks: where the frames and faults of connections become the rows of a table.
 
-The pure build; every row is made by `rows`.
+Every row is made by `rows`; the compiled build has its own text for those that are plainly right.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from amqpcodec._kernel.wire import METHOD
 from amqpcodec.capture import Fault, Placed
 
 from .connection_sink import ConnectionSink
+from .decoding import Decoding
 from .message_sink import MessageSink
-from .rows import METHOD, Place, fault_code
+from .rows import Place, fault_code
 from .sink_base import Sink
 from .tables import Column
 
@@ -53,9 +55,9 @@ class PacketSink(Sink):
         ValueError: payloads are asked for without `credentials`: login data cannot be left out of them.
     """
 
-    def __init__(self, table: str, columns: Sequence[Column], **options: Any) -> None:
-        super().__init__(table, columns, **options)
-        if any(column.name == "payload" for column in columns) and not options.get("credentials"):
+    def __init__(self, table: str, columns: Sequence[Column], decoding: Decoding, **options: Any) -> None:
+        super().__init__(table, columns, decoding, **options)
+        if any(column.name == "payload" for column in columns) and not decoding.credentials:
             raise ValueError("the payload of packets has login data in it: it is shown with credentials only")
 
     def packet(self, placed: Placed) -> None:
@@ -73,10 +75,10 @@ _SINKS: dict[str, type[Sink]] = {
 }
 
 
-def make_sink(table: str, columns: Sequence[Column], **options: Any) -> Sink:
+def make_sink(table: str, columns: Sequence[Column], decoding: Decoding, **options: Any) -> Sink:
     """The sink of a table; further arguments and errors are those of `Sink`.
 
     Raises:
         KeyError: no such table.
     """
-    return _SINKS[table](table, columns, **options)
+    return _SINKS[table](table, columns, decoding, **options)
