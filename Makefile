@@ -3,7 +3,7 @@ PYTHON3 ?= python3
 PYTHON := .venv/bin/python
 WORKERS ?= auto
 
-.PHONY: demo test test-spark lint build clean
+.PHONY: demo test test-spark test-spark-versions lint build clean
 
 demo: build
 	$(PYTHON) -m amqpcodec decode examples/real-bunny.pcap
@@ -17,6 +17,17 @@ test: build
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
 test-spark: build
 	$(PYTHON) -m pytest tests/spark -m spark
+
+# All tests of Spark with other versions of PySpark, each in a virtual environment of its own under build/.
+SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1
+test-spark-versions: build $(SPARK_VERSIONS:%=build/pyspark-%/installed)
+	set -e; for version in $(SPARK_VERSIONS); do \
+		build/pyspark-$$version/bin/python -m pytest tests/spark -m 'spark or not spark'; done
+
+build/pyspark-%/installed: pyproject.toml
+	$(PYTHON3) -m venv build/pyspark-$*
+	AMQPCODEC_BUILD=skip build/pyspark-$*/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pyspark==$*
+	touch $@
 
 lint: build
 	$(PYTHON) -m ruff check .

@@ -77,4 +77,6 @@ def test_of_a_failed_job_the_error_of_the_worker_is_told() -> None:
     trace = 'Traceback (most recent call last):\n  File "x", line 1, in f\n    g()\n'
     text = f"Job aborted: {trace}OSError: no disk\nin 'a.pcap'\n SQLSTATE: 38000\n\tat java.lang"
     assert told(RuntimeError(text)) == "OSError: no disk in 'a.pcap'"
+    text = f"Job aborted: {trace}pyarrow.lib.ArrowInvalid: no footer\n SQLSTATE: 38000"
+    assert told(RuntimeError(text)) == "pyarrow.lib.ArrowInvalid: no footer"
     assert told(RuntimeError("boom\nmore")) == "boom"

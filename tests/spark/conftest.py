@@ -10,17 +10,31 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+import pyspark
 from support.spark_jobs import SETTINGS, SOURCES
 
 from amqpcodec.spark.java import NoJavaError, local_java
+from amqpcodec.spark.versions import lack
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """PySpark before 4.2 leaves it to Python to close the sockets that it fetches results by."""
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 2):
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session is for `make test-spark`, but for a few tests that are marked as quick."""
+    """What needs a session is for `make test-spark`, but for a few tests that are marked as quick.
+
+    What an older PySpark cannot do is skipped there.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.spark)
+        for needed in item.iter_markers("needs"):
+            if told := lack(*needed.args):
+                item.add_marker(pytest.mark.skip(reason=told))
 
 
 @pytest.fixture(scope="session")

@@ -128,6 +128,11 @@ def test_captures_without_rows_make_a_table_without_rows(spark: Any, tmp_path: P
         ({"compression": "lzma"}, "compression: 'lzma' is none of zstd"),
         ({"table": "frame"}, "option 'table'"),
         ({"colour": "red"}, "no option 'colour'"),
+        ({"columns": ["ts", "colour"]}, "no column 'colour'; there are file, "),
+        ({"columns": ["properties.colour"]}, "no column 'properties.colour'"),
+        ({"columns": ["ts", "ts"]}, "column 'ts' is asked for twice"),
+        ({"table": "packets", "columns": ["payload"]}, "it is shown with credentials only"),
+        ({"frameMax": 7}, "max_frame must be 8 to"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str, Any], told: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pytest
@@ -68,9 +69,25 @@ def test_names_are_filtered_in_addition(folder: Path) -> None:
     assert names(folder, "", recursive=True, pattern="*.pcapng") == ["b.pcapng"]
 
 
-def test_paths_may_be_uris(folder: Path) -> None:
-    found = listed([f"file://{folder}/b.pcapng"], recursive=False, name_pattern=None)
+@pytest.mark.parametrize("scheme", ["file://", "file:", "FILE://", "file://localhost"])
+def test_paths_may_be_uris(folder: Path, scheme: str) -> None:
+    found = listed([f"{scheme}{folder}/b.pcapng"], recursive=False, name_pattern=None)
     assert found == [(f"{folder}/b.pcapng", 1)]
+
+
+def test_a_colon_in_a_name_is_no_scheme(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "eth0:1.pcap").write_bytes(b"x")
+    (folder / "10:30").mkdir()
+    (folder / "10:30" / "a.pcap").write_bytes(b"x")
+    found = listed(["eth0:1.pcap", "10:30/a.pcap"], recursive=False, name_pattern=None)
+    assert found == [(f"{folder}/10:30/a.pcap", 1), (f"{folder}/eth0:1.pcap", 1)]
+
+
+@pytest.mark.parametrize("path", ["hdfs:/captures", "s3:/bucket/captures", "HDFS:/captures/*.pcap"])
+def test_one_slash_behind_a_scheme_is_told_of(path: str) -> None:
+    with pytest.raises(ValueError, match=r"is no path: two slashes stand behind a scheme"):
+        listed([path], recursive=False, name_pattern=None)
 
 
 def test_a_pattern_that_cannot_be_is_an_error(folder: Path) -> None:
@@ -82,6 +99,21 @@ def test_a_pattern_that_cannot_be_is_an_error(folder: Path) -> None:
 def test_a_path_that_names_nothing_is_not_the_folder_at_hand(path: str) -> None:
     with pytest.raises(ValueError, match="is no path"):
         listed([path], recursive=False, name_pattern=None)
+
+
+def test_a_scheme_that_is_not_known_is_told_with_the_path() -> None:
+    with pytest.raises(ValueError, match=r"'s3a://bucket/a.pcap' is no path: .*s3a"):
+        listed(["s3a://bucket/a.pcap"], recursive=False, name_pattern=None)
+
+
+def test_a_name_that_is_not_utf_8_is_told_of(folder: Path) -> None:
+    try:
+        (folder / os.fsdecode(b"z\xff.pcap")).write_bytes(b"x")
+    except OSError:
+        pytest.skip("no such names on this file system")
+    with pytest.raises(ValueError, match=r"the name b'.*/z\\xff.pcap' is not UTF-8"):
+        names(folder, "")
+    assert names(folder, "a1.pcap") == ["a1.pcap"]
 
 
 def test_a_path_without_files_is_an_error(folder: Path) -> None:

@@ -7,11 +7,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-spark = pytest.importorskip("pyspark.sql.datasource")
-if not hasattr(spark, "Filter"):
-    pytest.skip("PySpark 4.0 knows no filters", allow_module_level=True)
+pytest.importorskip("pyspark")
 
-from amqpcodec.spark.filters import expression  # noqa: E402
+from pyspark.sql import datasource as spark
+
+from amqpcodec.spark.versions import lack
+
+if told := lack("pushdown"):
+    pytest.skip(told, allow_module_level=True)
+
+from amqpcodec.spark.filters import expression
 
 TABLE = pa.table({"name": ["a", None, "b"], "size": pa.array([1, None, 3], pa.int64())})
 

@@ -20,9 +20,6 @@ ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
 CUT_ARGUMENTS = b"\x01\0\1\0\0\0\4\0\x3c\0\x50\xce"  # basic.ack without its arguments
 
 
-needs_arrow_udf = pytest.mark.skipif(not hasattr(sql, "arrow_udf"), reason="to_amqp needs PySpark 4.1")
-
-
 def message(number: int) -> bytes:
     properties = rabbitmq.BasicProperties(
         headers={"number": number, "text": "größe"},
@@ -74,8 +71,6 @@ def test_the_way_through_pandas_gives_the_same(spark: Any, monkeypatch: pytest.M
     first, second = ([plain(row) for row in each.orderBy("id").collect()] for each in structs)
     assert first[0]["d"] is None
     assert first == second
-    with pytest.raises(NotImplementedError, match=r"needs PySpark 4\.1"):
-        to_amqp("octets")
 
 
 def test_a_function_is_evaluated_once_however_it_is_used(spark: Any, capsys: Any) -> None:
@@ -94,14 +89,14 @@ def test_a_damaged_value_can_end_the_query(spark: Any) -> None:
         from_amqp("octets", columns=["nothing"])
 
 
-@needs_arrow_udf
+@pytest.mark.needs("to_amqp")
 def test_messages_come_back_as_their_octets(spark: Any) -> None:
     df = table_of(spark, [*MESSAGES, None]).select("id", from_amqp("octets", "messages").alias("d"))
     found = df.select("id", to_amqp("d").alias("octets")).orderBy("id").collect()
     assert [row.octets and bytes(row.octets) for row in found] == [*MESSAGES, None]
 
 
-@needs_arrow_udf
+@pytest.mark.needs("to_amqp")
 def test_a_message_that_cannot_be_written_is_null_or_ends_the_query(spark: Any) -> None:
     df = spark.createDataFrame([("a",), ("k" * 256,), ("c",)], "routing_key string").coalesce(1)
     found = df.select(to_amqp(sql.struct("routing_key"), mode="permissive").alias("octets")).collect()

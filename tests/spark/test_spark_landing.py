@@ -74,3 +74,28 @@ def test_a_folder_without_a_name_is_not_the_one_at_hand(
     with pytest.raises(ValueError, match="is no path"):
         Landing(target, "overwrite", "name").prepare()
     assert names(tmp_path) == ["kept"]
+
+
+@pytest.mark.parametrize(("read", "target"), [("link", "out"), ("out", "link"), ("out/far", "out")])
+def test_what_is_read_through_a_link_is_not_overwritten(tmp_path: Path, read: str, target: str) -> None:
+    for folder in ("out", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.pcap").write_text("")
+    (tmp_path / "link").symlink_to("out")
+    (tmp_path / "out" / "far").symlink_to(tmp_path / "elsewhere")
+    file = f"{tmp_path}/{read}/a.pcap"
+    with pytest.raises(ValueError, match=rf"{file}' is read, so '{tmp_path}/{target}' cannot be overwritten"):
+        landing(tmp_path / target, "overwrite").prepare([file])
+    landing(tmp_path / target, "append").prepare([file])
+    landing(tmp_path / "elsewhere", "overwrite").prepare(
+        [f"{tmp_path}/link/a.pcap", "s3://bucket/elsewhere/a"]
+    )
+
+
+def test_one_slash_behind_a_scheme_is_not_a_folder_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"'hdfs:/out' is no path: two slashes stand behind a scheme"):
+        landing(Path("hdfs:/out")).prepare()
+    assert names(tmp_path) == []

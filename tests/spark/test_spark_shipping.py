@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -19,8 +21,17 @@ from amqpcodec.spark import reading
 from amqpcodec.spark.options import ReadOptions
 from amqpcodec.spark.planning import Part
 from amqpcodec.spark.schemas import table_schema
-from amqpcodec.spark.shipping import opener
+from amqpcodec.spark.shipping import opener, shipped
 from amqpcodec.spark.source import AmqpReader, AmqpSource, register
+
+
+@pytest.fixture(params=["reader", "stream reader", "writer"])
+def sent(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """An object that Spark sends to workers."""
+    source = AmqpSource({"path": str(tmp_path / "x")})
+    if request.param == "writer":
+        return source.writer(table_schema(), overwrite=False)
+    return (source.reader if request.param == "reader" else source.streamReader)(table_schema())
 
 
 def test_a_reader_arrives_as_it_was_sent() -> None:
@@ -30,13 +41,35 @@ def test_a_reader_arrives_as_it_was_sent() -> None:
     assert arrived.__dict__ == sent.__dict__
 
 
-def test_a_worker_without_the_package_says_how_to_send_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = cloudpickle.dumps(AmqpReader(ReadOptions(), table_schema()))
+def test_what_is_sent_arrives(sent: Any) -> None:
+    arrived = pickle.loads(cloudpickle.dumps(sent))
+    assert type(arrived) is type(sent)
+    assert vars(arrived).keys() == vars(sent).keys()
+
+
+def test_a_worker_without_the_package_says_how_to_send_it(sent: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    octets = cloudpickle.dumps(sent)
     for name in [name for name in sys.modules if name.partition(".")[0] == "amqpcodec"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "amqpcodec", None)
     with pytest.raises(ImportError, match=r"a worker of Spark cannot import .*amqpcodec.*spark\.archives"):
-        pickle.loads(sent)
+        pickle.loads(octets)
+
+
+def test_functions_tell_what_a_worker_lacks_when_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def whole(batches: Iterator[int]) -> list[str]:
+        reading.check_build("py")
+        return [str(each) for each in batches]
+
+    sent = shipped(whole)
+    assert (sent.__name__, get_type_hints(sent)) == ("whole", {"given": Iterator[int], "return": list[str]})
+    octets = cloudpickle.dumps(sent)
+    assert pickle.loads(octets)(iter([1, 2])) == ["1", "2"]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "amqpcodec"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "amqpcodec", None)
+    with pytest.raises(ImportError, match=r"a worker of Spark cannot import .*amqpcodec.*spark\.archives"):
+        pickle.loads(octets)(iter([1, 2]))
 
 
 def test_a_worker_without_the_compiled_part_refuses_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:

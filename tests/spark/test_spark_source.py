@@ -153,6 +153,7 @@ def test_a_row_in_error_can_fail_the_query(spark: Any, damaged: Path) -> None:
         *(pytest.param(condition, marks=pytest.mark.spark) for condition in MORE_CONDITIONS),
     ],
 )
+@pytest.mark.needs("pushdown")
 def test_filters_pushed_down_keep_the_same_rows(
     spark: Any, folder: Path, pushdown: None, condition: str
 ) -> None:
@@ -162,6 +163,7 @@ def test_filters_pushed_down_keep_the_same_rows(
     assert found.equals(read(spark, folder, columns=columns).where(condition).toArrow())
 
 
+@pytest.mark.needs("pushdown")
 def test_a_file_asked_for_is_the_only_recording_read(
     spark: Any, folder: Path, pushdown: None, tmp_path: Path
 ) -> None:

@@ -12,14 +12,13 @@ import pyarrow as pa
 import pytest
 import synthetic_capture
 
-pytest.importorskip("pyspark.sql.streaming.datasource")
-
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+pytest.importorskip("pyspark")
 
 from amqpcodec import arrow
 from amqpcodec.spark import register, table_schema
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.streaming import AmqpStreamReader
+from amqpcodec.spark.versions import lack
 
 COLUMNS = ["file", "flow", "packet", "ts_ns", "direction", "offset", "routing_key", "body", "complete"]
 HEADER = 24
@@ -66,45 +65,92 @@ def reader(folder: Path, **options: str) -> AmqpStreamReader:
     return AmqpStreamReader(read_options({"path": str(folder), **options}), schema)
 
 
+def at_most(files: int) -> Any:
+    """What a batch may take, as PySpark since 4.2 says it."""
+    from pyspark.sql.streaming.datasource import ReadMaxFiles
+
+    return ReadMaxFiles(files)
+
+
 def rows_between(source: AmqpStreamReader, start: Any, end: Any) -> list[dict[str, Any]]:
     batches = [batch for part in source.partitions(start, end) for batch in source.read(part)]
     return pa.Table.from_batches(batches).to_pylist() if batches else []
 
 
-def run(spark: Any, folder: Path, work: Path, **options: str) -> list[dict[str, Any]]:
-    """All rows so far, after a run over what is there now."""
+def stream(spark: Any, folder: Path, work: Path, **options: str) -> Any:
+    """A query from a folder to a table, to be started."""
     register(spark)
-    stream = spark.readStream.format("amqp").options(columns=",".join(COLUMNS), minFileAge="1h", **options)
-    writer = stream.load(str(folder)).writeStream.format("parquet").option("path", str(work / "out"))
-    query = writer.option("checkpointLocation", str(work / "checkpoint")).trigger(availableNow=True).start()
-    query.awaitTermination(120)
-    assert query.exception() is None
-    rows = spark.read.parquet(str(work / "out")).collect()
-    found = [row.asDict() for row in rows]
+    read = spark.readStream.format("amqp").options(columns=",".join(COLUMNS), minFileAge="1h", **options)
+    writer = read.load(str(folder)).writeStream.format("parquet").option("path", str(work / "out"))
+    return writer.option("checkpointLocation", str(work / "checkpoint"))
+
+
+def written(spark: Any, work: Path) -> list[dict[str, Any]]:
+    """All rows so far."""
+    found = [row.asDict() for row in spark.read.parquet(str(work / "out")).collect()]
     for row in found:
         row["body"] = bytes(row["body"])
     return found
 
 
+def run(spark: Any, folder: Path, work: Path, **options: str) -> list[dict[str, Any]]:
+    """All rows so far, after a run over what is there now."""
+    query = stream(spark, folder, work, **options).trigger(availableNow=True).start()
+    query.awaitTermination(120)
+    assert query.exception() is None
+    return written(spark, work)
+
+
 def test_a_restart_loses_and_doubles_nothing(spark: Any, files: list[bytes], tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
-    put(folder, files, 0, 3)
+    wanted = expected(put(folder, files, 0, len(files)))
+    for path in put(folder, files, 3, len(files)):
+        path.unlink()
     first = run(spark, folder, tmp_path)
     assert {Path(row["file"]).name for row in first} == {"trace_00000.pcap", "trace_00001.pcap"}
-    paths = sorted([*put(folder, files, 3, len(files), age=7200), *folder.glob("trace_0000[012].pcap")])
-    found = run(spark, folder, tmp_path, maxFilesPerTrigger="2")
+    (folder / "trace_00000.pcap").unlink()  # what was read need not be kept
+    put(folder, files, 3, len(files), age=7200)
+    limit = {} if lack("maxFilesPerTrigger") else {"maxFilesPerTrigger": "2"}
+    found = run(spark, folder, tmp_path, **limit)
     assert len(files) > 5
-    assert in_order(found) == expected(paths)
+    assert in_order(found) == wanted
     assert run(spark, folder, tmp_path) == found
 
 
+def test_a_query_takes_what_comes_and_reads_again_what_was_not_committed(
+    spark: Any, files: list[bytes], tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    paths = put(folder, files, 0, len(files), age=7200)
+    wanted = expected(paths)
+    for path in paths:
+        path.unlink()
+    for batches in ((0, 2), (2, 3)), ((3, 4), (4, len(files))):
+        query = stream(spark, folder, tmp_path).start()
+        try:
+            for first, last in batches:
+                put(folder, files, first, last, age=7200)
+                query.processAllAvailable()
+        finally:
+            query.stop()
+        if last == 3:  # as if it had been stopped before the second batch was committed
+            for log in ("checkpoint/commits", "out/_spark_metadata"):
+                for name in ("1", ".1.crc"):
+                    (tmp_path / log / name).unlink()
+            for path in paths[:2]:  # what was committed need not be kept
+                path.unlink()
+    assert in_order(written(spark, tmp_path)) == wanted
+
+
+@pytest.mark.needs("maxFilesPerTrigger")
 def test_offsets_go_on_where_another_reader_stood(files: list[bytes], tmp_path: Path) -> None:
     paths = put(tmp_path, files, 0, len(files), age=7200)
     offsets, rows = [{}], []
     while len(offsets) < 2 or offsets[-1] != offsets[-2]:
         source = reader(tmp_path)
-        offsets.append(source.latestOffset(offsets[-1], ReadMaxFiles(2)))
+        offsets.append(source.latestOffset(offsets[-1], at_most(2)))
         planning = source if len(offsets) % 2 else reader(tmp_path)  # as after a restart
         rows += rows_between(planning, offsets[-2], offsets[-1])
     assert len(offsets) == 2 + (len(files) + 1) // 2
@@ -114,24 +160,25 @@ def test_offsets_go_on_where_another_reader_stood(files: list[bytes], tmp_path: 
 def test_large_files_are_read_in_parts(files: list[bytes], tmp_path: Path) -> None:
     paths = put(tmp_path, files, 0, 4, age=7200)
     source = reader(tmp_path, maxPartitionBytes="10k", maxGroupBytes="10k")
-    end = source.latestOffset({}, ReadAllAvailable())
+    end = source.latestOffset({})
     assert len(source.partitions({}, end)) > 8
     assert in_order(rows_between(source, {}, end)) == expected(paths)
 
 
 def test_the_last_file_waits_until_it_is_complete(files: list[bytes], tmp_path: Path) -> None:
-    assert reader(tmp_path / "nothing").latestOffset({}, ReadAllAvailable()) == {}
+    assert reader(tmp_path / "nothing").latestOffset({}) == {}
     put(tmp_path, files, 0, 1)
     source = reader(tmp_path)
-    assert source.latestOffset({}, ReadAllAvailable()) == {}
+    assert source.latestOffset({}) == {}
     put(tmp_path, files, 1, 2, age=59)
-    (first,) = source.latestOffset({}, ReadAllAvailable()).values()
+    (first,) = source.latestOffset({}).values()
     assert first["last"].endswith("trace_00000.pcap")
     put(tmp_path, files, 1, 2, age=61)
-    (second,) = source.latestOffset({}, ReadAllAvailable()).values()
+    (second,) = source.latestOffset({}).values()
     assert second["last"].endswith("trace_00001.pcap")
 
 
+@pytest.mark.needs("maxFilesPerTrigger")
 def test_a_run_over_what_is_there_takes_nothing_that_comes_later(files: list[bytes], tmp_path: Path) -> None:
     put(tmp_path, files, 0, 2, age=7200)
     source = reader(tmp_path)
@@ -139,7 +186,7 @@ def test_a_run_over_what_is_there_takes_nothing_that_comes_later(files: list[byt
     put(tmp_path, files, 2, 4, age=7200)
     (tmp_path / "other_1.pcap").write_bytes(files[0])
     os.utime(tmp_path / "other_1.pcap", (0, 0))
-    (place,) = source.latestOffset({}, ReadAllAvailable()).values()
+    (place,) = source.latestOffset({}).values()
     assert place["last"].endswith("trace_00001.pcap")
 
 
@@ -149,7 +196,7 @@ def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], 
         folder.mkdir()
         put(folder, files, 0, 3, age=7200)
     source = reader(tmp_path, recursiveFileLookup="true")
-    end = source.latestOffset({}, ReadAllAvailable())
+    end = source.latestOffset({})
     assert len(end) == 2
     every = expected(sorted(here.iterdir())) + expected(sorted(there.iterdir()))
     assert in_order(rows_between(source, {}, end)) == sorted(every, key=repr)
@@ -159,9 +206,10 @@ def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], 
 def test_a_file_that_is_gone_before_it_is_read_is_told_of(
     files: list[bytes], tmp_path: Path, gone: int
 ) -> None:
-    paths = put(tmp_path, files, 0, 3, age=7200)
-    first = reader(tmp_path).latestOffset({}, ReadMaxFiles(1))
-    end = reader(tmp_path).latestOffset(first, ReadAllAvailable())
+    paths = put(tmp_path, files, 0, 1, age=7200)
+    first = reader(tmp_path).latestOffset({})
+    paths += put(tmp_path, files, 1, 3, age=7200)
+    end = reader(tmp_path).latestOffset(first)
     paths[gone].unlink()
     if gone:
         with pytest.raises(FileNotFoundError, match="not there any more"):
@@ -173,18 +221,36 @@ def test_a_file_that_is_gone_before_it_is_read_is_told_of(
 def test_a_file_that_comes_between_those_of_a_batch_is_told_of(files: list[bytes], tmp_path: Path) -> None:
     first, second, _ = put(tmp_path, files, 0, 3, age=7200)
     second.unlink()
-    end = reader(tmp_path).latestOffset({}, ReadAllAvailable())
+    end = reader(tmp_path).latestOffset({})
     second.write_bytes(first.read_bytes())
     with pytest.raises(FileNotFoundError, match="others have come between them"):
         reader(tmp_path).partitions({}, end)
 
 
+@pytest.mark.needs("maxFilesPerTrigger")
+def test_files_are_taken_in_turns_where_there_is_not_room_for_all(files: list[bytes], tmp_path: Path) -> None:
+    busy, idle = tmp_path / "a", tmp_path / "b"
+    for folder, ages in (busy, (9000, 8800, 8000, 7600)), (idle, (8600, 8500, 7800)):
+        folder.mkdir()
+        for number, age in enumerate(ages):
+            put(folder, files, number, number + 1, age=age)
+    taken: list[list[tuple[str, str]]] = []
+    end: Any = {}
+    for _ in range(4):
+        start, end = end, reader(tmp_path, recursiveFileLookup="true").latestOffset(end, at_most(2))
+        places = [Path(end[name]["last"]) for name in end if end[name] != start.get(name)]
+        taken.append([(path.parent.name, path.stem[-1]) for path in places])
+    assert taken == [[("a", "1")], [("b", "1")], [("a", "2"), ("b", "2")], [("a", "3")]]
+    assert [place["files"] for place in end.values()] == ["4", "3"]
+
+
+@pytest.mark.needs("maxFilesPerTrigger")
 def test_files_whose_numbers_are_the_same_are_both_read(files: list[bytes], tmp_path: Path) -> None:
     for path, name in zip(put(tmp_path, files, 0, 2, age=7200), ("t01.pcap", "t1.pcap"), strict=True):
         path.rename(tmp_path / name)
     source = reader(tmp_path)
-    first = source.latestOffset({}, ReadMaxFiles(1))
-    second = source.latestOffset(first, ReadMaxFiles(1))
+    first = source.latestOffset({}, at_most(1))
+    second = source.latestOffset(first, at_most(1))
     assert [place["last"] for offset in (first, second) for place in offset.values()] == [
         str(tmp_path / "t01.pcap"), str(tmp_path / "t1.pcap"),
     ]  # fmt: skip
@@ -197,6 +263,22 @@ def test_streams_of_frames_are_files_of_their_own(tmp_path: Path) -> None:
         path.write_bytes(octets)
         os.utime(path, (0, 0))
     source = reader(tmp_path, dialect="rabbitmq-0-9-1")
-    end = source.latestOffset({}, ReadAllAvailable())
+    end = source.latestOffset({})
     assert [row["routing_key"] for row in rows_between(source, {}, end)] == ["a", "b"] * 2
-    assert source.latestOffset(end, ReadAllAvailable()) == end
+    assert source.latestOffset(end) == end
+
+
+def test_a_reader_that_is_not_told_where_it_stands_goes_on(files: list[bytes], tmp_path: Path) -> None:
+    paths = put(tmp_path, files, 0, 2, age=7200)
+    source, after = reader(tmp_path), reader(tmp_path)
+    first = source.latestOffset()
+    rows = rows_between(source, {}, first)
+    assert not after.partitions(first, first)  # as Spark begins after a restart
+    paths[0].unlink()
+    put(tmp_path, files, 2, 4, age=7200)
+    second = source.latestOffset()
+    assert second == after.latestOffset() == source.latestOffset(first) != first
+    assert rows_between(after, first, second) == rows_between(source, first, second)
+    rows += rows_between(source, first, second)
+    put(tmp_path, files, 0, 1)
+    assert in_order(rows) == expected(sorted(tmp_path.iterdir()))

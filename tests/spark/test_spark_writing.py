@@ -178,10 +178,18 @@ def test_files_without_a_column_that_names_their_folder_are_refused(tmp_path: Pa
             assert [part.path for part in replay._plan(job, None)] == [str(source)]
 
 
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.pcap").write_bytes(b"\xd4\xc3\xb2\xa1" * 6)
+    options = replay.WriteOptions(str(tmp_path / "out"))
+    job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.pcap"),), options)
+    with pytest.raises(ValueError, match=r"/a.pcap' is no Parquet file: "):
+        list(replay._plan(job, None))
+
+
 def test_a_failed_conversion_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number, size in enumerate((1, 256)):
         parquet.write_table(pa.table({"routing_key": ["a" * size]}), tmp_path / "in" / f"{number}.parquet")
-    with pytest.raises(PySparkException, match="not 256"):
+    with pytest.raises(PySparkException, match=r"not 256(.|\n)*in '.*/in/1.parquet'"):
         parquet_to_stream(spark, str(tmp_path / "in"), str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

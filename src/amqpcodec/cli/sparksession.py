@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"  # in the environment of what spark-submit runs
-# An error as Python prints it, with the notes behind it, which begin in the first column as well.
-_RAISED = re.compile(r"^[\w.]*(?:Error|Exception): .*(?:\n\S.*)*", re.MULTILINE)
+# An error as Python prints it, or pyarrow, with the notes behind it, which begin in the first column as well.
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception|Invalid): .*(?:\n\S.*)*", re.MULTILINE)
 
 
 class NoSessionError(Exception):

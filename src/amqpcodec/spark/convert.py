@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from .. import arrow
 from . import tasks
 from .landing import SAVE_MODES
 from .options import read_options, text_of
@@ -73,7 +74,9 @@ def pcap_to_parquet(
     for what, value, known in (("save", save, SAVE_MODES), ("compression", compression, COMPRESSIONS)):
         if value not in known:
             raise ValueError(f"{what}: {value!r} is none of {', '.join(known)}")
-    return _converted(spark, tasks.Job(dst, save, uuid4().hex, read_options(given), compression))
+    reading = read_options(given)
+    arrow.read_capture((), table, columns=reading.columns, **reading.decoding())  # complain now, not in a job
+    return _converted(spark, tasks.Job(dst, save, uuid4().hex, reading, compression))
 
 
 def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
-from pyarrow import fs
+from pyarrow import ArrowInvalid, fs
 
 from ..capture import ByteSource, CaptureError, Packet, read_packets
 from ..capture.pcap import MAGICS
@@ -19,6 +19,7 @@ from .tails import last_time
 
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://([^/]*)(.*)", re.DOTALL)
+_ONE_SLASH = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
 _SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
 _WILD = re.compile(r"[*?\[{]")
@@ -50,11 +51,6 @@ class File:
     first_ns: int | None = None
 
     @property
-    def folder(self) -> str:
-        """The folder it is in."""
-        return self.path.rpartition("/")[0]
-
-    @property
     def name(self) -> str:
         """Its name in that folder."""
         return self.path.rpartition("/")[2]
@@ -74,11 +70,15 @@ class Place:
         path: a path of this machine, or a URI.
 
     Raises:
-        ValueError: it names nothing, as `file://folder` does: `folder` stands where a machine is named.
+        ValueError: it names nothing, as `file://folder` does: `folder` stands where a machine is named; or it
+            has one slash behind a scheme, as `hdfs:/folder`, which would be a folder here called `hdfs:`; or
+            its scheme is none that pyarrow knows.
     """
 
     def __init__(self, path: str) -> None:
         found = _URI.fullmatch(path)
+        if found is None and _ONE_SLASH.match(path):
+            raise ValueError(f"{path!r} is no path: two slashes stand behind a scheme, as in hdfs:///folder")
         if found is None or found[1].lower() == "file":
             plain = found[3] if found else path.removeprefix("file:")
             if not plain or (found and found[2] not in ("", "localhost")):
@@ -88,13 +88,21 @@ class Place:
             self._outer = self._root = ""
         else:
             self._outer = f"{found[1]}://{found[2]}"
-            self.system, root = fs.FileSystem.from_uri(f"{self._outer}/")
+            try:
+                self.system, root = fs.FileSystem.from_uri(f"{self._outer}/")
+            except ArrowInvalid as error:
+                raise ValueError(f"{path!r} is no path: {error}") from error
             self._root = root.rstrip("/")
             self.inner = f"{self._root}{found[3]}".rstrip("/") or "/"
 
     def shown(self, inner: str) -> str:
         """How a path of this file system is named outside of it."""
         return f"{self._outer}{inner[len(self._root) :]}"
+
+
+def resolved(path: str) -> str:
+    """A path as `listed` names it, but the same for all symbolic links of this machine that lead there."""
+    return os.path.realpath(path) if path.startswith("/") else path
 
 
 def open_file(path: str) -> BinaryIO:
@@ -246,7 +254,11 @@ def _inside(system: Any, info: Any, recursive: bool) -> Iterator[Any]:
 def _children(system: Any, info: Any) -> list[Any]:
     if info.type != fs.FileType.Directory:
         return []
-    return list(system.get_file_info(fs.FileSelector(info.path)))
+    found = list(system.get_file_info(fs.FileSelector(info.path)))
+    try:
+        return sorted(found, key=lambda child: str(child.path))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the name {error.object!r} is not UTF-8: name others, or rename it") from error
 
 
 def _hidden(info: Any) -> bool:

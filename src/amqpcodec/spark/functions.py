@@ -19,6 +19,8 @@ from ..arrow.encoding import FRAME_MAX
 from .options import MODES, one_of
 from .reading import check_build
 from .schemas import data_type
+from .shipping import shipped
+from .versions import need
 
 _Arrays = Iterator[pa.Array]
 
@@ -66,7 +68,7 @@ def from_amqp(
 
     arrow_udf: Any = getattr(sql, "arrow_udf", None)
     kind = data_type(pa.struct(fields))
-    made: Column = (arrow_udf or _through_pandas)(decode, kind).asNondeterministic()(col)
+    made: Column = (arrow_udf or _through_pandas)(shipped(decode), kind).asNondeterministic()(col)
     if arrow_udf is not None:
         return made
     # Pandas has no null in place of several columns.
@@ -97,12 +99,10 @@ def to_amqp(
         Binary, null where the struct is null.
 
     Raises:
-        NotImplementedError: PySpark is older than 4.1.
+        NotImplementedError: PySpark is older than 4.1; there, columns of structs lose their types in Python.
         ValueError: no such mode.
     """
-    udf: Any = getattr(sql, "arrow_udf", None)
-    if udf is None:
-        raise NotImplementedError("to_amqp needs PySpark 4.1: before, columns of structs lose their types")
+    need("to_amqp")
     options: dict[str, Any] = {"dialect": dialect, "frame_max": frame_max, "mode": _mode(mode)}
 
     def encode(arrays: _Arrays) -> _Arrays:
@@ -113,7 +113,7 @@ def to_amqp(
             octets = arrow.encode_values(batch, **options).combine_chunks()
             yield octets if len(given) == len(messages) else _spread(octets, messages)
 
-    made: Column = udf(encode, BinaryType())(message)
+    made: Column = sql.arrow_udf(encode, BinaryType())(message)  # type: ignore[attr-defined]
     return made
 
 

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from .files import Place
+from .files import Place, resolved
 
 SAVE_MODES = ("errorifexists", "append", "overwrite")
 SUCCESS = "_SUCCESS"
@@ -57,11 +57,16 @@ class Landing:
             raise FileExistsError(
                 f"{self.target!r} is there already; save says what to do then: append or overwrite"
             )
-        inside = f"{target.shown(target.inner)}/"
-        for path in read:
-            if self.save == "overwrite" and path.startswith(inside):
-                raise ValueError(f"{path!r} is read, so {self.target!r} cannot be overwritten")
+        if self.save == "overwrite":
+            self._keep(read, target.shown(target.inner))
         staging.system.create_dir(staging.inner, recursive=True)
+
+    def _keep(self, read: Iterable[str], target: str) -> None:
+        """Make sure that no file lies in the target, neither by its name nor through symbolic links."""
+        inside = f"{target}/", f"{resolved(target)}/"
+        for path in read:
+            if path.startswith(inside) or resolved(path).startswith(inside):
+                raise ValueError(f"{path!r} is read, so {self.target!r} cannot be overwritten")
 
     def commit(self, files: Iterable[tuple[str, str]]) -> None:
         """Move files that `staged` named to where they go; done twice it does no more than once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from ..arrow.encoding import FRAME_MAX
 from ..arrow.parquetfile import parquet_writer
 from .files import INDEX_ENDING, Place
 from .landing import Landing
-from .options import boolean, one_of, size, typed
+from .options import boolean, one_of, size, typed, words
 
 OCTETS = "octets"  # the column with the frames of a message
 
@@ -94,12 +95,7 @@ def write_part(
     first = next(given, None)
     if first is None:
         return []
-    return _LAYOUTS[options.layout](landing, name, _with(first, given), options)
-
-
-def _with(first: pa.RecordBatch, others: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from others
+    return _LAYOUTS[options.layout](landing, name, chain([first], given), options)
 
 
 def _stream(
@@ -129,7 +125,8 @@ def _rows(
     messages, writer = 0, None
     with _opened(landing, f"{name}.parquet") as file:
         for batch in batches:
-            keys, octets = batch.select(options.keys), _octets(batch, options)
+            # With null for each message that is left out.
+            keys, octets = batch.select(options.keys), arrow.encode_values(batch, **options.encoding())
             table = pa.Table.from_batches([keys]).append_column(OCTETS, octets)
             if options.skip_incomplete:
                 table = table.filter(octets.is_valid())
@@ -139,11 +136,6 @@ def _rows(
         if writer is not None:
             writer.close()
         return [file.written(messages)]
-
-
-def _octets(batch: pa.RecordBatch, options: WriteOptions) -> pa.ChunkedArray:
-    """The frames of each message; null for one that is left out."""
-    return arrow.encode_values(batch, **options.encoding())
 
 
 _LAYOUTS: dict[str, Callable[..., list[Written]]] = {
@@ -175,16 +167,12 @@ def _opened(landing: Landing, name: str) -> Iterator[_Staged]:
         staged.file.close()
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(","))
-
-
 _WRITING: dict[str, tuple[str, Callable[[str], Any]]] = {
     "path": ("path", str),
     "layout": ("layout", one_of(*_LAYOUTS)),
     "dialect": ("dialect", one_of(*DIALECTS)),
     "frameMax": ("frame_max", size),
     "skipIncomplete": ("skip_incomplete", boolean),
-    "keys": ("keys", _words),
+    "keys": ("keys", words),
     "impl": ("impl", one_of("c", "py")),
 }

@@ -157,16 +157,17 @@ def seconds(text: str) -> float:
     return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
 
 
+def words(text: str) -> tuple[str, ...]:
+    """Words with commas between them."""
+    return tuple(word.strip() for word in text.split(","))
+
+
 def _paths(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
 def _path(text: str) -> tuple[str, ...]:
     return (text,)
-
-
-def _columns(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(","))
 
 
 def _ports(text: str) -> tuple[int, ...] | None:
@@ -182,21 +183,17 @@ def _mode(text: str) -> str:
     return MODES[one_of(*MODES)(text)]
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 _READING: dict[str, tuple[str, Parse]] = {
     "path": ("paths", _path),
     "paths": ("paths", _paths),
     "table": ("table", one_of(*TABLES)),
-    "columns": ("columns", _columns),
+    "columns": ("columns", words),
     "input": ("input", one_of(*INPUTS)),
     "dialect": ("dialect", one_of("auto", *DIALECTS)),
     "ports": ("ports", _ports),
     "direction": ("direction", lambda text: int(one_of("0", "1")(text))),
     "mode": ("mode", _mode),
-    "columnNameOfCorruptRecord": ("corrupt_column", _as_it_is),
+    "columnNameOfCorruptRecord": ("corrupt_column", str),
     "includeCredentials": ("credentials", boolean),
     "frameMax": ("max_frame", size),
     "maxMessageBytes": ("body_size", size),
@@ -210,7 +207,7 @@ _READING: dict[str, tuple[str, Parse]] = {
     "maxGroupBytes": ("group_octets", size),
     "maxPartitionBytes": ("partition_octets", size),
     "recursiveFileLookup": ("recursive", boolean),
-    "pathGlobFilter": ("name_pattern", _as_it_is),
+    "pathGlobFilter": ("name_pattern", str),
     "pushdown": ("pushdown", boolean),
     "minFileAge": ("least_age", seconds),
     "maxFilesPerTrigger": ("most_files", count),

@@ -23,12 +23,10 @@ class Piece:
         path: the file.
         end: records that begin before this octet belong to it, from where the piece before it ends; None for
             all that are left.
-        octets: about how many octets it has.
     """
 
     path: str
     end: int | None
-    octets: int
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,6 @@ class Part(InputPartition):
     pieces: tuple[Piece, ...]
     state: bytes | None = field(default=None, repr=False)
     last: bool = True
-
-    @property
-    def octets(self) -> int:
-        """About how many octets there are to read."""
-        return sum(piece.octets for piece in self.pieces)
 
 
 Recording = tuple[Part, ...]  # its parts, in order
@@ -152,6 +145,6 @@ def _pieces(file: File, most: int) -> Iterator[Piece]:
     begin = 0
     if file.kind == "capture" and not file.compressed:
         while file.size - begin > most:
-            yield Piece(file.path, begin + most, most)
+            yield Piece(file.path, begin + most)
             begin += most
-    yield Piece(file.path, None, file.size - begin)
+    yield Piece(file.path, None)

@@ -9,12 +9,13 @@ from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
 
-from pyarrow import parquet
+from pyarrow import ArrowInvalid, parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from .._columns.tables import LEAD, table_columns
 from ..arrow.decoding import DIALECT
 from ..arrow.encoding import FRAME_MAX
+from ..errors import AmqpError
 from .files import listed, open_file
 from .landing import SAVE_MODES, Landing
 from .layouts import WriteOptions, Written, write_part
@@ -102,7 +103,10 @@ def _plan(job: _Job, argument: None) -> Iterator[_Part]:
     job.prepare(files)
     for path in files:
         with closing(open_file(path)) as file:
-            found = parquet.ParquetFile(file).metadata
+            try:
+                found = parquet.ParquetFile(file).metadata
+            except ArrowInvalid as error:
+                raise ValueError(f"{path!r} is no Parquet file: {error}") from error
         first = octets = 0
         for group in range(found.num_row_groups):
             octets += found.row_group(group).total_byte_size
@@ -122,7 +126,11 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
             row_groups=part.groups,
             columns=[name for name in found.schema_arrow.names if name in wanted],
         )
-        return write_part(job, f"part-{number:05d}-{job.name[:12]}", batches, job.options)
+        try:
+            return write_part(job, f"part-{number:05d}-{job.name[:12]}", batches, job.options)
+        except AmqpError as error:
+            error.add_note(f"in {part.path!r}")
+            raise
 
 
 def _wanted(options: WriteOptions) -> set[str]:

@@ -3,7 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, get_type_hints
+
+from pyspark import cloudpickle
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+class Shipped:
+    """An object that Spark sends to workers."""
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        dumps: Any = cloudpickle.dumps  # for what it has in it that is sent in this way, too
+        return opener(), (dumps((_restored, (type(self), self.__dict__))),)
+
+
+def _restored(kind: type[Any], state: dict[str, Any]) -> Any:
+    made = object.__new__(kind)
+    made.__dict__.update(state)
+    return made
+
+
+def shipped(function: Callable[[Given], Made]) -> Callable[[Given], Made]:
+    """A function of one argument as Spark sends it to workers; it has the same name and types."""
+    opened = opener()
+    dumps: Any = cloudpickle.dumps
+    octets = dumps((partial, (function,)))
+
+    def run(given: Given) -> Made:
+        return opened(octets)(given)  # type: ignore[no-any-return]
+
+    run.__name__ = function.__name__
+    run.__annotations__ = dict(zip(("given", "return"), get_type_hints(function).values(), strict=True))
+    return run
 
 
 def opener() -> Callable[[bytes], Any]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +24,8 @@ from .options import ReadOptions, read_options
 from .planning import Part, Recording, plan
 from .reading import batches, with_states
 from .schemas import CORRUPT, project, table_schema
-from .shipping import opener
+from .shipping import Shipped
+from .versions import need
 
 
 def register(spark: SparkSession) -> None:
@@ -58,10 +57,7 @@ class AmqpSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """A reader of the files that a rotating capture puts into a folder."""
-        try:
-            from .streaming import AmqpStreamReader
-        except ImportError as error:
-            raise NotImplementedError("readStream needs PySpark 4.2") from error
+        from .streaming import AmqpStreamReader
 
         return AmqpStreamReader(read_options(self.options), schema)
 
@@ -76,13 +72,14 @@ class AmqpSource(DataSource):
         """A reader of those columns that a schema has."""
         options = read_options(self.options)
         if options.pushdown:
-            from .filters import FilteringReader  # PySpark 4.0 knows no filters
+            need("pushdown")
+            from .filters import FilteringReader
 
             return FilteringReader(options, schema)
         return AmqpReader(options, schema)
 
 
-class AmqpReader(DataSourceReader):
+class AmqpReader(Shipped, DataSourceReader):
     """Plans on the driver, reads in the workers.
 
     Args:
@@ -120,12 +117,3 @@ class AmqpReader(DataSourceReader):
     def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
         kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()
         return kept
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return opener(), (pickle.dumps((_restored, (type(self), self.__dict__))),)
-
-
-def _restored(kind: type[AmqpReader], state: dict[str, Any]) -> AmqpReader:
-    reader = kind.__new__(kind)
-    reader.__dict__.update(state)
-    return reader

@@ -11,28 +11,39 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from heapq import merge
+from itertools import islice
+from math import inf
+from operator import itemgetter
+from time import time
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxFiles,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from .files import Place, listed, recognised
 from .options import ReadOptions
 from .planning import Part, natural, parts_of, series
 from .reading import states
+from .shipping import Shipped
 from .source import AmqpReader
+from .versions import lack, need
+
+if TYPE_CHECKING or lack("maxFilesPerTrigger") is None:
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadLimit,
+        ReadMaxFiles,
+        SupportsTriggerAvailableNow,
+    )
+else:  # each batch has all that is there, and so has the one batch of Trigger.AvailableNow
+    SupportsTriggerAvailableNow = object
 
 Offset = dict[str, dict[str, str]]  # by series: `last`, the path, `files`, how many so far, and `state`
 
 
-class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, where it follows new files without making rows; reads in the workers.
 
     Args:
@@ -41,15 +52,19 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     Raises:
         ValueError: the table does not have these columns; no path.
+        NotImplementedError: this PySpark cannot take files bit by bit, as the options ask for.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         if not options.paths:
             raise ValueError("no path: say what to load")
+        if options.most_files is not None:
+            need("maxFilesPerTrigger")
         self._options = options
         self._reader = AmqpReader(options, schema)
         self._planned: dict[str, tuple[Part, ...]] = {}  # of the latest offset, not to be followed twice
         self._target: dict[str, str] | None = None  # where to stop: the last file of each series
+        self._reached: Offset = {}  # what was asked for last
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Nothing is taken yet."""
@@ -64,25 +79,25 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Stop behind the files that are complete now."""
         self._target = {name: paths[-1] for name, paths in self._complete().items()}
 
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        """Take the complete files behind an offset, as many as the limit allows."""
-        room = limit.max_files if isinstance(limit, ReadMaxFiles) else None
+    def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:  # noqa: N802
+        """Take the complete files behind an offset, as many as the limit allows.
+
+        PySpark before 4.2 tells neither: there it goes on from the last batch. After a restart, Spark asks
+        for an empty one at the place where it was.
+        """
+        if start is None:
+            start = self._reached
         end = dict(start)
         self._planned = {}
-        # With a target, nothing is taken of a series that is not in it.
-        stops, stop = ({}, None) if self._target is None else (self._target, "")
-        for name, paths in self._complete().items():
-            new = self._behind(paths, start.get(name), stops.get(name, stop))[:room]
-            if room is not None:
-                room -= len(new)
-            if new:
-                parts, state = self._followed(new, start.get(name))
-                self._planned[_key(name, start, new[-1])] = parts
-                end[name] = {"last": new[-1], "files": str(_taken(start, name) + len(new)), "state": state}
+        for name, new in self._new(start, getattr(limit, "max_files", None)).items():
+            parts, state = self._followed(new, start.get(name))
+            self._planned[_key(name, start, new[-1])] = parts
+            end[name] = {"last": new[-1], "files": str(_taken(start, name) + len(new)), "state": state}
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """The files between two offsets, each with the state at its beginning."""
+        self._reached = end
         found: list[InputPartition] = []
         for name, place in end.items():
             if place == start.get(name):
@@ -103,6 +118,24 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of a part."""
         return self._reader.read(partition)
 
+    def _new(self, start: Offset, room: int | None) -> dict[str, list[str]]:
+        """The complete files behind an offset, by series; the oldest if there is not room for all.
+
+        Among series none has to wait for another that is busier: sooner or later its next file is the oldest.
+        """
+        # With a target, nothing is taken of a series that is not in it.
+        stops, stop = ({}, None) if self._target is None else (self._target, "")
+        found = {
+            name: self._behind(paths, start.get(name), stops.get(name, stop))
+            for name, paths in self._complete().items()
+        }
+        if room is not None:
+            waiting = [_dated(name, paths) for name, paths in found.items()]
+            found = {name: [] for name in found}
+            for _, name, path in islice(merge(*waiting, key=itemgetter(0)), room):
+                found[name].append(path)
+        return {name: paths for name, paths in found.items() if paths}
+
     def _series(self) -> dict[str, list[str]]:
         """The files there are, by series, in order."""
         options = self._options
@@ -119,9 +152,7 @@ class AmqpStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The files that nothing more is written to."""
         found = {}
         for name, paths in self._series().items():
-            place = Place(paths[-1])
-            changed = place.system.get_file_info(place.inner).mtime
-            old = changed is not None and _age(changed) >= self._options.least_age
+            old = time() - _changed(paths[-1]) >= self._options.least_age
             complete = paths if old else paths[:-1]
             if complete:
                 found[name] = complete
@@ -171,8 +202,16 @@ def _size(path: str) -> int:
     return int(place.system.get_file_info(place.inner).size or 0)
 
 
-def _age(changed: datetime) -> float:
-    return (datetime.now(UTC) - changed).total_seconds()
+def _dated(name: str, paths: Iterable[str]) -> Iterator[tuple[float, str, str]]:
+    """The files of a series, each looked at only when it is its turn: those before it are taken first."""
+    return ((_changed(path), name, path) for path in paths)
+
+
+def _changed(path: str) -> float:
+    """When a file was last written to, in seconds since 1970; infinite where nothing tells."""
+    place = Place(path)
+    changed = place.system.get_file_info(place.inner).mtime
+    return inf if changed is None else float(changed.timestamp())
 
 
 def _packed(state: bytes) -> str:

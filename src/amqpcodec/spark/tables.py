@@ -16,6 +16,7 @@ from ..errors import DecodeError
 from .options import MODES, one_of
 from .reading import check_build
 from .schemas import struct_type
+from .shipping import shipped
 
 _MOST_OCTETS = 64 << 20  # of frames for one batch of rows
 _Batches = Iterator[pa.RecordBatch]
@@ -65,7 +66,7 @@ def decode_frames(
             arrays = repeated + [rows.column(name) for name in kept.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *kept]))
 
-    return df.select(*dict.fromkeys([*names, col])).mapInArrow(decode, _behind(df, names, kept))
+    return df.select(*dict.fromkeys([*names, col])).mapInArrow(shipped(decode), _behind(df, names, kept))
 
 
 def decode_streams(
@@ -124,7 +125,7 @@ def decode_streams(
 
     pieces = df.select(*dict.fromkeys([*names, *ordered, payload])).repartition(*names)
     groups = pieces.sortWithinPartitions(*names, *ordered).groupBy(*names)
-    return groups.applyInArrow(_of_groups(decode), _behind(df, names, wanted))
+    return groups.applyInArrow(_of_groups(shipped(decode)), _behind(df, names, wanted))
 
 
 def _chosen(columns: Iterable[str] | None, mode: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from .schemas import arrow_schema, renamed
 
 _GROUP_ROWS, _GROUP_OCTETS = 131_072, 24 << 20
 _FILE_GROUPS = 64
+_LIMITED = "PYSPARK_EXECUTOR_MEMORY_MB"  # in the environment of workers with `spark.executor.pyspark.memory`
 _TIMES = {"ts_min": ("ts", "ts_first"), "ts_max": ("ts", "ts_last")}
 
 
@@ -63,7 +64,6 @@ class Written(NamedTuple):
 def begin(job: Job, argument: None) -> list[Recording]:
     """Gives what is to be read, and makes the folder for what will be written."""
     check_build(job.options.impl)
-    _schema(job.options)  # complain about columns now
     recordings = plan(job.options)
     job.prepare(piece.path for recording in recordings for part in recording for piece in part.pieces)
     return recordings
@@ -88,16 +88,20 @@ def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[Writt
         place = Place(job.state(recording, at))
         with place.system.open_input_file(place.inner) as file:
             part = replace(part, state=file.read())
-    schema = _schema(job.options)
-    with closing(_Files(job, number, schema)) as files:
-        for group in _groups(batches(part, _names(job.options), job.options), schema):
-            files.write(group)
-            del group  # before the next one is made
+    options = job.options
+    if _LIMITED not in os.environ:
+        # A batch for a group, which need not be copied. Small ones do with less room to grow in.
+        options = replace(options, batch_rows=_GROUP_ROWS, batch_octets=_GROUP_OCTETS)
+    with closing(_Files(job, number)) as files:
+        for batch in batches(part, _names(options), options):
+            files.add(batch)
+            del batch  # before the next one is made
+        files.finish()
     return files.written
 
 
 class _Files:
-    """The files of a part.
+    """The files of a part, one at least, in groups of rows: large batches as they are, small ones together.
 
     What Parquet tells of groups at the end of a file is in memory until then, so a part with very many of
     them has several files.
@@ -106,28 +110,49 @@ class _Files:
         written: those that are closed.
     """
 
-    def __init__(self, job: Job, number: int, schema: pa.Schema) -> None:
-        self._job, self._number, self._schema = job, number, schema
+    def __init__(self, job: Job, number: int) -> None:
+        self._job, self._number, self._schema = job, number, _schema(job.options)
         self._file: _File | None = None
+        self._few: list[pa.RecordBatch] = []  # batches that are to be one group
         self.written: list[Written] = []
 
-    def write(self, group: pa.Table) -> None:
-        """Add a group; one without rows only makes sure that there is a file."""
-        if not group.num_rows and (self._file or self.written):
-            return
-        if self._file is None:
-            name = f"part-{self._number:05d}-{len(self.written):03d}-{self._job.name[:12]}"
-            staged, path = self._job.staged(f"{name}.{self._job.compression}.parquet")
-            self._file = _File(staged, path, self._schema, self._job.compression)
-        self._file.write(group)
-        if self._file.groups == _FILE_GROUPS:
-            self.close()
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add rows; few of them wait for more."""
+        rows = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
+        if _is_group([rows], _GROUP_OCTETS // 2):
+            self._write_few()
+            self._write([rows])
+        elif rows.num_rows:
+            # In Arrow's own memory: what a batch comes in is used for the next one, unless it is kept.
+            self._few.append(pa.concat_batches([rows.slice(0, 0), rows]))
+            if _is_group(self._few, _GROUP_OCTETS):
+                self._write_few()
+
+    def finish(self) -> None:
+        """Write what waits; without any rows, a file that has its columns."""
+        self._write_few()
+        if not (self._file or self.written):
+            self._write([])
 
     def close(self) -> None:
         """End the file that is open."""
         if self._file is not None:
             self.written.append(self._file.close())
             self._file = None
+
+    def _write_few(self) -> None:
+        if self._few:
+            self._write(self._few)
+            self._few = []
+
+    def _write(self, batches: list[pa.RecordBatch]) -> None:
+        if self._file is None:
+            name = f"part-{self._number:05d}-{len(self.written):03d}-{self._job.name[:12]}"
+            staged, path = self._job.staged(f"{name}.{self._job.compression}.parquet")
+            self._file = _File(staged, path, self._schema, self._job.compression)
+        self._file.write(pa.Table.from_batches(batches, self._schema))
+        if self._file.groups == _FILE_GROUPS:
+            self.close()
 
 
 class _File:
@@ -164,25 +189,11 @@ class _File:
             self._times[which] = time
 
 
-def _groups(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Batches put together to groups of rows; one at least, so that the file has its columns."""
-    waiting: list[pa.RecordBatch] = []
-    rows = octets = 0
-    for batch in found:
-        waiting.append(_copied(pa.RecordBatch.from_arrays(batch.columns, schema=schema)))
-        rows, octets = rows + batch.num_rows, octets + batch.nbytes
-        if rows >= _GROUP_ROWS or octets >= _GROUP_OCTETS:
-            yield pa.Table.from_batches(waiting, schema)
-            waiting, rows, octets = [], 0, 0
-    yield pa.Table.from_batches(waiting, schema)
-
-
-def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch in Arrow's own memory, which has reserved more address space than it uses, once anything is.
-
-    What a batch comes in is used for the next one, so a worker with little address space can hold a group.
-    """
-    return pa.concat_batches([batch.slice(0, 0), batch])
+def _is_group(batches: list[pa.RecordBatch], octets: int) -> bool:
+    """Whether batches have the rows of a group, or so many octets."""
+    rows: int = sum(batch.num_rows for batch in batches)
+    held: int = sum(batch.nbytes for batch in batches)
+    return rows >= _GROUP_ROWS or held >= octets
 
 
 def _names(options: ReadOptions) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -17,7 +15,7 @@ from . import layouts
 from .landing import Landing
 from .layouts import OCTETS, WriteOptions, write_part
 from .reading import check_build
-from .shipping import opener
+from .shipping import Shipped
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Written(WriterCommitMessage):
     files: list[layouts.Written]
 
 
-class AmqpWriter(DataSourceArrowWriter):
+class AmqpWriter(Shipped, DataSourceArrowWriter):
     """Each task writes its messages to a file; the driver moves all of them to their folder.
 
     Args:
@@ -63,12 +61,3 @@ class AmqpWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """A task has failed: nothing is left."""
         self.landing.abort()
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return opener(), (pickle.dumps((_restored, (self.__dict__,))),)
-
-
-def _restored(state: dict[str, Any]) -> AmqpWriter:
-    writer = AmqpWriter.__new__(AmqpWriter)
-    writer.__dict__.update(state)
-    return writer
