@@ -28,7 +28,7 @@ bench-columnar:
 	$(PYTHON) benchmarks/columnar_captures.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
 
 # Captures through Spark, beside the same jobs with nothing to decode; BENCH_SPARK_MB megabytes, four times.
-BENCH_SPARK_MB ?= 250
+BENCH_SPARK_MB ?= 500
 bench-spark:
 	$(PYTHON) benchmarks/spark_pipeline.py --mb $(BENCH_SPARK_MB)
 
@@ -38,7 +38,7 @@ bench-spark-memory:
 
 # Rows of a damaged capture of BENCH_MB megabytes through Spark, in parts of several sizes, beside those made without it.
 spark-equality:
-	$(PYTHON) benchmarks/spark_equality.py --mb $(BENCH_MB)
+	$(PYTHON) benchmarks/spark_equality.py --mb $(BENCH_MB) --result $(BENCH_RESULTS)/spark-equality.json
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

@@ -19,10 +19,10 @@ INTRODUCTION = """\
 # Benchmarks
 
 Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel`, `bench-profile`,
-`bench-columnar` and `bench-spark`; not edited by hand. All libraries did the same work in one process and
-one run, on the same octets, and what they made of them was compared before it was timed. Times are CPU time.
-Ratios within this run mean something; times on another machine will differ. The work items are in
-`benchmarks/bench_*.py`, what is done with each library in `benchmarks/peers/`.
+`bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`; not edited by hand. All libraries
+did the same work in one process and one run, on the same octets, and what they made of them was compared
+before it was timed. Times are CPU time. Ratios within this run mean something; times on another machine will
+differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in `benchmarks/peers/`.
 
 - *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
   tags, ids, header values and times from one delivery to the next.
@@ -166,29 +166,40 @@ def _spark(results: Results) -> Iterator[str]:
     size = f"{found['megabytes'] / 4:.0f} MB"
     yield f"Four captures of {size} in one session, `local[2]` (`make bench-spark`): JVM and workers share"
     yield "two cores. A ceiling is the same job with nothing to decode or encode: with rows made before it"
-    yield "begins, or for writing one that drops them; of `parquet_to_stream` it is reading alone. A job, its"
-    yield "ceiling, the job in a session of one core and tshark take turns; rates are medians, in millions of"
-    yield "octets of captures, of messages, or of rows with a frame each, a second, and ratios medians of"
-    yield "those within a turn.\n"
+    yield "begins, or for writing one that drops them; that of `parquet_to_stream` reads, and writes as many"
+    yield "octets. A job, its ceiling, the job in other sessions and tshark take turns; rates are medians, in"
+    yield "millions of octets of captures, of messages, or of rows with a frame each, a second, and ratios"
+    yield "medians of those within a turn. *One core* is `local[1]`, its JVM and worker held on one core.\n"
     yield "| job | reached | ceiling | share of it |\n| --- | ---: | ---: | ---: |"
     for name, job in found["jobs"].items():
         if name != "divided":
-            yield f"| {name} | {job['rate']:.2f} | {job['ceiling']:.2f} | {job['of ceiling']:.0%} |"
+            yield f"| {name} | {job['local[2]']:.2f} | {job['ceiling']:.2f} | {job['of ceiling']:.0%} |"
+    yield "\n| job | beside `local[1]` | cores busy there, and in `local[2]` | beside one core |"
+    yield "| --- | ---: | ---: | ---: |"
+    for name, job in found["jobs"].items():
+        if "beside one core" in job:
+            busy = f"{job['cores busy, local[1]']:.2f}, {job['cores busy, local[2]']:.2f}"
+            yield f"| {name} | {job['beside local[1]']:.2f}x | {busy} | {job['beside one core']:.2f}x |"
     divided = found["jobs"]["divided"]
-    rates = f"{divided['ceiling']:.0f} MB/s by one task, {divided['rate']:.0f} MB/s by two"
+    rates = f"{divided['ceiling']:.0f} MB/s by one task, {divided['local[2]']:.0f} MB/s by two"
     yield f"\nOne capture to messages: {rates}, for which it is followed once before."
     if "tshark" in found["jobs"]["messages"]:
         rate = found["jobs"]["messages"]["tshark"]
         yield f"tshark -T fields: {rate:.3f} million messages a second, by one core.\n"
     yield from _verdicts(spark_verdicts(results))
+    if results.spark_equality:
+        yield "\nRows are compared by hashes of all values in them (`make spark-equality`); the ways: "
+        yield "; ".join(results.spark_equality["apart"]) + "."
     yield "\nWhat is missed. Rates of `messages` cannot pass their ceiling: a row of the union of five"
     yield "dialects has more columns than those that the targets were set with; `dialect` asks for those of"
-    yield "one. `messages, 3 columns`: Spark gets so little that following the capture is most of it. Of its"
-    yield "samples (`perf record -e cpu-clock`, the same columns by `arrow.read_capture`) 19% are reading"
-    yield "the file, 29% what opens and closes connections, in Python, 10% packets and connections, the rest"
-    yield "frames and contents, no function above 5%. `pcap_to_parquet` decodes before it writes, plans, and"
-    yield "moves its files at the end: its ceiling only writes. That of `parquet_to_stream` only reads. More"
-    yield "cores do little for `frames, numbers`: the one JVM takes rows from the workers meanwhile."
+    yield "one. `frames, numbers` and `messages, 3 columns`: Spark gets so little that following the capture"
+    yield "is most of it. Of its samples (`perf record -e cpu-clock`, three columns by `arrow.read_capture`)"
+    yield "22% are copying the file out of the kernel, 25% Python, for what opens and closes connections and"
+    yield "for each read, 12% packets and connections, 28% frames and contents, no function above 6%."
+    yield "`pcap_to_parquet` decodes before it writes, and plans and moves its files in jobs of their own:"
+    yield "its ceiling only writes. `parquet_to_stream` encodes, plans and moves its files. Frames as numbers"
+    yield "keep JVM and worker busy at once, so that `local[1]` takes most of two cores already. Where a rate"
+    yield "is missed and the share of its ceiling is met, the ceiling was low, too: the machine has phases."
 
 
 def _profile(results: Results) -> Iterator[str]:

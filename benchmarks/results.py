@@ -31,6 +31,7 @@ class Results:
         self.captures: dict[str, Any] = _optional(folder / "columnar-captures.json")
         self.spark: dict[str, Any] = _optional(folder / "spark.json")
         self.spark_memory: dict[str, Any] = _optional(folder / "spark-memory.json")
+        self.spark_equality: dict[str, Any] = _optional(folder / "spark-equality.json")
         self.extra: dict[tuple[str, str], dict[str, Any]] = {}
         self.items: dict[str, dict[str, Figure]] = {}
         for entry in self.run["benchmarks"]:

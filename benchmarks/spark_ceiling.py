@@ -127,13 +127,18 @@ def prebuilt_struct(path: str) -> Any:
     return arrow_udf(give, data_type(pa.struct(fields)))
 
 
-def read_parquet(columns: tuple[str, ...]) -> Callable[[_Batches], _Batches]:
-    """Reads Parquet files inside a worker, and does nothing with the rows but count them."""
+def rewrite(columns: tuple[str, ...], size: int, folder: Path) -> Callable[[_Batches], _Batches]:
+    """Reads Parquet files inside a worker, and writes `size` octets for every row."""
 
-    def read(batches: _Batches) -> _Batches:
+    def work(batches: _Batches) -> _Batches:
+        octets = memoryview(bytes(BATCH_ROWS * size))
         for paths in batches:
             for path in paths.column(0).to_pylist():
-                found = parquet.ParquetFile(path).iter_batches(BATCH_ROWS, columns=list(columns))
-                yield pa.record_batch({"rows": pa.array([sum(batch.num_rows for batch in found)])})
+                rows = 0
+                with open(folder / Path(path).name, "wb") as file:
+                    for batch in parquet.ParquetFile(path).iter_batches(BATCH_ROWS, columns=list(columns)):
+                        file.write(octets[: batch.num_rows * size])
+                        rows += batch.num_rows
+                yield pa.record_batch({"rows": pa.array([rows])})
 
-    return read
+    return work

@@ -1,39 +1,60 @@
 """Rows through Spark beside those of `amqpcodec.arrow` in this process, all of them, whatever the parts.
 
-    python benchmarks/spark_equality.py [--mb 1000] [--tables messages frames ...] [--cores 1 2]
+    python benchmarks/spark_equality.py [--mb 1000] [--tables messages frames ...] [--captures FILE ...]
 
-A seeded capture, with packets late, twice and lost, is read whole and as rotated files, in parts of several
-sizes. Rows are compared by hashes that do not depend on their order: of each column, and of whole rows. Exit
-code 1 if any of them differ.
+A seeded capture, with packets late, twice and lost, is read whole and as rotated files whose names are given
+in another order, in parts of several sizes, by two cores and by one. Rows are compared by hashes of all there
+is in them, whatever their order; where these differ, columns are compared one by one, to name those that do.
+Exit code 1 if any rows differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import spark_damage
+from spark_work import ROOT, SETTINGS
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
-TABLES = ("messages", "frames", "methods", "connections", "errors", "packets")
+from amqpcodec._columns.tables import TABLES
+
 FILES = 6  # of the rotated capture
-SETTINGS = {
-    "spark.driver.memory": "4g",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.parquet.enableVectorizedReader": "false",
-}
+CORES = (2, 1)
+
+
+class Way(NamedTuple):
+    """How a capture is read: cores of the session, files as they are named to it, options of the source."""
+
+    cores: int
+    paths: list[str]
+    options: dict[str, int]
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name} {value}" for name, value in self.options.items())
+        return f"local[{self.cores}], {len(self.paths)} files, {given}"
+
+
+def ways(paths: list[Path]) -> Iterator[Way]:
+    """One file in pieces; several that follow each other in groups and in pieces, named in any order."""
+    octets = sum(path.stat().st_size for path in paths)
+    names = random.Random(len(paths)).sample([str(path) for path in paths], len(paths))
+    if len(paths) == 1:
+        yield Way(2, names, {"maxPartitionBytes": octets // 7 + 1})
+        yield Way(1, names, {"maxPartitionBytes": octets // 23 + 1})
+    else:
+        yield Way(2, names, {"maxGroupBytes": octets // 2})
+        yield Way(2, names, {"maxGroupBytes": 1, "maxPartitionBytes": octets // 17 + 1})
 
 
 def captures(folder: Path, megabytes: float, seed: int) -> list[list[Path]]:
@@ -78,101 +99,103 @@ def store(table: str, paths: list[Path], target: Path) -> None:
             writer.write_batch(batch)
 
 
-def leaves(schema: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """What there is to compare in rows: name, and an expression that can be hashed."""
+def hashes(schema: Any, before: str = "") -> Iterator[str]:
+    """Expressions for the hashes of all there is in a row; a null has another one than what is empty."""
     from pyspark.sql.types import MapType, StructType
 
     for field in schema:
-        name = f"{before}`{field.name}`"
+        name = value = f"{before}`{field.name}`"
         if isinstance(field.dataType, StructType):
-            yield name, f"{name} IS NULL"
-            yield from leaves(field.dataType, f"{name}.")
-        elif isinstance(field.dataType, MapType):
-            yield name, f"transform(map_entries({name}), x -> struct(x.key, x.value IS NULL, x.value))"
-        else:
-            yield name, name
+            yield f"xxhash64({name} IS NULL)"
+            yield from hashes(field.dataType, f"{name}.")
+            continue
+        if isinstance(field.dataType, MapType):
+            value = f"transform(map_entries({name}), x -> struct(x.key, x.value IS NULL, x.value))"
+        yield f"xxhash64({name} IS NULL, {value})"
 
 
-def digest(frame: Any) -> dict[str, list[int]]:
-    """Of every column and of whole rows: what their hashes come to, whatever the order of rows."""
-    hashed = {name: f"xxhash64({expression})" for name, expression in leaves(frame.schema)}
-    hashed["row"] = f"xxhash64({', '.join(hashed.values())})"
-    named = frame.selectExpr(*(f"{value} AS h{at}" for at, value in enumerate(hashed.values())))
-    sums = (f"array(bit_xor(h{at}), sum(shiftright(h{at}, 32)), count(*))" for at in range(len(hashed)))
-    return dict(zip(hashed, map(list, named.selectExpr(*sums).collect()[0]), strict=True))
+def digest(frame: Any) -> tuple[Any, ...]:
+    """Of a frame, whatever the order of rows: how many they are, what their hashes come to, its types."""
+    rows = frame.selectExpr(f"xxhash64({', '.join(hashes(frame.schema))}) AS hash")
+    sums = ("count(*)", "bit_xor(hash)", "sum(shiftright(hash, 32))", "sum(hash & 4294967295)")
+    return (*rows.selectExpr(*sums).collect()[0], frame.schema.simpleString())
 
 
-def ways(sets: list[list[Path]]) -> Iterator[tuple[list[Path], dict[str, int]]]:
-    """How the captures are divided."""
-    whole, rotated = sets
-    octets = whole[0].stat().st_size
-    for parts in (1, 7, 23):
-        yield whole, {"maxPartitionBytes": octets // parts + 1}
-    yield rotated, {"maxGroupBytes": octets // 3}
-    yield rotated, {"maxGroupBytes": 1, "maxPartitionBytes": octets // 17 + 1}
+def difference(found: Any, expected: Any, wanted: tuple[Any, ...]) -> str:
+    """What two frames differ in, in words; nothing if they do not. `wanted` is the digest of the second."""
+    if (digests := digest(found)) == wanted:
+        return ""
+    names = [name for name in expected.columns if digest(found.select(name)) != digest(expected.select(name))]
+    return f"{digests[0]:,} rows that differ in {', '.join(names) or 'what stands together in a row'}"
 
 
-def compare(master: str, tables: list[str], sets: list[list[Path]]) -> int:
-    """How many of the ways gave other rows, in one session."""
-    os.environ["PYTHONPATH"] = str(ROOT / "src")
+@contextmanager
+def session(cores: int) -> Iterator[Any]:
+    """A session of Spark."""
     from pyspark.sql import SparkSession
 
-    from amqpcodec.spark.java import local_java
-
-    wrong = 0
-    with local_java(), tempfile.TemporaryDirectory(dir=sets[0][0].parent.parent) as scratch:
-        builder = SparkSession.builder.master(master)
-        for name, value in SETTINGS.items():
-            builder = builder.config(name, value)
-        spark = builder.getOrCreate()
-        try:
-            for table in tables:
-                expected = {}
-                for paths in sets:
-                    target = Path(scratch, "expected.parquet")
-                    store(table, paths, target)
-                    expected[len(paths)] = digest(spark.read.parquet(str(target)))
-                wrong += sum(
-                    _differs(spark, table, paths, options, expected[len(paths)], master)
-                    for paths, options in ways(sets)
-                )
-        finally:
-            spark.stop()
-    return wrong
+    settings = SETTINGS | {"spark.driver.memory": "8g"}  # for the states of all parts
+    spark = SparkSession.builder.master(f"local[{cores}]").config(map=settings).getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
-def _differs(
-    spark: Any, table: str, paths: list[Path], options: dict[str, int], expected: Any, master: str
-) -> bool:
-    begin = perf_counter()
-    reader = spark.read.format("amqp").option("table", table).option("columns", ",".join(columns_of(table)))
-    frame = reader.options(includeCredentials="true", **options).load([str(path) for path in paths])
-    found = digest(frame)
-    columns = [name for name in expected if found.get(name) != expected[name]]
-    verdict = f"DIFFERENT in {', '.join(columns)}" if columns else "equal"
-    print(
-        f"{master} {table}: {len(paths)} files, {options}: {expected['row'][2]:,} rows {verdict}, "
-        f"{perf_counter() - begin:.1f} s",
-        flush=True,
-    )
-    return bool(columns)
+def read(spark: Any, table: str, way: Way) -> Any:
+    """Rows through Spark."""
+    columns = ",".join(columns_of(table))
+    reader = spark.read.format("amqp").options(table=table, columns=columns, includeCredentials="true")
+    return reader.options(**way.options).load(way.paths)
+
+
+def compare(tables: list[str], sets: list[list[Path]], scratch: Path) -> dict[str, Any]:
+    """Compare recordings in all ways: rows of each table, and of each way the tables that differ."""
+    wanted: dict[Path, tuple[Any, ...]] = {}
+    rows: dict[str, int] = {}
+    apart: dict[str, list[str]] = {}
+    every = [(number, paths, way) for number, paths in enumerate(sets) for way in ways(paths)]
+    for cores in CORES:
+        with session(cores) as spark:
+            for table, (number, paths, way) in product(tables, every):
+                if way.cores != cores:
+                    continue
+                stored = scratch / f"{table}-{number}.parquet"
+                begin = perf_counter()
+                if stored not in wanted:
+                    store(table, paths, stored)
+                    wanted[stored] = digest(spark.read.parquet(str(stored)))
+                rows[table] = wanted[stored][0]
+                expected = spark.read.parquet(str(stored))
+                verdict = difference(read(spark, table, way), expected, wanted[stored])
+                apart.setdefault(str(way), []).extend([table] if verdict else [])
+                took = perf_counter() - begin
+                print(f"{way}: {table}: {rows[table]:,} rows {verdict or 'equal'}, {took:.1f} s", flush=True)
+    return {"rows": rows, "apart": apart}
 
 
 def main() -> int:
-    """Make captures, compare in a process for each number of cores."""
+    """Make captures, compare, store."""
     parser = argparse.ArgumentParser(description="Compare rows through Spark with those made without it.")
     parser.add_argument("--mb", type=float, default=1000, help="size of the capture")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--tables", nargs="+", default=list(TABLES), choices=TABLES)
-    parser.add_argument("--cores", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="for captures")
+    parser.add_argument("--captures", nargs="+", type=Path, default=[], help="instead of the seeded one")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="for captures and rows")
+    parser.add_argument("--result", type=Path, help="JSON file to write")
     given = parser.parse_args()
-    sets = captures(given.folder, given.mb, given.seed)
-    if len(given.cores) == 1:
-        return int(compare(f"local[{given.cores[0]}]", given.tables, sets) > 0)
-    command = [sys.executable, __file__, "--mb", str(given.mb), "--seed", str(given.seed)]
-    command += ["--folder", str(given.folder), "--tables", *given.tables, "--cores"]
-    return max(subprocess.run([*command, str(cores)], check=False).returncode for cores in given.cores)
+    os.environ["PYTHONPATH"] = str(ROOT / "src")
+    from amqpcodec.spark.java import local_java
+
+    folder = given.folder.resolve()  # in rows of Spark, paths are whole
+    folder.mkdir(parents=True, exist_ok=True)
+    sets = [[path.resolve()] for path in given.captures] or captures(folder, given.mb, given.seed)
+    with local_java(), tempfile.TemporaryDirectory(dir=folder) as scratch:
+        found = compare(given.tables, sets, Path(scratch))
+    if given.result:
+        octets = sum(path.stat().st_size for path in sets[0])
+        given.result.write_text(json.dumps({"octets": octets, **found}, indent=1) + "\n")
+    return int(any(found["apart"].values()))
 
 
 if __name__ == "__main__":

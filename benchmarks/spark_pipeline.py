@@ -2,9 +2,10 @@
 
     python benchmarks/spark_pipeline.py [--mb 250] [--turns 3] [--only JOB]
 
-Two sessions are open, of two cores and of one, and take turns: a job, its ceiling, and where that is wanted
-the job on one core and tshark, again and again. So a machine that becomes slower on the way does so for all
-that is compared.
+Three sessions are open: `local[2]`, `local[1]`, in which the JVM and its one worker keep more than one core
+busy, and `local[1]` held on a single core. They take turns: a job, its ceiling, and where that is wanted the
+job in the other sessions and tshark, again and again. So a machine that becomes slower on the way does so
+for all that is compared.
 """
 
 from __future__ import annotations
@@ -18,32 +19,51 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_work import HERE, ROOT, SETTINGS, Jobs, captures
 
 RESULT = HERE / "results" / "spark.json"
-ONE_CORE = ("frames, numbers", "messages", "pcap_to_parquet")
+ALONE = ("frames, numbers", "messages", "pcap_to_parquet")  # what is done in every session
+ONE_CORE = "one core"
+SESSIONS = ("local[2]", "local[1]", ONE_CORE)
 FOLDER = ROOT / "build" / "bench"
+
+
+class Taken(NamedTuple):
+    """The seconds that something took, and how many cores of the machine were busy meanwhile."""
+
+    seconds: float
+    cores: float
+
+
+def _worked() -> float:
+    """Seconds that all cores together have worked since the machine was started."""
+    with open("/proc/stat") as file:
+        user, nice, system, _idle, _waiting, *interrupts = map(int, file.readline().split()[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
 class Session:
     """A session in a process of its own, since a process has only one; it works when it is told to."""
 
-    def __init__(self, cores: int, megabytes: int) -> None:
-        command = [sys.executable, __file__, "--serve", f"local[{cores}]", "--mb", str(megabytes)]
+    def __init__(self, name: str, megabytes: int) -> None:
+        command = [sys.executable, __file__, "--serve", name, "--mb", str(megabytes)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.jobs: dict[str, list[Any]] = self._answer()
 
-    def seconds(self, job: str, side: str) -> float:
+    def measure(self, job: str, side: str) -> Taken:
         """What the work of a job takes, or its ceiling."""
         assert self._process.stdin is not None
+        worked = _worked()
         self._process.stdin.write(json.dumps([job, side]) + "\n")
         self._process.stdin.flush()
-        return float(self._answer())
+        seconds = float(self._answer())
+        return Taken(seconds, (_worked() - worked) / seconds)
 
     def close(self) -> None:
         """End the session."""
@@ -58,17 +78,20 @@ class Session:
 
 
 @contextmanager
-def opened(cores: int, megabytes: int) -> Iterator[Session]:
+def opened(name: str, megabytes: int) -> Iterator[Session]:
     """A session for a block."""
-    session = Session(cores, megabytes)
+    session = Session(name, megabytes)
     try:
         yield session
     finally:
         session.close()
 
 
-def serve(master: str, megabytes: int) -> None:
+def serve(name: str, megabytes: int) -> None:
     """Be a session: tell of the jobs there are, then do what each line asks for."""
+    if name == ONE_CORE:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    master = "local[1]" if name == ONE_CORE else name
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(ROOT / "src")])
     from pyspark.sql import SparkSession
     from spark_ceiling import Ceiling
@@ -104,32 +127,38 @@ def measure(megabytes: int, turns: int, only: list[str]) -> dict[str, Any]:
     paths, counts = captures(FOLDER, megabytes)
     found: dict[str, Any] = {}
     with ExitStack() as stack:
-        two, one = (stack.enter_context(opened(cores, megabytes)) for cores in (2, 1))
-        for name, (unit, amount) in two.jobs.items():
+        sessions = {name: stack.enter_context(opened(name, megabytes)) for name in SESSIONS}
+        for name, (unit, amount) in sessions[SESSIONS[0]].jobs.items():
             if only and name not in only:
                 continue
-            found[name] = {"unit": unit, **_job(name, amount, two, one, paths[0], turns)}
+            found[name] = {"unit": unit, **_job(name, amount, sessions, paths[0], turns)}
             print(name, found[name], file=sys.stderr, flush=True)
     return {"megabytes": counts["octets"] / 1e6, "messages": counts["messages"], "jobs": found}
 
 
-def _job(name: str, amount: int, two: Session, one: Session, path: str, turns: int) -> dict[str, float]:
+def _job(name: str, amount: int, sessions: dict[str, Session], path: str, turns: int) -> dict[str, float]:
     """What is known of a job after some turns, and one before them that does not count."""
-    sides = {"rate": lambda: two.seconds(name, "work"), "ceiling": lambda: two.seconds(name, "ceiling")}
-    if name in ONE_CORE:
-        sides["one core"] = lambda: one.seconds(name, "work")
-    taken: list[dict[str, float]] = []
+    first, *others = sessions
+    sides = {first: partial(sessions[first].measure, name, "work")}
+    sides["ceiling"] = partial(sessions[first].measure, name, "ceiling")
+    if name in ALONE:
+        sides |= {each: partial(sessions[each].measure, name, "work") for each in others}
+    taken: list[dict[str, Taken]] = []
     for _ in range(turns + 1):
         taken.append({side: measured() for side, measured in sides.items()})
         if name == "messages" and (rate := tshark(path)):
-            taken[-1]["tshark"] = amount / 1e6 / rate
+            taken[-1]["tshark"] = Taken(amount / 1e6 / rate, 1)
     taken = taken[1:]
-    rates = {side: amount / 1e6 / median(turn[side] for turn in taken) for side in taken[0]}
-    found = rates | {"of ceiling": median(turn["ceiling"] / turn["rate"] for turn in taken)}
-    if "one core" in sides:
-        found["beside one core"] = median(turn["one core"] / turn["rate"] for turn in taken)
-    if "tshark" in rates:
-        found["beside tshark"] = median(turn["tshark"] / turn["one core"] for turn in taken)
+
+    def beside(slower: str, faster: str) -> float:
+        return median(turn[slower].seconds / turn[faster].seconds for turn in taken)
+
+    found = {side: amount / 1e6 / median(turn[side].seconds for turn in taken) for side in taken[0]}
+    found["of ceiling"] = beside("ceiling", first)
+    found |= {f"beside {each}": beside(each, first) for each in others if each in sides}
+    found |= {f"cores busy, {each}": median(turn[each].cores for turn in taken) for each in sides}
+    if "tshark" in found:
+        found["beside tshark"] = beside("tshark", ONE_CORE)
     return found
 
 
@@ -152,9 +181,9 @@ def tshark(path: str) -> float | None:
 def main() -> None:
     """Measure, print and store."""
     parser = argparse.ArgumentParser(description="Measure captures through Spark.")
-    parser.add_argument("--mb", type=int, default=250, help="size of each of the captures")
+    parser.add_argument("--mb", type=int, default=500, help="size of each of the captures")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--serve", metavar="MASTER", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", choices=SESSIONS, help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", default=[], help="this job only; repeatable")
     given = parser.parse_args()
     if given.serve:

@@ -53,7 +53,7 @@ def captures(folder: Path, megabytes: int) -> tuple[list[str], dict[str, int]]:
     for seed in range(CAPTURES):
         path = folder / f"spark-{megabytes}-{seed}.pcap"
         counts = path.with_name(path.name + ".json")
-        if not counts.exists():
+        if not (path.exists() and counts.exists()):
             command = [sys.executable, str(ROOT / "tools" / "synthetic_capture.py"), str(path)]
             command += ["--mb", str(megabytes), "--seed", str(seed)]
             subprocess.run(command, check=True, stdout=sys.stderr)
@@ -146,7 +146,7 @@ class Jobs:
 
     def _replaying(self) -> dict[str, Job]:
         """Messages in Parquet to streams."""
-        from spark_ceiling import read_parquet
+        from spark_ceiling import rewrite
 
         from amqpcodec.spark import parquet_to_stream, pcap_to_parquet
 
@@ -154,21 +154,22 @@ class Jobs:
         pcap_to_parquet(self.spark, self.paths, source, columns=REPLAYED)
         messages = self.counts["messages"]
         frame = self.spark.read.parquet(source)
-        files = [str(path) for path in sorted(Path(source).glob("*.parquet"))]
-        reading = self.spark.createDataFrame([(path,) for path in files], "path string")
-        reading = reading.repartition(len(files)).mapInArrow(read_parquet(REPLAYED), "rows long")
 
         def save(name: str) -> None:
             frame.write.format(name).mode("overwrite").save(target)
 
+        def direct() -> list[Any]:
+            return parquet_to_stream(self.spark, source, target, save="overwrite").collect()
+
+        copies = self.folder / "stream-ceiling"
+        copies.mkdir()
+        files = [str(path) for path in sorted(Path(source).glob("*.parquet"))]
+        rewriting = self.spark.createDataFrame([(path,) for path in files], "path string")
+        copying = rewrite(REPLAYED, sum(row.size for row in direct()) // messages, copies)
+        rewriting = rewriting.repartition(len(files)).mapInArrow(copying, "rows long")
         return {
             "write.format": Job("messages", messages, partial(save, "amqp"), partial(save, "ceiling")),
-            "parquet_to_stream": Job(
-                "messages",
-                messages,
-                lambda: parquet_to_stream(self.spark, source, target, save="overwrite").collect(),
-                reading.collect,
-            ),
+            "parquet_to_stream": Job("messages", messages, direct, rewriting.collect),
         }
 
     def read(

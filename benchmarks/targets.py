@@ -181,15 +181,17 @@ def spark_verdicts(results: Results) -> Iterator[Verdict]:
     for name, least in SPARK_LEAST.items():
         job = jobs[name]
         unit = " MB/s" if job["unit"] == "octets" else " M/s"
-        yield _verdict(name, f"{least:g}{unit}", job["rate"], least, unit)
+        yield _verdict(name, f"{least:g}{unit}", job["local[2]"], least, unit)
         yield _verdict(f"{name}, beside its ceiling", "70%", 100 * job["of ceiling"], 70, "%")
-        if "beside one core" in job:
-            yield _verdict(f"{name}, two cores beside one", "1.6x", job["beside one core"], 1.6, "x")
+        if "beside local[1]" in job:
+            yield _verdict(f"{name}, beside local[1]", "1.6x", job["beside local[1]"], 1.6, "x")
         if "beside tshark" in job:
             work = f"{name}, beside tshark, one core each"
             yield _verdict(work, "10x its messages", job["beside tshark"], 10, "x")
     if results.spark_memory:
         yield _spark_memory(results.spark_memory)
+    if results.spark_equality:
+        yield _spark_equality(results.spark_equality)
 
 
 def _spark_memory(found: dict[str, Any]) -> Verdict:
@@ -197,6 +199,15 @@ def _spark_memory(found: dict[str, Any]) -> Verdict:
     # The benchmark fails if a job does, or if rows are missing.
     jobs = ", ".join(found["seconds"])
     return Verdict(work, f"spark.executor.pyspark.memory {found['limit']}", f"all rows: {jobs}", True)
+
+
+def _spark_equality(found: dict[str, Any]) -> Verdict:
+    size = f"{found['octets'] / 1e9:.1f} GB"
+    work = f"capture of {size}, packets late, twice and lost, in {len(found['apart'])} ways"
+    rows = ", ".join(f"{table} {rows:,}" for table, rows in found["rows"].items())
+    apart = sorted({table for tables in found["apart"].values() for table in tables})
+    reached = f"others in {', '.join(apart)}" if apart else f"equal: {rows}"
+    return Verdict(work, "all rows are `amqpcodec.arrow`'s", reached, not apart)
 
 
 def _capture_verdicts(figures: dict[str, Any]) -> Iterator[Verdict]:
