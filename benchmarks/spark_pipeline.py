@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from spark_work import HERE, ROOT, SETTINGS, Jobs, captures
 
 RESULT = HERE / "results" / "spark.json"
-ALONE = ("frames, numbers", "messages", "pcap_to_parquet")  # what is done in every session
+EVERYWHERE = ("frames, numbers", "messages", "pcap_to_parquet")  # what is done in every session
 ONE_CORE = "one core"
 SESSIONS = ("local[2]", "local[1]", ONE_CORE)
 FOLDER = ROOT / "build" / "bench"
@@ -141,7 +141,7 @@ def _job(name: str, amount: int, sessions: dict[str, Session], path: str, turns:
     first, *others = sessions
     sides = {first: partial(sessions[first].measure, name, "work")}
     sides["ceiling"] = partial(sessions[first].measure, name, "ceiling")
-    if name in ALONE:
+    if name in EVERYWHERE:
         sides |= {each: partial(sessions[each].measure, name, "work") for each in others}
     taken: list[dict[str, Taken]] = []
     for _ in range(turns + 1):

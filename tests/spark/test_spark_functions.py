@@ -14,7 +14,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import functions as sql
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec.spark import decode_frames, decode_streams, from_amqp, functions, to_amqp
+from amqpcodec.spark import decode_frames, decode_streams, from_amqp, functions, tables, to_amqp
+from amqpcodec.spark.shipping import shipped
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
 CUT_ARGUMENTS = b"\x01\0\1\0\0\0\4\0\x3c\0\x50\xce"  # basic.ack without its arguments
@@ -94,6 +95,26 @@ def test_messages_come_back_as_their_octets(spark: Any) -> None:
     df = table_of(spark, [*MESSAGES, None]).select("id", from_amqp("octets", "messages").alias("d"))
     found = df.select("id", to_amqp("d").alias("octets")).orderBy("id").collect()
     assert [row.octets and bytes(row.octets) for row in found] == [*MESSAGES, None]
+
+
+@pytest.mark.needs("to_amqp")
+def test_workers_are_sent_what_tells_if_they_lack_the_package(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+
+    def told(function: Any) -> Any:
+        sent.append(function.__name__)
+        return shipped(function)
+
+    for module in (functions, tables):
+        monkeypatch.setattr(module, "shipped", told)
+    df = table_of(spark, [ACK])
+    from_amqp("octets")
+    to_amqp("octets")
+    decode_frames(df, "octets")
+    decode_streams(df, "id", "id", "octets")
+    assert sent == ["decode", "encode", "decode", "decode"]
 
 
 @pytest.mark.needs("to_amqp")

@@ -113,7 +113,7 @@ def to_amqp(
             octets = arrow.encode_values(batch, **options).combine_chunks()
             yield octets if len(given) == len(messages) else _spread(octets, messages)
 
-    made: Column = sql.arrow_udf(encode, BinaryType())(message)  # type: ignore[attr-defined]
+    made: Column = sql.arrow_udf(shipped(encode), BinaryType())(message)  # type: ignore[attr-defined]
     return made
 
 
