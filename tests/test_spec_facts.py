@@ -27,6 +27,10 @@ CORRECTIONS = {
     "rabbitmq-0-9-1": {
         ("amqp", "accepted-headers", "1.1.0.9"),
         ("basic.recover", "responses", "recover-ok"),
+        ("connection.update-secret", "server", "MUST"),
+        ("connection.update-secret", "client", ""),
+        ("connection.update-secret-ok", "client", "MUST"),
+        ("connection.update-secret-ok", "server", ""),
     },
 }
 """Everything the overlays change: element, attribute and new value."""
@@ -176,6 +180,14 @@ def test_overlays_change_what_is_listed_here_and_nothing_else(name: str) -> None
 def test_recover_waits_for_recover_ok(name: str) -> None:
     (recover,) = (method for method in corrected(name).methods if method.full_name == "basic.recover")
     assert recover.responses == ("recover-ok",)
+
+
+def test_clients_send_update_secret_and_wait_for_the_answer_of_the_broker() -> None:
+    methods = {method.full_name: method for method in corrected("rabbitmq-0-9-1").methods}
+    request, answer = methods["connection.update-secret"], methods["connection.update-secret-ok"]
+    assert (request.server, request.client, request.responses) == ("MUST", None, ("update-secret-ok",))
+    assert request.synchronous
+    assert (answer.server, answer.client, answer.responses) == (None, "MUST", ())
 
 
 @pytest.mark.parametrize("name", PROJECT_DIALECTS)

@@ -45,23 +45,26 @@ class TableProfile(NamedTuple):
 
 _0_8 = {"S": LONGSTR, "I": INT32, "D": DECIMAL, "T": TIMESTAMP, "F": TABLE}
 _0_9 = {**_0_8, "V": VOID}
-# What RabbitMQ reads and writes (its errata page for 0-9-1); `U` and `L` it takes from some clients only.
+# What RabbitMQ reads and writes (its errata page for 0-9-1). `L` it takes, though it never sends it.
 _RABBITMQ = {
     **_0_9, "t": BOOL, "b": INT8, "B": UINT8, "s": INT16, "u": UINT16, "i": UINT32, "l": INT64,
-    "L": INT64, "f": FLOAT, "d": DOUBLE, "A": ARRAY, "x": OCTETS, "U": INT16,
+    "L": INT64, "f": FLOAT, "d": DOUBLE, "A": ARRAY, "x": OCTETS,
 }  # fmt: skip
-_WORKING_GROUP = {**_RABBITMQ, "s": SHORTSTR, "l": UINT64}
+# From the text of 0-9-1: clients read it, but RabbitMQ drops the connection on it.
+_SIGNED_SHORT = {"U": INT16}
+_WORKING_GROUP = {**_RABBITMQ, **_SIGNED_SHORT, "s": SHORTSTR, "l": UINT64}
 del _WORKING_GROUP["x"]
 _QPID = {**_RABBITMQ, "c": LONGSTR, "C": LONGSTR, "k": CHARACTER}
-del _QPID["U"], _QPID["L"]
+del _QPID["L"]
+_WIDELY_READ = {**_RABBITMQ, **_SIGNED_SHORT}
 
 PROFILES = {
     profile.name: profile
     for profile in (
-        TableProfile("0-8", _0_8, tolerated=_RABBITMQ),
-        TableProfile("0-9", _0_9, tolerated=_RABBITMQ),
+        TableProfile("0-8", _0_8, tolerated=_WIDELY_READ),
+        TableProfile("0-9", _0_9, tolerated=_WIDELY_READ),
         TableProfile("wg-0-9-1", _WORKING_GROUP),
-        TableProfile("rabbitmq", _RABBITMQ),
+        TableProfile("rabbitmq", _RABBITMQ, tolerated=_SIGNED_SHORT),
         TableProfile("qpid", _QPID),
     )
 }

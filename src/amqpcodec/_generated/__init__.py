@@ -5,7 +5,7 @@
 #   spec/overlays/amqp-0-8.toml sha256 fa19f330cc62b6ffcbdd81fd4022b81aa2e785c97b3729fc8a235dfca5be4edb
 #   spec/overlays/amqp-0-9-1.toml sha256 49a4b21f72e77191c61e3a05239d6dec38c12fc8daeef8773170b614c36ddb71
 #   spec/overlays/qpid-0-8.toml sha256 972ccc1e9e14960fcfc689f3c6866f06bb0741b7f57fe786a2fbd172fd7b26f7
-#   spec/overlays/rabbitmq-0-9-1.toml sha256 ab01bd4a14cb0a0ff225bc8910999a7095190cd071c53b39bd389aca72f6ea16
+#   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
 #   spec/qpid-0-8.xml sha256 03bd15c2b71d6ba11e6dd81eedbb0de5489b9ffa5a08b38267810271f10dbffb
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 """What tools/gen_codec.py writes."""
