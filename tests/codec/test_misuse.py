@@ -130,6 +130,33 @@ class TestEncoder:
             with pytest.raises(EncodeError):
                 amqp.encode_frame(wrong)
 
+    def test_records_of_the_other_build_are_refused_by_its_name(
+        self, both: tuple[Implementation, Implementation]
+    ) -> None:
+        for ours, theirs, told in ((*both, ("compiled", "pure")), (*both[::-1], ("pure", "compiled"))):
+            m, other = (impl.dialect("rabbitmq-0-9-1") for impl in (ours, theirs))
+            frame = theirs.records.Frame(1, 1, other.Basic.Ack())
+            message = theirs.records.Message(1, other.Basic.Publish(), None, b"")
+            header = theirs.records.ContentHeader(other.BasicProperties(), 0)
+            refused = (
+                (lambda m=m, v=other.Basic.Ack(): m.encode_method(1, v), "expected a method, not BasicAck"),
+                (
+                    lambda m=m, v=other.BasicProperties(): m.encode_header(1, v, 0),
+                    "expected properties, not BasicProperties",
+                ),
+                (lambda m=m, v=frame: m.encode_frame(v), "expected a frame, not Frame"),
+                (lambda m=m, v=message: m.encode(v), "expected a frame, not Message"),
+                (
+                    lambda m=m, v=ours.records.Frame(2, 1, header): m.encode_frame(v),
+                    "a frame of type 2 does not carry ContentHeader",
+                ),
+            )
+            for call, message_before in refused:
+                with pytest.raises(EncodeError) as caught:
+                    call()
+                said = f"of the {told[1]} build, which an encoder of the {told[0]} build does not take"
+                assert str(caught.value) == f"{message_before} {said}"
+
     def test_an_incomplete_message_is_not_passed_off_as_a_whole_one(
         self, impl: Implementation, amqp: ModuleType
     ) -> None:

@@ -225,6 +225,61 @@ def test_errors_of_the_callers_own_code_come_out_as_they_are(impl: Implementatio
         impl.tables.encode_table({"inner": Meddler(fail)})
 
 
+class Late(Meddler):
+    """A mapping that does it only when its first item is asked for."""
+
+    def items(self) -> Any:
+        self.deed()
+        yield "key", 1
+
+
+REENTERING: dict[str, Callable[[ModuleType, Any], Any]] = {
+    "table": lambda m, v: m.encode_table(v),
+    "arguments": lambda m, v: m.encode_method(1, m.Queue.Declare(arguments=v)),
+    "headers": lambda m, v: m.encode_header(1, m.BasicProperties(headers=v), 0),
+    "inner table": lambda m, v: m.encode_table({"k": v}),
+    "tagged table": lambda m, v: m.encode_table({"k": FieldValue("F", v)}),
+}
+
+
+@pytest.mark.parametrize("kind", [Meddler, Late])
+@pytest.mark.parametrize("place", REENTERING)
+def test_a_mapping_that_reenters_the_encoder_is_stopped_by_the_full_stack(
+    amqp: ModuleType, place: str, kind: type[Meddler]
+) -> None:
+    mapping = kind(lambda: REENTERING[place](amqp, mapping))
+
+    def from_below(levels: int) -> None:
+        if levels:
+            from_below(levels - 1)
+        else:
+            REENTERING[place](amqp, mapping)
+
+    for levels in range(12):  # so that the stack is full in one place or another
+        with pytest.raises(RecursionError):
+            from_below(levels)
+
+
+class Undecided(UserDict[str, Any]):
+    """A mapping that fails when asked what it is."""
+
+    @property
+    def __class__(self) -> type:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("place", REENTERING)
+def test_an_error_of_asking_what_a_value_is_comes_out_as_it_is(amqp: ModuleType, place: str) -> None:
+    with pytest.raises(ZeroDivisionError):
+        REENTERING[place](amqp, Undecided(key=1))
+
+
+def test_an_error_of_asking_what_a_content_is_comes_out_as_it_is(impl: Implementation) -> None:
+    module = impl.dialect("amqp-0-9")
+    with pytest.raises(ZeroDivisionError):
+        module.encode_method(1, module.Message.Transfer(body=Undecided()))
+
+
 def test_values_that_other_threads_change(impl: Implementation) -> None:
     """Whatever comes out is one table that can be read; or it is refused."""
     table: dict[str, Any] = {f"key{number}": [number] * 20 for number in range(20)}

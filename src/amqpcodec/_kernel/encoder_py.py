@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .dialect_py import Dialect
 
+_BUILDS = {"amqpcodec._kernel.records_c": "compiled", "amqpcodec._kernel.records_py": "pure"}
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 
@@ -196,10 +197,10 @@ class Encoder:
             EncodeError: the payload is none of the kinds listed at `Frame`, or cannot be written.
         """
         if not isinstance(frame, Frame):
-            raise EncodeError(f"expected a frame, not {type(frame).__name__}")
+            raise EncodeError(f"expected a frame, not {_named(frame)}")
         payload = frame.payload
         if frame.type != _type_of(payload, frame.type):
-            raise EncodeError(f"a frame of type {frame.type!r} does not carry {type(payload).__name__}")
+            raise EncodeError(f"a frame of type {frame.type!r} does not carry {_named(payload)}")
         if isinstance(payload, Method):
             return self.encode_method(frame.channel, payload, frame_max=frame_max)
         if isinstance(payload, ContentHeader):
@@ -237,7 +238,7 @@ class Encoder:
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
         """The method, now known to be one."""
         if not isinstance(method, Method):
-            raise EncodeError(f"expected a method, not {type(method).__name__}")
+            raise EncodeError(f"expected a method, not {_named(method)}")
         # Known to be a method from here on: the .pxd gives `record` the C type that makes its calls cheap.
         record = method
         if record._dialect() is not self._dialect:
@@ -263,7 +264,7 @@ class Encoder:
     ) -> Properties:
         """The properties, now known to be that."""
         if not isinstance(properties, Properties):
-            raise EncodeError(f"expected properties, not {type(properties).__name__}")
+            raise EncodeError(f"expected properties, not {_named(properties)}")
         record = properties
         if record._dialect() is not self._dialect:
             raise self._foreign(record, "properties")
@@ -339,6 +340,17 @@ def _type_of(payload: Any, given: Any) -> Any:
     if isinstance(payload, ProtocolHeader):
         return PROTOCOL_HEADER
     return given if isinstance(payload, OpaquePayload) else BODY
+
+
+def _named(value: Any) -> str:
+    """The type of what is not what it should be, and its build where that is the other one."""
+    name = type(value).__name__
+    ours = _BUILDS[Frame.__module__]
+    for base in type(value).__mro__:
+        module = base.__module__
+        if type(module) is str and _BUILDS.get(module, ours) != ours:
+            return f"{name} of the {_BUILDS[module]} build, which an encoder of the {ours} build does not take"
+    return name
 
 
 def _view(body: Any) -> Any:

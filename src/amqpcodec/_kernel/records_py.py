@@ -91,7 +91,10 @@ class Method(Record):
 
 
 class Properties(Record):
-    """Base of the properties of a content class: None stands for a property that is absent."""
+    """Base of the properties of a content class: None stands for a property that is absent.
+
+    A bit property is True or False and cannot be absent: its flag is its value (0-9-1 section 4.2.6.1).
+    """
 
     __slots__ = ()
 

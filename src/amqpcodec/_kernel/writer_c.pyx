@@ -7,6 +7,8 @@ out whole: a value that cannot be carried raises `EncodeError` before anything h
 way to room in it.
 
 The compiler is kept from clearing a new writer inline, which may take longer to begin than a call to end.
+
+`isinstance` is asked about one Python class at a time: given several, Cython takes an error for a yes.
 """
 
 cimport cython
@@ -322,14 +324,14 @@ cdef class Writer:
         return self._sized(_utf8(value, field), field)
 
     cdef int content(self, object value, object field) except -1:
-        if not isinstance(value, (InlineContent, ReferenceContent)):
+        if not (isinstance(value, InlineContent) or isinstance(value, ReferenceContent)):
             raise EncodeError(f"expected InlineContent or ReferenceContent, not {named(value)}", field)
         self._grow(1)[0] = 1 if isinstance(value, ReferenceContent) else 0
         return self.longstr(value.octets, field)
 
     cdef int table(self, object value, object field) except -1:
         """A whole field table from a mapping; a `RawTable` goes out as it came in."""
-        if not isinstance(value, (dict, Mapping)):
+        if not (isinstance(value, dict) or isinstance(value, Mapping)):
             raise EncodeError(f"expected a mapping, not {named(value)}", field)
         try:
             return self._table(value, 1, field)
@@ -540,7 +542,7 @@ cdef class Writer:
         cdef int kind = self._chosen_tag(wrapper, field)
         value = wrapper.value
         if kind == TABLE:
-            if not isinstance(value, (dict, Mapping)):
+            if not (isinstance(value, dict) or isinstance(value, Mapping)):
                 raise _expected("a mapping", value, field)
             return self._table(value, depth + 1, field)
         if kind == ARRAY:
