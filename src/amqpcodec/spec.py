@@ -77,7 +77,7 @@ class MethodSpec(NamedTuple):
         synchronous: the specification's flag of that name; whether a sender waits is told by `responses`.
         content: True when a content header and body follow.
         deprecated: True when the specification says so.
-        responses: names of the methods that may answer it, in the same class.
+        responses: names of the methods that may answer it, in our dialects all of the same class.
         server: whether a server must accept it: ``"MUST"``, ``"SHOULD"``, ``"MAY"`` or None.
         client: the same for a client.
         label: a few words on its purpose.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import replace
 from itertools import islice, pairwise
+from pathlib import Path
 
 import pytest
 from codecgen import emit_routines_c, emit_routines_py, naming
@@ -18,6 +20,10 @@ from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.layout import BitRun, steps
 from codecgen.model import Assert, Class, Constant, Dialect, Field, Method
+
+from amqpcodec import __version__
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def field(
@@ -298,6 +304,9 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
     ]
     text = properties_text(field("first"), field("on", "bit"), routines=emit_routines_py)
     assert "    def __init__(self, first: int | None = None, on: bool = False) -> None:\n" in text
+    told = "Properties of demo content (9); None stands for one that is absent"
+    assert f'"""{told}, False for a bit.\n' in text
+    assert f'"""{told}.\n' in properties_text(field("first"))
 
 
 def test_properties_without_any_still_have_a_word_of_flags() -> None:
@@ -522,9 +531,37 @@ def test_a_table_beside_an_argument_called_str_is_not_told_its_type_by_that_name
 
 
 def test_the_setup_of_a_package_installs_its_types_and_their_marker() -> None:
-    text = render_package(dialect(), "own")["setup.py"]
-    assert 'DATA = {NAME: ["py.typed", "*.pxd"]}\n' in text
-    assert "package_data=DATA" in text
+    settings = tomllib.loads(render_package(dialect(), "own")["pyproject.toml"])
+    assert settings["tool"]["setuptools"] == {
+        "packages": ["own"],
+        "package-data": {"own": ["py.typed", "*.pxd"]},
+    }
+
+
+def test_a_package_needs_the_version_that_generated_it_and_what_amqpcodec_is_built_with() -> None:
+    settings = tomllib.loads(render_package(dialect(), "own")["pyproject.toml"])
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needed = f"amqpcodec=={__version__}"
+    assert settings["build-system"]["requires"] == [*ours["build-system"]["requires"], needed]
+    assert settings["project"] == {
+        "name": "own",
+        "version": "0.9.1",
+        "requires-python": ours["project"]["requires-python"],
+        "dependencies": [needed],
+    }
+
+
+@pytest.mark.parametrize(("package", "project"), [("_own", "own"), ("own_", "own"), ("own_2", "own_2")])
+def test_a_project_is_called_as_pip_allows(package: str, project: str) -> None:
+    settings = tomllib.loads(render_package(dialect(), package)["pyproject.toml"])
+    assert settings["project"]["name"] == project
+    assert settings["tool"]["setuptools"]["packages"] == [package]
+
+
+@pytest.mark.parametrize("package", ["_", "żółw"])
+def test_a_package_name_that_is_no_name_of_a_project_is_refused(package: str) -> None:
+    with pytest.raises(SpecError, match="no name that pip can install"):
+        render_package(dialect(), package)
 
 
 def test_a_package_cannot_be_called_as_the_one_it_builds_on() -> None:

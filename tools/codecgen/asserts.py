@@ -37,7 +37,7 @@ def _assert(element: Element, type_: str, owner: Element | None) -> Assert:
     check = element.need("check")
     if check not in OPERANDS:
         element.fail(f"check {check!r} is not one of {', '.join(OPERANDS)}")
-    values = _values(element) if check == "enum" else ()
+    values, labels = _values(element) if check == "enum" else ((), ())
     written = set(element.attributes) - {"check"} - ({"value"} if check == "enum" else set())
     if written != set(OPERANDS[check]):
         needed = ", ".join(OPERANDS[check]) or "nothing else"
@@ -48,16 +48,22 @@ def _assert(element: Element, type_: str, owner: Element | None) -> Assert:
     if type_ not in TYPES.get(check, (type_,)):
         element.fail(f"check {check!r} cannot be made on a {type_}, only on {', '.join(TYPES[check])}")
     get = element.get
-    return Assert(check, None if values else get("value"), get("rule"), get("method"), get("field"), values)
+    value = None if values else get("value")
+    return Assert(check, value, get("rule"), get("method"), get("field"), values, labels)
 
 
-def _values(element: Element) -> tuple[str, ...]:
-    """The values of an enumeration, from <value name="..."/> elements or the words of its attribute."""
-    children = tuple(child.need("name") for child in element.of("value"))
+def _values(element: Element) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The values of an enumeration, from <value name="..."/> elements or the words of its attribute.
+
+    With each goes its label.
+    """
+    children = element.of("value")
     words = tuple((element.get("value") or "").split())
     if bool(children) == bool(words):
         element.fail("check 'enum' goes with <value> elements or a value attribute")
-    return children or words
+    if words:
+        return words, ("",) * len(words)
+    return tuple(child.need("name") for child in children), tuple(child.label for child in children)
 
 
 def _operands(element: Element, check: str, owner: Element | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 WIDTH = 110
@@ -43,9 +43,9 @@ class Code:
                 self.line(f"{argument},")
         self.line(tail)
 
-    def docstring(self, paragraphs: list[str], entries: list[str]) -> None:
+    def docstring(self, paragraphs: list[str], entries: Sequence[str] = ()) -> None:
         """Add a docstring of paragraphs, the entries indented under the last."""
-        first, *others = paragraphs
+        first, *others = map(_in_docstring, paragraphs)
         if not others and not entries:
             self.line(f'"""{first}"""')
             return
@@ -53,12 +53,22 @@ class Code:
         for paragraph in others:
             self.lines("", paragraph)
         for entry in entries:
-            self.line(f"    {entry}")
+            self.line(f"    {_in_docstring(entry)}")
         self.line('"""')
 
     def text(self) -> str:
         """Everything, with one line feed at the end."""
         return "\n".join(self._lines).rstrip("\n") + "\n"
+
+
+def sentence(subject: str, label: str) -> str:
+    """The subject with its label, if it has one; the text of a specification may bring its own full stop."""
+    return f"{subject}: {label.rstrip('.')}." if label else f"{subject}."
+
+
+def _in_docstring(text: str) -> str:
+    """Text that stays what it is between three double quotes."""
+    return text.replace("\\", "\\\\").replace('"""', r"\"\"\"")
 
 
 def string(text: str) -> str:

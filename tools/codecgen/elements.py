@@ -1,7 +1,7 @@
 """Reads the XML of a dialect into a tree that knows its lines, and checks its vocabulary.
 
-What a specification says in prose (doc, rule, grammar, scenario elements, a few attributes) is passed over;
-anything else that is not in the tables below is an error, so that a slip of the pen never goes unnoticed.
+What a specification says in prose (doc, rule, grammar, scenario, test elements, a few attributes) is passed
+over; anything else that is not in the tables below is an error, so that no slip of the pen goes unnoticed.
 Entities are refused: a specification needs none, and expanding them is a way to exhaust memory.
 """
 
@@ -16,7 +16,7 @@ from xml.parsers import expat
 from codecgen.model import Source
 from codecgen.naming import fold
 
-PROSE = frozenset({"doc", "rule", "grammar", "scenario"})
+PROSE = frozenset({"doc", "rule", "grammar", "scenario", "test"})
 PROSE_ATTRIBUTES = frozenset({"comment", "on-failure", "actor"})
 FOLDED = frozenset({"name", "domain", "type", "method", "field"})
 """Attributes that hold names, which are compared without regard to case and kind of separator."""
@@ -29,7 +29,8 @@ CHILDREN = {
     "chassis": set(),
     "method": {"chassis", "response", "field"},
     "response": set(),
-    "field": {"assert"},
+    "field": {"assert", "see"},
+    "see": set(),
     "assert": {"value"},
     "value": set(),
 }
@@ -45,10 +46,11 @@ ATTRIBUTES = {
     "method": {"name", "index", "synchronous", "content", "deprecated", "label"},
     "response": {"name"},
     "field": {"name", "domain", "type", "reserved", "label"},
+    "see": {"name"},
     "assert": {"check", "value", "rule", "method", "field"},
-    "value": {"name"},
+    "value": {"name", "label"},
 }  # fmt: skip
-TEXT_IS_LABEL = frozenset({"amqp", "constant", "domain", "class", "method", "field"})
+TEXT_IS_LABEL = frozenset({"amqp", "constant", "domain", "class", "method", "field", "value"})
 """The 0-8 files write a short description as text where later ones have a label attribute."""
 
 

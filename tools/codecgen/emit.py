@@ -12,7 +12,8 @@ from codecgen import emit_routines_c, emit_routines_py
 from codecgen.elements import SpecError
 from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
-from codecgen.emit_namespace import render_index, render_namespace, render_package_setup
+from codecgen.emit_namespace import render_index, render_namespace
+from codecgen.emit_packaging import render_pyproject, render_setup
 from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.model import Dialect, Source
@@ -53,7 +54,8 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
         **{f"{package_name}/methods{ending}": text for ending, text in texts.items()},
         f"{package_name}/reply_codes.py": marked + render_reply_codes([dialect]),
         f"{package_name}/py.typed": "",
-        "setup.py": marked + render_package_setup(package_name),
+        "pyproject.toml": marked + render_pyproject(dialect, package_name),
+        "setup.py": marked + render_setup(package_name),
     }
 
 

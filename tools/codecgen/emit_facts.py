@@ -9,8 +9,8 @@ from codecgen.model import Assert, Class, Dialect, Field, Method
 def render_facts(dialect: Dialect) -> str:
     """The text of a dialect's table of facts: one name per generated class."""
     code = Code()
+    code.docstring([f"{dialect.label or dialect.name}: the facts of its methods and content headers."])
     code.lines(
-        f'"""{dialect.label}: the facts of its methods and content headers."""',
         "",
         "from amqpcodec.spec import Assert, FieldSpec, MethodSpec, PropertiesSpec",
         "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.code import Code, string
+from codecgen.code import Code, sentence, string
 from codecgen.emit_records import (
     METHOD_BASE,
     PROPERTIES_BASE,
@@ -57,10 +57,12 @@ def render_module(dialect: Dialect, module: str, facts: str, routines: Routines)
         routines: what the build has of its own.
     """
     code = Code()
-    code.lines(f'"""{dialect.label}: methods, content headers and constants."""', "")
+    code.docstring([f"{dialect.label or dialect.name}: methods, content headers and constants."])
+    code.line()
     _emit_imports(code, facts, routines)
     for constant in dialect.constants:
-        code.line(f"{constant.python_name} = {constant.value}  # {constant.label}")
+        comment = f"  # {constant.label}" if constant.label else ""
+        code.line(f"{constant.python_name} = {constant.value}{comment}")
     classes = _classes(dialect, routines)
     code.lines(*routines.preamble(classes), *classes.splitlines())
     code.lines("", "")
@@ -110,7 +112,7 @@ def _emit_bound(code: Code, routines: Routines) -> None:
 
 def _emit_container(code: Code, cls: Class) -> None:
     with code.block(f"class {cls.python_name}:"):
-        code.line(f'"""The methods of class {cls.name} ({cls.class_id}): {cls.label}."""')
+        code.docstring([sentence(f"The methods of class {cls.name} ({cls.class_id})", cls.label)])
         if cls.methods:
             code.line()
         # A short name that is also the long name of another would hide it from the lines below: those last.

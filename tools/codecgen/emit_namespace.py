@@ -9,8 +9,8 @@ from codecgen.model import Dialect
 def render_namespace(dialect: Dialect, target: str) -> str:
     """The module of a dialect; `target` is the path of its generated text without `_py` or `_c`."""
     code = Code()
+    code.docstring([f"{dialect.label or dialect.name}, in the build that `amqpcodec.IMPL` names."])
     code.lines(
-        f'"""{dialect.label}, in the build that `amqpcodec.IMPL` names."""',
         "",
         "from __future__ import annotations",
         "",
@@ -34,20 +34,4 @@ def render_index(dialects: list[Dialect]) -> str:
         for dialect in dialects:
             code.line(f"{string(dialect.name)}: {string(dialect.module)},")
     code.line("}")
-    return code.text()
-
-
-def render_package_setup(package_name: str) -> str:
-    """A setup.py that compiles a package for a foreign dialect against the installed amqpcodec."""
-    code = Code()
-    code.lines(
-        f'"""Builds {package_name}; needs amqpcodec and Cython. Without this the pure build serves."""',
-        "",
-        "from amqpcodec._build import extensions",
-        "from setuptools import setup",
-        "",
-        f"NAME = {string(package_name)}",
-        'DATA = {NAME: ["py.typed", "*.pxd"]}',
-        "setup(name=NAME, packages=[NAME], package_data=DATA, ext_modules=extensions(NAME))",
-    )
     return code.text()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from codecgen.code import Code, string
+from codecgen.code import Code, sentence, string
 from codecgen.emit_facts import sides
 from codecgen.model import Class, Dialect, Field, Method
 
@@ -80,7 +80,10 @@ def emit_method(code: Code, dialect: Dialect, method: Method, routines: Routines
 def emit_properties(code: Code, cls: Class, routines: Routines) -> None:
     """The class of the properties that content of an AMQP class may have."""
     with routines.class_block(code, cls.properties_name, PROPERTIES_BASE, cls.properties):
-        summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent."
+        summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent"
+        # The flag of a bit property is its value (0-9-1 section 4.2.6.1): it cannot be absent.
+        bits = ", False for a bit" if any(field.type == "bit" for field in cls.properties) else ""
+        summary = f"{summary}{bits}."
         code.docstring([summary, "Args:"] if cls.properties else [summary], _arguments(cls.properties))
         code.line()
         _emit_names(code, cls.properties)
@@ -98,7 +101,7 @@ def _emit_class_id(code: Code, class_id: int, routines: Routines) -> None:
 
 def _method_summary(dialect: Dialect, method: Method) -> str:
     ids = f"{method.class_id}, {method.method_id}"
-    return f"{method.full_name} ({ids}) of {dialect.name}: {method.label}."
+    return sentence(f"{method.full_name} ({ids}) of {dialect.name}", method.label)
 
 
 def _method_notes(method: Method) -> list[str]:
@@ -115,7 +118,12 @@ def _method_notes(method: Method) -> list[str]:
 
 
 def _arguments(fields: tuple[Field, ...]) -> list[str]:
-    return [f"{field.attribute}: {field.label} ({field.type})." for field in fields]
+    return [_argument(field) for field in fields]
+
+
+def _argument(field: Field) -> str:
+    label = field.label.rstrip(".")
+    return f"{field.attribute}: {label} ({field.type})." if label else f"{field.attribute}: {field.type}."
 
 
 def _emit_names(code: Code, fields: tuple[Field, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codecgen.code import Code, string
+from codecgen.code import Code, sentence, string
 from codecgen.elements import SpecError
 from codecgen.model import Constant, Dialect
 from codecgen.naming import reply_code_name
@@ -29,8 +29,9 @@ def render_reply_codes(dialects: list[Dialect]) -> str:
         code.lines("", "")
         with code.block(f"class {reply_code_name(constant.name)}(ReplyError):"):
             closes = _CLOSES[str(constant.kind)]
+            subject = f"{constant.value} {constant.name}, closes the {closes}"
+            code.docstring([sentence(subject, constant.label)])
             code.lines(
-                f'"""{constant.value} {constant.name}, closes the {closes}: {constant.label}."""',
                 "",
                 f"code = {constant.value}",
                 f"name = {string(constant.name)}",

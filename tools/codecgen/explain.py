@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from codecgen.model import Assert, Class, Correction, Dialect, Field, Method
 
@@ -112,6 +113,7 @@ def _argument_rows(fields: Sequence[Field]) -> Iterator[tuple[str, ...]]:
 def _field_columns(field: Field) -> tuple[str, ...]:
     type_ = field.type if field.domain == field.type else f"{field.type} ({field.domain})"
     notes = [field.label, *(f"[{_assert(each)}]" for each in field.asserts)]
+    notes += [f"(see {name})" for name in field.see]
     if field.reserved:
         notes.insert(0, "reserved:")
     plain = field.attribute == field.name.replace("-", "_")
@@ -122,7 +124,9 @@ def _field_columns(field: Field) -> tuple[str, ...]:
 def _assert(condition: Assert) -> str:
     """The condition as short as it can be read."""
     subject = f"{condition.method}.{condition.field}" if condition.method else ""
-    operands = (condition.value, condition.rule, subject, "|".join(condition.values))
+    labelled = zip_longest(condition.values, condition.labels, fillvalue="")
+    values = "|".join(f"{value} ({label})" if label else value for value, label in labelled)
+    operands = (condition.value, condition.rule, subject, values)
     return " ".join([condition.check, *(each for each in operands if each)])
 
 

@@ -184,8 +184,7 @@ class _Loader:
         responses = element.of("response")
         _distinct(responses)
         for response in responses:
-            if owner.named("method", response.need("name")) is None:
-                response.fail(f"class {owner.need('name')!r} has no method of this name")
+            self._check_response(owner, response)
         server, client = _sides(element)
         return Method(
             class_name=owner.need("name"),
@@ -204,6 +203,12 @@ class _Loader:
             fields=self._fields(element, owner),
         )
 
+    def _check_response(self, owner: Element, response: Element) -> None:
+        """Refuse the name of a method that there is nowhere; Qpid's 0-8 file has one of another class."""
+        name = response.need("name")
+        if all(cls.named("method", name) is None for cls in self._tree.of("class")):
+            response.fail(f"class {owner.need('name')!r} has no method of this name, nor has another")
+
     def _fields(self, holder: Element, owner: Element | None = None) -> tuple[Field, ...]:
         """The arguments of a method of class `owner`, or the properties of a class (without `owner`)."""
         elements = holder.of("field")
@@ -221,8 +226,9 @@ class _Loader:
             type=domain.type,
             domain=domain.name,
             reserved=_flag(element, "reserved"),
-            label=element.label,
+            label=element.label or domain.label,
             asserts=domain.asserts + load_asserts(element, domain.type, owner),
+            see=tuple(each.need("name") for each in element.of("see")),
         )
 
     def _domain_of(self, element: Element) -> Domain:

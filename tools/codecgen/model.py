@@ -17,7 +17,10 @@ PRIMITIVES = (
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """One condition the XML puts on a value: `check` is its kind, the rest its operands."""
+    """One condition the XML puts on a value: `check` is its kind, the rest its operands.
+
+    `labels` has the short description of each of `values`, empty where there is none.
+    """
 
     check: str
     value: str | None = None
@@ -25,11 +28,15 @@ class Assert:
     method: str | None = None
     field: str | None = None
     values: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A method argument or a content property; `asserts` has those of its domain first, then its own."""
+    """A method argument or a content property; `asserts` has those of its domain first, then its own.
+
+    `see` names the parts of the specification's prose that the XML refers to.
+    """
 
     name: str
     attribute: str
@@ -38,6 +45,7 @@ class Field:
     reserved: bool
     label: str
     asserts: tuple[Assert, ...]
+    see: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,7 +20,13 @@ def write(root: Path, files: Mapping[str, str], package: str | None) -> list[str
     Returns what was done, file by file. Without `package` nothing is ever deleted.
 
     A file that is right already is left alone, so that its time of change does not set off a compilation.
+
+    Raises:
+        FileExistsError: one of the files is there without the marker, so somebody else wrote it. Nothing
+            has been written then.
     """
+    for name in sorted(files):
+        _refuse_foreign(root / name, files[name].encode())
     done = []
     for name in sorted(files):
         path = root / name
@@ -34,6 +41,19 @@ def write(root: Path, files: Mapping[str, str], package: str | None) -> list[str
     return done
 
 
+def _refuse_foreign(path: Path, octets: bytes) -> None:
+    """Raise FileExistsError for a file that is to be overwritten without being ours."""
+    if path.is_file() and path.read_bytes() != octets and not _is_marked(path):
+        what = "is not one of gen_codec.py's files and would be overwritten; nothing has been written"
+        raise FileExistsError(errno.EEXIST, what, str(path))
+
+
+def _is_marked(path: Path) -> bool:
+    marker = MARKER.encode()
+    with path.open("rb") as stream:
+        return stream.read(len(marker)) == marker
+
+
 def check(root: Path, files: Mapping[str, str], package: str | None) -> str:
     """How the files under `root` differ from what they should be, as unified diffs; empty if they do not."""
     problems = [diff for name in sorted(files) for diff in _diff(root, name, files[name])]
@@ -46,14 +66,12 @@ def strays(root: Path, files: Mapping[str, str], package: str | None) -> list[st
     """The files in the directory `package` under `root` that carry the marker without being among `files`."""
     if package is None:
         return []
-    marker = MARKER.encode()
     found = []
     for path in sorted((root / package).rglob("*.p*")):
         name = path.relative_to(root).as_posix()
-        if path.suffix in (".py", ".pyi", ".pxd", ".pxi", ".pyx") and name not in files:
-            with path.open("rb") as stream:
-                if stream.read(len(marker)) == marker:
-                    found.append(name)
+        generated = path.suffix in (".py", ".pyi", ".pxd", ".pxi", ".pyx")
+        if generated and name not in files and _is_marked(path):
+            found.append(name)
     return found
 
 

@@ -349,7 +349,8 @@ def _named(value: Any) -> str:
     for base in type(value).__mro__:
         module = base.__module__
         if type(module) is str and _BUILDS.get(module, ours) != ours:
-            return f"{name} of the {_BUILDS[module]} build, which an encoder of the {ours} build does not take"
+            theirs = _BUILDS[module]
+            return f"{name} of the {theirs} build, which an encoder of the {ours} build does not take"
     return name
 
 

@@ -1,0 +1,119 @@
+"""From an XML to an installed, compiled package by the steps of spec/README.md, and whose files are spared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import gen_codec
+import pytest
+from support.compilers import quick_compiler
+from support.implementation import wanted
+
+from amqpcodec import __version__
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+README = (ROOT / "spec" / "README.md").read_text()
+SECTION = README[README.index("## From an XML to an installed package") :]
+BLOCKS = dict(re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL))
+HERE = (
+    ["python", "-m", "pip", "install", "."],
+    ["python", "-m", "pip", "install", "setuptools>=77", "cython>=3.1"],
+)
+"""The steps that have been done for the environment of the tests."""
+
+
+def ours(*folders: Path) -> dict[str, str]:
+    """Our environment, with amqpcodec as if it were installed."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (*folders, ROOT / "src")))}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the commands of the README install."""
+    if "c" not in wanted():
+        pytest.skip("only the pure build is being tested")
+    folder = tmp_path_factory.mktemp("greeting")
+    (folder / "tools").symlink_to(ROOT / "tools")
+    (folder / "greeting.xml").write_text(BLOCKS["xml"])
+    # Into a folder, from nowhere else, and with what is wanted of amqpcodec found on the path.
+    target = ["-q", "--no-deps", "--no-index", "--target", str(folder / "installed")]
+    steps = [shlex.split(line) for line in BLOCKS["sh"].splitlines()]
+    assert steps[:2] == list(HERE)
+    for step in steps[2:]:
+        command = [sys.executable, *step[1:], *(target if "pip" in step else [])]
+        done = subprocess.run(
+            command, cwd=folder, env=ours() | {"CC": str(quick_compiler(folder))},
+            capture_output=True, text=True, timeout=180,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-3000:]
+    return folder / "installed"
+
+
+def test_what_is_installed_is_the_compiled_package_with_its_types(installed: Path) -> None:
+    names = {path.name for path in (installed / "greeting").iterdir()}
+    assert f"methods_c{EXTENSION_SUFFIXES[0]}" in names
+    assert {"methods_c.pxd", "methods_py.py", "py.typed"} <= names
+
+
+@pytest.mark.parametrize("build", ["c", "py"])
+def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path, build: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", BLOCKS["python"]],
+        cwd=tmp_path, env=ours(installed) | {"AMQPCODEC_IMPL": build},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == BLOCKS["text"].replace("c greeting.methods_c", f"{build} greeting.methods_{build}")
+
+
+def test_the_installed_package_asks_for_the_amqpcodec_it_was_made_by(installed: Path) -> None:
+    [told] = installed.glob("greeting-0.9.1.dist-info/METADATA")
+    assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in told.read_text()
+
+
+@pytest.fixture
+def generate(tmp_path: Path) -> tuple[Path, list[str]]:
+    """A folder, and what has the package written to it."""
+    (tmp_path / "greeting.xml").write_text(BLOCKS["xml"])
+    out = tmp_path / "out"
+    return out, ["--spec", str(tmp_path / "greeting.xml"), "--out", str(out), "--package", "greeting"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["setup.py", "pyproject.toml", "greeting/__init__.py", "greeting/methods_c.pyx", "greeting/py.typed"],
+)
+def test_a_file_that_the_generator_did_not_write_is_not_overwritten(
+    generate: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    out, options = generate
+    (out / name).parent.mkdir(parents=True)
+    (out / name).write_text("# by hand\n")
+    assert gen_codec.main(options) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"{out / name}: is not one of gen_codec.py's files")
+    assert [path for path in out.rglob("*") if path.is_file()] == [out / name]
+    assert (out / name).read_text() == "# by hand\n"
+
+
+def test_what_the_generator_wrote_is_written_anew_where_it_differs(
+    generate: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, options = generate
+    assert gen_codec.main(options) == 0
+    script = (out / "setup.py").read_text()
+    (out / "setup.py").write_text(f"{script}# more\n")
+    (out / "greeting" / "own.py").write_text("# by hand\n")
+    capsys.readouterr()
+    assert gen_codec.main(options) == 0
+    assert capsys.readouterr().out == "wrote setup.py\n"
+    assert (out / "setup.py").read_text() == script
+    assert (out / "greeting" / "own.py").exists()
+    assert gen_codec.main([*options, "--check"]) == 0
