@@ -1,4 +1,4 @@
-"""From an XML to an installed, compiled package by the steps of spec/README.md, and whose files are spared."""
+"""From an XML to an installed, compiled package by the steps of spec/README.md; whose files are spared."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, SOFT_KEYWORDS
+from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, PROPERTY_TYPES, SOFT_KEYWORDS
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
@@ -89,6 +89,20 @@ def test_thirty_one_properties_take_three_words_of_flags_where_the_last_needs_it
     assert [each[:4] for each in alone[:15]] == [f"{0x8000 >> place:04x}" for place in range(15)]
     assert [each[:8] for each in alone[15:30]] == [f"0001{0x8000 >> place:04x}" for place in range(15)]
     assert alone[30] == "000100018000"
+
+
+@pytest.mark.parametrize("build", ["pure_outcomes", "compiled_outcomes"])
+def test_of_properties_that_are_not_set_bits_are_false_and_others_none(
+    build: str, request: pytest.FixtureRequest
+) -> None:
+    [name, values] = request.getfixturevalue(build)["properties"]["match"]["values"][0]
+    assert (name, len(values)) == ("MatchProperties", 31)
+    bits = {
+        f"p{place}" for place, type_ in zip(range(31), PROPERTY_TYPES * 4, strict=False) if type_ == "bit"
+    }
+    assert dict(values) == {
+        attribute: ["bool", "False"] if attribute in bits else ["NoneType", "None"] for attribute, _ in values
+    }
 
 
 def test_a_class_without_properties_carries_content_with_one_empty_word(pure_outcomes: Outcomes) -> None:
