@@ -542,7 +542,7 @@ def test_a_package_needs_the_version_that_generated_it_and_what_amqpcodec_is_bui
     settings = tomllib.loads(render_package(dialect(), "own")["pyproject.toml"])
     ours = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = f"amqpcodec=={__version__}"
-    assert settings["build-system"]["requires"] == [*ours["build-system"]["requires"], needed]
+    assert settings["build-system"] == ours["build-system"]
     assert settings["project"] == {
         "name": "own",
         "version": "0.9.1",

@@ -21,11 +21,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 README = (ROOT / "spec" / "README.md").read_text()
 SECTION = README[README.index("## From an XML to an installed package") :]
 BLOCKS = dict(re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL))
-HERE = (
-    ["python", "-m", "pip", "install", "."],
-    ["python", "-m", "pip", "install", "setuptools>=77", "cython>=3.1"],
-)
-"""The steps that have been done for the environment of the tests."""
 
 
 def ours(*folders: Path) -> dict[str, str]:
@@ -41,11 +36,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("greeting")
     (folder / "tools").symlink_to(ROOT / "tools")
     (folder / "greeting.xml").write_text(BLOCKS["xml"])
-    # Into a folder, from nowhere else, and with what is wanted of amqpcodec found on the path.
-    target = ["-q", "--no-deps", "--no-index", "--target", str(folder / "installed")]
-    steps = [shlex.split(line) for line in BLOCKS["sh"].splitlines()]
-    assert steps[:2] == list(HERE)
-    for step in steps[2:]:
+    # Into a folder and from nowhere else, so that pip cannot make an environment to build in.
+    target = ["-q", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(folder / "installed")]
+    own, *steps = (shlex.split(line) for line in BLOCKS["sh"].splitlines())
+    assert own == ["python", "-m", "pip", "install", "."]  # which has been done for the tests
+    for step in steps:
         command = [sys.executable, *step[1:], *(target if "pip" in step else [])]
         done = subprocess.run(
             command, cwd=folder, env=ours() | {"CC": str(quick_compiler(folder))},
@@ -75,6 +70,35 @@ def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path
 def test_the_installed_package_asks_for_the_amqpcodec_it_was_made_by(installed: Path) -> None:
     [told] = installed.glob("greeting-0.9.1.dist-info/METADATA")
     assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in told.read_text()
+
+
+HIDING = """
+import runpy, sys
+sys.path[:] = [folder for folder in sys.path if folder != {source!r}]
+sys.argv[:] = ["setup.py", "-q", "build_ext", "--inplace"]
+runpy.run_path("setup.py", run_name="__main__")
+"""
+"""Runs setup.py as pip does in an environment of its own, where what is installed is not on the path."""
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_the_installed_amqpcodec_is_found_from_where_pip_builds(
+    generate: tuple[Path, list[str]], found: bool
+) -> None:
+    out, options = generate
+    assert gen_codec.main(options) == 0
+    script = (out / "setup.py").read_text()
+    if not found:
+        (out / "setup.py").write_text(script.replace("site.addsitedir(folder)", "pass"))
+    # A compiler that fails at once: it is enough that there is something to compile.
+    done = subprocess.run(
+        [sys.executable, "-c", HIDING.format(source=str(ROOT / "src"))],
+        cwd=out, env={**os.environ, "PYTHONPATH": "", "CC": "false"},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert (out / "build" / "cython" / "greeting" / "methods_c.c").exists() is found
+    assert ("install amqpcodec first: this package is compiled against it" in done.stderr) is not found
 
 
 @pytest.fixture

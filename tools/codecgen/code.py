@@ -63,7 +63,8 @@ class Code:
 
 def sentence(subject: str, label: str) -> str:
     """The subject with its label, if it has one; the text of a specification may bring its own full stop."""
-    return f"{subject}: {label.rstrip('.')}." if label else f"{subject}."
+    words = label.rstrip(".")
+    return f"{subject}: {words}." if words else f"{subject}."
 
 
 def _in_docstring(text: str) -> str:
