@@ -132,7 +132,7 @@ def test_the_package_for_a_specification_is_the_same_each_time(tmp_path: Path) -
     assert made[0] == made[1]
     assert sorted(made[0]) == [
         "own/__init__.py", "own/methods_c.pxd", "own/methods_c.pyx", "own/methods_facts.py",
-        "own/methods_py.py", "own/py.typed", "own/reply_codes.py", "setup.py",
+        "own/methods_py.py", "own/py.typed", "own/reply_codes.py", "pyproject.toml", "setup.py",
     ]  # fmt: skip
 
 
