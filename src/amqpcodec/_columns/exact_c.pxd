@@ -64,7 +64,7 @@ cdef class ExactWay:
     cdef int _give(self, Flow flow, Lane *lane, object event) except -1
     cdef int _account(self, Flow flow) except -1
     cdef int _resume(self, Flow flow, Lane *lane) except -1
-    cdef int _suspend(self, Flow flow, Lane *lane) except -1
+    cdef int _suspend(self, Flow flow, Lane *lane, object most=*) except -1
     cdef int _hold(self, Lane *lane, const unsigned char *octets, list marks) except -1
     cdef int _learn(self, Flow flow) except -1
 

@@ -225,7 +225,7 @@ cdef class ExactWay:
         flow.decoder.recognise()
         if flow.plan is None or flow.plan.module is not flow.decoder.module:
             self._learn(flow)
-        lane.following, lane.fresh, lane.offset = True, True, 0
+        lane.following, lane.offset = True, 0
         lane.packet, lane.time_ns = chunk.packet, chunk.time_ns
         return 0
 
@@ -252,7 +252,8 @@ cdef class ExactWay:
     cdef int _give(self, Flow flow, Lane *lane, object event) except -1:
         for item in flow.decoder.feed(event):
             hand_on(item, flow.decoder, self._sink)
-        self._suspend(flow, lane)
+        # No more than came now: a frame that waits for its end is not to be handed to and fro with every packet.
+        self._suspend(flow, lane, len(event.octets) if isinstance(event, Data) else 0)
         return 0
 
     cdef int _account(self, Flow flow) except -1:
@@ -283,7 +284,7 @@ cdef class ExactWay:
             marks.append((mark.end, _number(mark.packet), _number(mark.time_ns)))
         held = Held(
             lane.offset, _octets(lane.carry.start, <Py_ssize_t>lane.carry.used), marks, _number(lane.packet),
-            _number(lane.time_ns), lane.fresh,
+            _number(lane.time_ns),
         )
         flow.decoder.directions[lane.direction].resume(held)
         lane.offset += <int64_t>lane.carry.used
@@ -291,8 +292,9 @@ cdef class ExactWay:
         drop_carry(lane)
         return 0
 
-    cdef int _suspend(self, Flow flow, Lane *lane) except -1:
-        """Follow the frames here, if the exact decoder has found out where they are."""
+    cdef int _suspend(self, Flow flow, Lane *lane, object most=None) except -1:
+        """Follow the frames here, if the exact decoder has found out where they are, and keeps no more than `most`
+        octets of one that is not whole."""
         cdef const unsigned char *octets
         side = flow.decoder.directions[lane.direction]
         lane.offset = side.end
@@ -300,10 +302,10 @@ cdef class ExactWay:
             return 0
         if flow.plan is None or flow.plan.module is not flow.decoder.module:
             self._learn(flow)
-        held = side.suspend()
+        held = side.suspend(most)
         if held is None:
             return 0
-        lane.following, lane.fresh, lane.offset = True, held.fresh, held.start
+        lane.following, lane.offset = True, held.start
         lane.packet = NO_NUMBER if held.packet is None else held.packet
         lane.time_ns = NO_NUMBER if held.time_ns is None else held.time_ns
         octets = <const unsigned char *>PyBytes_AS_STRING(held.octets)
@@ -337,9 +339,7 @@ cdef class ExactWay:
         for index in range(2):
             lane = &flow.lanes[index]
             if lane.following:
-                # It begins anew with the frame that is not whole yet.
                 self._leave_all(flow, lane)
-                lane.fresh = True
         flow.plan = plan
         for index in range(2):
             flow.lanes[index].layout = &flow.plan.layout

@@ -223,7 +223,6 @@ cdef class Feeder(ExactWay):
             taken = self._take(flow, lane, p, end, <size_t>size + OVERHEAD, place)
             if not taken:
                 return _ODD
-            lane.fresh = False
             lane.offset += <int64_t>taken
             p += taken
             at[0] = p

@@ -37,7 +37,6 @@ cdef struct Channel:
 cdef struct Lane:
     int direction
     bint following  # False: the exact decoder has the octets
-    bint fresh  # no frame was read since following began: a protocol header may come
     bint begun  # octets were seen
     bint ended  # nothing more will come
     int64_t packet, time_ns  # that brought the last octets

@@ -152,7 +152,7 @@ class ValueReader:
         connection = Connection(0, None, None)
         decoder = self._decoding.decoder(connection, payloads=False)
         # What is told to begin with a frame need not be searched for one.
-        decoder.directions[self._direction].resume(Held(0, b"", [], None, None, True))
+        decoder.directions[self._direction].resume(Held(0, b"", [], None, None))
         told = -1  # where the last fault was: what is lost behind an error needs no row of its own
         for event in self._events(connection, octets):
             for item in decoder.feed(event):

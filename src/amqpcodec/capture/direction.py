@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec import DecodeError, Frame, ProtocolHeader
+from amqpcodec._kernel.wire import ENVELOPE_SIZE, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
@@ -21,9 +22,7 @@ Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, 
 
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
 _MAX_HELD = 1000
-_ENVELOPE = 8
 _FRAME_TYPE_METHOD = 1
-_HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 _FRAME_TYPE_HEADER = ord("A")  # as `FrameDecoder` numbers protocol headers
 
 
@@ -36,7 +35,6 @@ class Held(NamedTuple):
         marks: end offset, packet and time of what brought them.
         packet: number of the last packet.
         time_ns: its time.
-        fresh: whether no frame was read since following began.
     """
 
     start: int
@@ -44,22 +42,20 @@ class Held(NamedTuple):
     marks: list[Mark]
     packet: int | None
     time_ns: int | None
-    fresh: bool
 
 
 class DirectionDecoder:
     """Turns the events of one direction into frames and faults.
 
-    It either follows frames with a `FrameDecoder`, or searches for the next frame that can be trusted;
-    `_buffer` holds, in both states, the octets from `_start` on that belong to no frame given out yet.
+    It either follows frames, or searches for the next frame that can be trusted. In both states `_buffer` holds
+    the octets from `_start` on that belong to no frame given out yet, and nobody else keeps any: what a search
+    begins with, or leaves, is never copied.
     """
 
     def __init__(self, owner: ConnectionDecoder, direction: int) -> None:
         self._owner = owner
         self._direction = direction
-        self._decoder: Any = None
-        self._dialect = ""
-        self._base = 0  # offset of the first octet given to the decoder
+        self._following = False
         self._buffer = bytearray()
         self._start = 0
         self._marks: deque[Mark] = deque()
@@ -85,8 +81,6 @@ class DirectionDecoder:
         if self._marks and self._marks[-1][1:] == (event.packet, event.time_ns):
             self._marks.pop()  # one for all that a packet, or a stream without packets, has brought
         self._marks.append((self.end, event.packet, event.time_ns))
-        if self._decoder is not None and self._dialect == self._owner.dialect:
-            self._decoder.feed(event.octets)
         yield from self._advance(final=False)
 
     def gap(self, event: Gap) -> Iterator[Item]:
@@ -122,28 +116,31 @@ class DirectionDecoder:
         self._marks = deque(held.marks)
         self._packet, self._time_ns = held.packet, held.time_ns
         self._follow(held.start)
-        if not held.fresh:
-            # A decoder takes a protocol header for its very first octets, and these are not.
-            next(self._decoder.feed(_HEARTBEAT))
-            self._base -= len(_HEARTBEAT)
-        self._decoder.feed(held.octets)
         self._buffer += held.octets
         self.end = held.start + len(held.octets)
 
-    def suspend(self) -> Held | None:
-        """Leave the following of frames to somebody else; None while frames are searched for."""
-        if self._decoder is None:
+    def suspend(self, most: int | None = None) -> Held | None:
+        """Leave the following of frames to somebody else.
+
+        Args:
+            most: how many octets of a frame that is not whole may be handed over; None for all. Where it is
+                those that came last, no octet is handed over twice, however often that is tried.
+
+        Returns:
+            None while frames are searched for, or where there are more octets.
+        """
+        if not self._following or (most is not None and len(self._buffer) > most):
             return None
         marks = [mark for mark in self._marks if mark[0] > self._start]
-        fresh, octets = self._decoder.offset == 0, bytes(self._buffer)
+        octets = bytes(self._buffer)
+        self._following = False
         self._buffer.clear()
-        return Held(self._start, octets, marks, self._packet, self._time_ns, fresh)
+        return Held(self._start, octets, marks, self._packet, self._time_ns)
 
     def state(self, note: Note) -> list[Any]:
         """What `restore` makes the same of; `note` is told of each packet in it."""
-        following = self._decoder is not None
-        # With another dialect than before, it begins anew with the frame that is not whole yet.
-        fresh = following and (self._decoder.offset == 0 or self._dialect != self._owner.dialect)
+        following = self._following
+        fresh = following and not self._start  # told since earlier versions did not see it by themselves
         marks = [[end, note(packet), time_ns] for end, packet, time_ns in self._marks if end > self._start]
         search = [self._lost_from, self._reason, self._consider_from, self._expected]
         held = [
@@ -156,12 +153,12 @@ class DirectionDecoder:
 
     def restore(self, state: Fields, end: int) -> None:
         """Go on from a state, `end` octets behind the first one of the direction."""
-        following, fresh, octets = state.flag(), state.flag(), state.octets()
+        following, _, octets = state.flag(), state.flag(), state.octets()
         self.end, start = end, end - len(octets)
         if start < 0:
             raise damaged("there are more octets than have come")
         marks = list(_marks(state.items(), start, self.end))
-        held = Held(start, octets, marks, state.packet(), state.time(), fresh)
+        held = Held(start, octets, marks, state.packet(), state.time())
         self._start, self._packet, self._time_ns = start, held.packet, held.time_ns
         self._lost_from, self._reason = state.number(0, self.end), state.text()
         self._consider_from = state.number(0, self.end)
@@ -181,46 +178,50 @@ class DirectionDecoder:
     def _advance(self, final: bool) -> Iterator[Item]:
         """Alternate between following and searching until neither gets any further."""
         while True:
-            if self._decoder is None:
+            if not self._following:
                 yield from self._search(final)
-                if self._decoder is None:
+                if not self._following:
                     return
-            elif self._dialect != self._owner.dialect:
-                self._follow(self._start)
             try:
-                for frame in self._decoder:
-                    yield self._captured(frame)
-                    if self._dialect != self._owner.dialect:
-                        break
-                else:
-                    return
+                octets = self._owner.reader.cut(self._buffer, self._start)
             except DecodeError as error:
-                yield self._failed(error)
+                yield self._lose_track(error)
+                continue
+            if octets is None:
+                return
+            yield self._read(octets)
 
-    def _captured(self, frame: Any) -> CapturedFrame:
-        start, octets = self._consume()
+    def _read(self, octets: bytes) -> Item:
+        """Take the frame at the start of the buffer."""
+        owner, start, dialect = self._owner, self._start, self._owner.dialect
+        try:
+            frame = owner.reader.read(octets)
+        except DecodeError as error:
+            if error.fatal:
+                return self._lose_track(error)
+            self._pass(len(octets))
+            return self._error(error, start, octets)
+        self._pass(len(octets))
         packet, time_ns = self._completed_by(start, self._start)
-        owner = self._owner
         if octets[0] == _FRAME_TYPE_METHOD:
             owner.note_method(frame.payload, octets)
-        size = len(octets) - _ENVELOPE
+        size = len(octets) - OVERHEAD
         return CapturedFrame(
-            owner.connection, self._direction, packet, time_ns, start, size, octets, frame, self._dialect
+            owner.connection, self._direction, packet, time_ns, start, size, octets, frame, dialect
         )
 
-    def _failed(self, error: DecodeError) -> Fault:
-        """Step over a frame that cannot be decoded; search, if not even its end can be trusted."""
-        start, octets = self._start, b""
-        if error.fatal:
-            following = self._end_of_frame()
-            # Where its size leads beyond what is there, it may be the size that is damaged.
-            expected = following if following is not None and following <= self.end else None
-            self._search_behind(start, "octets that cannot be decoded", expected)
-            self._consider_from = start + 1
-        else:
-            self._decoder.skip_frame()
-            start, octets = self._consume()
-        packet, time_ns = self._completed_by(start, max(start + 1, self._start))
+    def _lose_track(self, error: DecodeError) -> Fault:
+        """Search for the next frame, since not even the end of this one can be trusted."""
+        start, following = self._start, self._end_of_frame()
+        # Where its size leads beyond what is there, it may be the size that is damaged.
+        expected = following if following is not None and following <= self.end else None
+        self._search_behind(start, "octets that cannot be decoded", expected)
+        self._consider_from = start + 1
+        return self._error(error, start)
+
+    def _error(self, error: DecodeError, start: int, octets: bytes = b"") -> Fault:
+        """The fault of octets that cannot be decoded: of a frame, or of what begins at an offset."""
+        packet, time_ns = self._completed_by(start, start + max(1, len(octets)))
         place = ".".join(filter(None, (error.method, error.field)))
         message = f"{place}: {error.message}" if place else error.message
         connection, size = self._owner.connection, len(octets)
@@ -229,15 +230,9 @@ class DirectionDecoder:
             "error", message, connection, self._direction, packet, time_ns, start, size, code, octets
         )
 
-    def _consume(self) -> tuple[int, bytes]:
-        """Take what the decoder has passed from the buffer: the offset of its first octet, and all of it."""
-        start = self._start
-        size = self._base + self._decoder.offset - start
-        octets = bytes(self._buffer[:size])
+    def _pass(self, size: int) -> None:
         del self._buffer[:size]
         self._start += size
-        return start, octets
-
     def _completed_by(self, start: int, end: int) -> tuple[int | None, int | None]:
         """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""
         marks = self._marks
@@ -255,11 +250,9 @@ class DirectionDecoder:
 
     def _follow(self, place: int) -> None:
         """Decode frames from an offset on."""
-        del self._buffer[: place - self._start]
-        self._start = self._base = place
-        self._decoder = self._owner.new_decoder()
-        self._dialect = self._owner.dialect
-        self._decoder.feed(bytes(self._buffer))
+        self._pass(place - self._start)
+        self._owner.recognise()
+        self._following = True
 
     def _search(self, final: bool) -> Iterator[Item]:
         place = self._trusted_place(final)
@@ -267,7 +260,7 @@ class DirectionDecoder:
             return
         if place == 0 and self._buffer.startswith(dialects.HEADER_PREFIX):
             yield self._opened()
-            if self._decoder is None:  # of a version nobody knows; there may be frames all the same
+            if not self._following:  # of a version nobody knows; there may be frames all the same
                 yield from self._search(final)
             return
         self._follow(place)
@@ -280,8 +273,6 @@ class DirectionDecoder:
         octets = bytes(self._buffer[:size])
         packet, time_ns = self._completed_by(0, size)
         if self._direction != CLIENT_TO_SERVER or owner.note_header(octets):
-            del self._buffer[:size]
-            self._start = size
             self._follow(size)
         else:
             owner.recognised = True
@@ -293,7 +284,7 @@ class DirectionDecoder:
 
     def _search_behind(self, offset: int, reason: str, expected: int | None) -> None:
         """Give up following; octets from `offset` on are lost until a frame is found."""
-        self._decoder = None
+        self._following = False
         del self._buffer[: offset - self._start]
         self._start = self._lost_from = self._consider_from = offset
         self._reason = reason
@@ -324,8 +315,7 @@ class DirectionDecoder:
         verdict, index = test.find(buffer, max(0, self._consider_from - start), final)
         if verdict is Verdict.YES:
             return start + index
-        del buffer[:index]
-        self._start += index
+        self._pass(index)
         return None
 
     def _protocol_header(self, final: bool) -> Verdict:
@@ -341,9 +331,9 @@ class DirectionDecoder:
     def _break_off(self, reason: str) -> Iterator[Item]:
         """The octets at hand will not be continued: give out what they hold, and tell what is left over."""
         yield from self._advance(final=True)
-        while self._decoder is not None and self._buffer:
+        while self._following and self._buffer:
             expected = self._end_of_frame()
-            if expected is not None or len(self._buffer) < _ENVELOPE:
+            if expected is not None or len(self._buffer) < OVERHEAD:
                 yield from self._tell("lost", reason, self._start, len(self._buffer))
                 self._search_behind(self.end, reason, expected)
                 return
@@ -352,15 +342,15 @@ class DirectionDecoder:
             self._search_behind(begin, "octets that cannot be decoded", None)
             self._consider_from = begin + 1
             yield from self._advance(final=True)
-        if self._decoder is None and self.end > self._lost_from:
+        if not self._following and self.end > self._lost_from:
             yield from self._tell("lost", self._reason, self._lost_from, self.end - self._lost_from)
             self._lost_from = self.end
 
     def _end_of_frame(self) -> int | None:
         """Offset behind the frame at the start of the buffer, if its head can be believed."""
-        if len(self._buffer) < _ENVELOPE - 1:
+        if len(self._buffer) < ENVELOPE_SIZE:
             return None
-        size = int(struct.unpack_from("!I", self._buffer, 3)[0]) + _ENVELOPE
+        size = int(struct.unpack_from("!I", self._buffer, 3)[0]) + OVERHEAD
         return self._start + size if size <= self._owner.trusted_size else None
 
     def _tell(self, kind: FaultKind, message: str, offset: int, length: int) -> Iterator[Fault]:

@@ -1,77 +1,82 @@
-"""Frames without a look at what they carry."""
+"""One frame out of the octets at hand, whoever keeps them."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import Any
 
 from amqpcodec import Frame, Limits
+from amqpcodec._kernel.wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD, PROTOCOL_HEADER
 
 _HEAD = struct.Struct("!BHI")
-_ENVELOPE = 8
-_FRAME_END = 0xCE
 _HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
-class EnvelopeDecoder:
-    """Takes the place of a dialect's `FrameDecoder`: its frames carry their payloads as octets.
+class FrameReader:
+    """Cuts frames of a dialect from octets, and decodes them. It keeps no octets.
 
-    What is no plain frame is given to a `FrameDecoder`, so that errors, all of them fatal, are the same.
+    Whatever is refused is refused by a `FrameDecoder` of the dialect, so errors are the same.
 
     Args:
         dialect: module of the dialect.
         limits: `frame_size` counts here.
-
-    Attributes:
-        offset: octets from the start of the stream to the end of the last frame.
+        payloads: whether to decode what frames carry; otherwise it stays octets.
     """
 
-    def __init__(self, dialect: Any, limits: Limits) -> None:
-        self._dialect = dialect
-        self._limits = limits
+    def __init__(self, dialect: Any, limits: Limits, payloads: bool) -> None:
+        # What was recorded is read whatever size was agreed on.
+        self._decoder = dialect.FrameDecoder(frame_max=0, limits=limits)
         self._types = dialect.DIALECT.frame_types
-        self._buffer = bytearray()
-        self.offset = 0
+        self._largest = limits.frame_size
+        self._payloads = payloads
 
-    def feed(self, octets: bytes) -> Iterator[Frame]:
-        """Take octets from the stream; gives itself to iterate over."""
-        self._buffer += octets
-        return self
+    def cut(self, buffer: bytearray, start: int) -> bytes | None:
+        """The frame that a buffer begins with; None if it is not whole.
 
-    def __iter__(self) -> Iterator[Frame]:
-        return self
-
-    def __next__(self) -> Frame:
-        buffer = self._buffer
-        if len(buffer) < _HEAD.size:
-            raise StopIteration
-        kind, channel, size = _HEAD.unpack_from(buffer)
-        end = size + _ENVELOPE
-        if kind not in self._types or end > self._limits.frame_size:
-            return self._exactly()
-        if len(buffer) < end:
-            raise StopIteration
-        if buffer[end - 1] != _FRAME_END:
-            return self._exactly()
-        frame = Frame(kind, channel, bytes(buffer[_HEAD.size : end - 1]))
-        self._pass(end)
-        return frame
-
-    def _exactly(self) -> Frame:
-        """What a `FrameDecoder` says of the next frame: it may be a protocol header.
+        Args:
+            buffer: what is at hand. It is not looked through, so a frame that is not whole may be asked for often.
+            start: octets of the stream before it. Only the first ones of all may be a protocol header.
 
         Raises:
-            DecodeError: it is none.
+            DecodeError: fatal; there is no frame, or it has no end.
         """
-        decoder = self._dialect.FrameDecoder(frame_max=0, limits=self._limits)
-        if self.offset:
-            next(decoder.feed(_HEARTBEAT))  # only the first octets of a stream can be a protocol header
-        before = decoder.offset
-        frame: Frame = next(decoder.feed(bytes(self._buffer)))
-        self._pass(decoder.offset - before)
+        if len(buffer) < ENVELOPE_SIZE:
+            return None
+        kind, _, size = _HEAD.unpack_from(buffer)
+        end = size + OVERHEAD
+        if kind == PROTOCOL_HEADER and not start:
+            end = OVERHEAD
+        elif kind not in self._types or end > self._largest:
+            self._refuse(buffer[:ENVELOPE_SIZE])
+        if len(buffer) < end:
+            return None
+        if kind != PROTOCOL_HEADER and buffer[end - 1] != FRAME_END:
+            # As an empty frame: what lies between its head and its end has no part in the error.
+            self._refuse(buffer[:3] + bytes(4) + buffer[end - 1 : end])
+        return bytes(buffer[:end])
+
+    def read(self, octets: bytes) -> Frame:
+        """Decode a frame that was cut.
+
+        Raises:
+            DecodeError: it breaks the protocol; fatal only for a protocol header.
+        """
+        kind, channel, _ = _HEAD.unpack_from(octets)
+        if kind == PROTOCOL_HEADER:
+            self._decoder.reset()
+        elif not self._payloads:
+            return Frame(kind, channel, octets[ENVELOPE_SIZE:-1])
+        try:
+            frame: Frame = next(self._decoder.feed(octets))
+        except BaseException:
+            self._decoder.reset()
+            raise
         return frame
 
-    def _pass(self, size: int) -> None:
-        del self._buffer[:size]
-        self.offset += size
+    def _refuse(self, octets: bytearray) -> None:
+        """Raise the error for octets that are no frame; behind another one, since they may not be the first."""
+        try:
+            next(self._decoder.feed(_HEARTBEAT + octets))
+            next(self._decoder)
+        finally:
+            self._decoder.reset()

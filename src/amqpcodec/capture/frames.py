@@ -12,7 +12,7 @@ from amqpcodec._state import Fields, Note
 
 from . import dialects
 from .direction import DirectionDecoder
-from .envelopes import EnvelopeDecoder
+from .envelopes import FrameReader
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
 
@@ -56,6 +56,7 @@ class ConnectionDecoder:
         self._payloads = payloads
         self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.max_frame)
         self._test: FrameTest | None = None
+        self._reader: FrameReader | None = None
         self.directions = (
             DirectionDecoder(self, CLIENT_TO_SERVER),
             DirectionDecoder(self, SERVER_TO_CLIENT),
@@ -129,12 +130,12 @@ class ConnectionDecoder:
         self.recognised = True
         self.connection.dialect = self.dialect
 
-    def new_decoder(self) -> Any:
-        """A frame decoder of the present dialect; what was recorded is read whatever size was agreed on."""
-        self.recognise()
-        if not self._payloads:
-            return EnvelopeDecoder(self.module, self._limits)
-        return self.module.FrameDecoder(frame_max=0, limits=self._limits)
+    @property
+    def reader(self) -> FrameReader:
+        """What cuts and decodes frames of the present dialect."""
+        if self._reader is None:
+            self._reader = FrameReader(self.module, self._limits, self._payloads)
+        return self._reader
 
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""
@@ -194,7 +195,7 @@ class ConnectionDecoder:
         if self.automatic and name != self.dialect:
             self.module = dialects.module(name)
             self.connection.dialect = name
-            self._test = None
+            self._test = self._reader = None
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: tell if there was never a frame."""
@@ -210,8 +211,7 @@ class ConnectionDecoder:
 def _pieces(event: Data) -> Iterator[Data]:
     """An event cut so that the search for a frame never has more than `PIECE` new octets before it.
 
-    What is at hand may be searched, and copied, for each frame; and where a search ends may depend on it, so
-    that whoever follows frames elsewhere cuts in the same places.
+    Where a search ends may depend on what is at hand, so whoever follows frames elsewhere cuts in the same places.
     """
     if len(event.octets) <= PIECE:
         yield event
