@@ -228,6 +228,82 @@ class TestFaults:
             assert error.reply_code == (505 if "0-9-1" in dialect else 501)
 
 
+class TestSkippedFrames:
+    """What cannot be decoded ends the content of its channel; nothing is put together across it."""
+
+    @staticmethod
+    def outcomes(codec: ModuleType, octets: bytes) -> list[Any]:
+        """Bodies of messages, names of other methods, and reply codes of the frames that were skipped."""
+        decoder = codec.MessageDecoder()
+        found: list[Any] = []
+        decoder.feed(octets)
+        while True:
+            values, error = drain(decoder, [b""])
+            found += [body for _, body in kinds(values)]
+            if error is None:
+                return found
+            assert not error.fatal
+            found.append(error.reply_code)
+            decoder.skip_frame()
+
+    @pytest.fixture
+    def unexpected(self, dialect: str) -> int:
+        return 505 if "0-9-1" in dialect else 501
+
+    @staticmethod
+    def parts(codec: ModuleType, body: bytes, channel: int = 1) -> tuple[bytes, bytes, bytes]:
+        """The frames of a message."""
+        header = codec.encode_header(channel, codec.BasicProperties(), len(body))
+        return (
+            codec.encode_method(channel, codec.Basic.Publish()),
+            header,
+            codec.encode_body(channel, body),
+        )
+
+    @pytest.mark.parametrize(
+        ("payload", "code"),
+        [(b"\0\x3c\x03\xe7", 503), (b"\0\x3c\0\x28\0\0\xff", 501), (b"\0\x3c", 501)],
+        ids=["unknown", "cut", "no-ids"],
+    )
+    def test_a_method(self, codec: ModuleType, unexpected: int, payload: bytes, code: int) -> None:
+        method, header, body = self.parts(codec, b"B")
+        bad = b"\1\0\1" + len(payload).to_bytes(4, "big") + payload + b"\xce"
+        opened = [method, method + header, method + codec.encode_header(1, codec.BasicProperties(), 9) + body]
+        for before in opened:
+            found = self.outcomes(codec, before + bad + header + body + method + header + body)
+            assert found == [code, unexpected, unexpected, b"B"]
+
+    def test_a_content_header(self, codec: ModuleType, unexpected: int) -> None:
+        method, header, body = self.parts(codec, b"B")
+        bad = bytearray(header)
+        bad[20] = 0x80  # promises a content type, and has none
+        found = self.outcomes(codec, method + bytes(bad) + header + body + method + header + body)
+        assert found == [501, unexpected, unexpected, b"B"]
+
+    def test_of_another_channel_ends_nothing(self, codec: ModuleType) -> None:
+        method, header, body = self.parts(codec, b"B")
+        other = self.parts(codec, b"other", 2)
+        bad = b"\1\0\2\0\0\0\4\0\x3c\x03\xe7\xce"
+        found = self.outcomes(codec, other[0] + method + bad + header + body)
+        assert found == [503, b"B"]
+
+    def test_a_heartbeat_is_of_no_content(self, codec: ModuleType) -> None:
+        method, header, body = self.parts(codec, b"B")
+        assert self.outcomes(codec, method + b"\x08\0\1\0\0\0\0\xce" + header + body) == [501, b"B"]
+
+    def test_a_method_behind_a_body_that_was_refused(self, codec: ModuleType, unexpected: int) -> None:
+        decoder = codec.MessageDecoder(limits=Limits(body_size=1))
+        method, header, body = self.parts(codec, b"two")
+        codes = []
+        decoder.feed(method + header + b"\1\0\1\0\0\0\4\0\x3c\x03\xe7\xce" + body)
+        for _ in range(3):
+            error = drain(decoder, [b""])[1]
+            assert error is not None
+            codes.append(error.reply_code)
+            decoder.skip_frame()
+        assert codes == [311, 503, unexpected]
+
+
 class TestLimits:
     def test_body_size_is_refused_by_its_announcement(self, codec: ModuleType) -> None:
         limits = Limits(body_size=100)

@@ -49,8 +49,9 @@ class MessageDecoder(StreamDecoder):
         body: ``"bytes"`` for a body in one piece, ``"pieces"`` for the list of the body frames' octets.
         frame_max, frame_max_slack, tables, profile, strict, limits: as for `FrameDecoder`.
 
-    Errors and their consequences are those of `FrameDecoder`. A frame out of order also drops the
-    message that was open on its channel.
+    Errors and their consequences are those of `FrameDecoder`. A method or content frame that is out of order
+    or cannot be decoded also drops the message that was open on its channel; content is refused there until a
+    method comes.
     """
 
     __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit", "_spare")
@@ -153,11 +154,12 @@ class MessageDecoder(StreamDecoder):
 
     def _method(self) -> Any:
         """A method opens a content, or is given out as it is."""
-        method = self._read_method()
         channel = self._reader.channel
         cut_off = self._find(channel)
         if cut_off is not None:
-            self._drop(cut_off)
+            self._drop(cut_off)  # also if the method turns out to be unreadable
+        method = self._read_method()
+        if cut_off is not None:
             if cut_off.discarded:
                 cut_off = None
             elif not self._keep:
@@ -175,8 +177,13 @@ class MessageDecoder(StreamDecoder):
 
     def _header(self) -> Any:
         """A content header fills in the properties; without a body it ends the content."""
-        properties = self._read_properties()
         content = self._find(self._reader.channel)
+        try:
+            properties = self._read_properties()
+        except BaseException:
+            if content is not None:
+                self._drop(content)
+            raise
         if content is None:
             raise self._unexpected("content header without a method before it")
         if content.properties is not None:

@@ -47,9 +47,9 @@ class Held(NamedTuple):
 class DirectionDecoder:
     """Turns the events of one direction into frames and faults.
 
-    It either follows frames, or searches for the next frame that can be trusted. In both states `_buffer` holds
-    the octets from `_start` on that belong to no frame given out yet, and nobody else keeps any: what a search
-    begins with, or leaves, is never copied.
+    It either follows frames, or searches for the next frame that can be trusted. In both states `_buffer`
+    holds the octets from `_start` on that belong to no frame given out yet. Nobody else keeps any, so going
+    from one state to the other copies nothing, however many octets there are.
     """
 
     def __init__(self, owner: ConnectionDecoder, direction: int) -> None:
@@ -233,6 +233,7 @@ class DirectionDecoder:
     def _pass(self, size: int) -> None:
         del self._buffer[:size]
         self._start += size
+
     def _completed_by(self, start: int, end: int) -> tuple[int | None, int | None]:
         """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""
         marks = self._marks

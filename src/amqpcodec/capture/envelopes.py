@@ -34,7 +34,7 @@ class FrameReader:
         """The frame that a buffer begins with; None if it is not whole.
 
         Args:
-            buffer: what is at hand. It is not looked through, so a frame that is not whole may be asked for often.
+            buffer: what is at hand; only the frame's head and end are looked at.
             start: octets of the stream before it. Only the first ones of all may be a protocol header.
 
         Raises:
@@ -74,7 +74,7 @@ class FrameReader:
         return frame
 
     def _refuse(self, octets: bytearray) -> None:
-        """Raise the error for octets that are no frame; behind another one, since they may not be the first."""
+        """Raise the error for octets that are no frame; only behind another are they no protocol header."""
         try:
             next(self._decoder.feed(_HEARTBEAT + octets))
             next(self._decoder)

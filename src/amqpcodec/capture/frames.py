@@ -211,7 +211,8 @@ class ConnectionDecoder:
 def _pieces(event: Data) -> Iterator[Data]:
     """An event cut so that the search for a frame never has more than `PIECE` new octets before it.
 
-    Where a search ends may depend on what is at hand, so whoever follows frames elsewhere cuts in the same places.
+    Where a search ends may depend on what is at hand, so whoever follows frames elsewhere cuts in the same
+    places.
     """
     if len(event.octets) <= PIECE:
         yield event
