@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from support import columns, vectors
-from support.columns import Table, captured, cell, error_text, in_sync, stream_rows
+from support.columns import Table, captured, cell, error_text, in_sync, stream, stream_rows
 from support.implementation import Implementation
 from support.make_capture import split
 
 import amqpcodec
+import amqpcodec.rabbitmq
 from amqpcodec import DecodeError, ProtocolHeader, RawTable, capture
 from amqpcodec.capture import CapturedFrame, Connection
 
@@ -302,3 +303,24 @@ class TestDamagedSequences:
             sound = [row for row in rows if row["complete"] and row["_error"] is None]
             found = [(row["channel"], row["name"], row["body"]) for row in sound]
             assert found == self.whole(codec, octets)
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("chunk", [1, 13, 2**30])
+def test_a_second_protocol_header_is_no_frame(build: str, chunk: int, direction: int) -> None:
+    header, heartbeat = amqpcodec.rabbitmq.protocol_header(), amqpcodec.rabbitmq.encode_heartbeat()
+    octets = header + header + heartbeat * 2 + header + heartbeat * 2
+    chunks = (octets[at : at + chunk] for at in range(0, len(octets), chunk))
+    events = list(stream(*chunks, direction=direction))
+    items = list(capture.read_items(events, "auto"))
+    sizes = [(item.offset, item.size) for item in items if isinstance(item, CapturedFrame)]
+    assert sizes == [(0, 8), (16, 0), (24, 0), (40, 0), (48, 0)]
+    rows = Table(build, "frames", dialect="auto").rows(events)
+    assert [(row["offset"], row["size"]) for row in rows if row["frame_type"] is not None] == sizes
+    assert [(row["offset"], row["_error"]) for row in rows if row["frame_type"] is None] == [
+        (8, "FRAME_ERROR at 8"), (32, "FRAME_ERROR at 32"),
+    ]  # fmt: skip
+    errors = Table(build, "errors", dialect="auto").rows(events)
+    assert [(row["offset"], row["kind"]) for row in errors] == [
+        (8, "error"), (8, "lost"), (32, "error"), (32, "lost"),
+    ]  # fmt: skip

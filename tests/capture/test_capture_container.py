@@ -14,7 +14,8 @@ import dpkt
 import pytest
 from support import make_capture as make
 
-from amqpcodec.capture import ByteSource, CaptureError, Fault, Packet, read_frames, read_packets
+from amqpcodec import capture
+from amqpcodec.capture import ByteSource, CaptureError, Fault, Packet, pcapng, read_frames, read_packets
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -102,6 +103,24 @@ def test_pcapng_time_offset_is_in_seconds_and_may_be_negative() -> None:
     options = struct.pack("<HHq", 14, 8, -5) + bytes(4) + struct.pack("<HHB3x", 9, 1, 9)
     [packet] = read(make.section() + make.interface(options=options) + make.enhanced(b"x", 6_000_000))
     assert packet.time_ns == 1_000_000_000  # what stands behind the end of the options does not count
+
+
+def test_pcapng_interfaces_of_a_section_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcapng, "MAX_INTERFACES", 3)
+    described = make.section() + make.interface() * 3
+    packets = make.enhanced(b"x", 1, which=2) + make.enhanced(b"y", 1, which=3)
+    octets = described + make.interface() * 2 + packets + described + make.enhanced(b"z", 1, which=2)
+    size = len(make.interface())
+    beyond = "block of type 1 is unusable: more than 3 interfaces in a section"
+    found = read(octets)
+    assert [item.data for item in found if isinstance(item, Packet)] == [b"x", b"z"]
+    faults = [item for item in found if not isinstance(item, Packet)]
+    assert [(fault.message, fault.offset) for fault in faults[:2]] == [
+        (beyond, len(described)), (beyond, len(described) + size),
+    ]  # fmt: skip
+    assert "interface 3 was not described" in faults[2].message
+    walked = list(capture.read_events(ByteSource(io.BytesIO(octets)), capture.StreamTracker()))
+    assert walked[:3] == faults
 
 
 def test_pcapng_several_interfaces_and_every_kind_of_packet_block() -> None:

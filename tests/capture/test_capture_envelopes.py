@@ -33,12 +33,14 @@ def found(events: Iterable[Event], payloads: bool, dialect: str = "auto") -> lis
     return items
 
 
-def stream(octets: bytes, size: int = 2**30) -> list[Event]:
+def stream(octets: bytes, size: int = 2**30, direction: int = 0) -> list[Event]:
     connection = Connection(0, None, None)
     events: list[Event] = [
-        Data(connection, 0, at, octets[at : at + size], at, None) for at in range(0, len(octets), size)
+        Data(connection, direction, at, octets[at : at + size], at, None)
+        for at in range(0, len(octets), size)
     ]
-    return [*events, Close(connection, 0, len(octets), None, None), Close(connection, 1, 0, None, None)]
+    end, other = len(octets), 1 - direction
+    return [*events, Close(connection, direction, end, None, None), Close(connection, other, 0, None, None)]
 
 
 def both(events: list[Event], dialect: str = "auto") -> list[tuple[Any, ...]]:
@@ -70,6 +72,24 @@ def test_behind_protocol_headers(header: bytes) -> None:
     assert both(stream(header + HEARTBEAT))
     assert both(stream(header + header + HEARTBEAT * 2))
     assert both(stream(HEARTBEAT + header + HEARTBEAT * 2))
+
+
+@pytest.mark.parametrize("chunk", [1, 2**30])
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize("payloads", [False, True])
+def test_only_the_first_octets_of_a_direction_may_be_a_protocol_header(
+    payloads: bool, direction: int, chunk: int
+) -> None:
+    header = rabbitmq.protocol_header()
+    start = amqp08.encode_method(0, amqp08.Connection.Start(8, 0, {}, b"PLAIN", b"en"))
+    for before in (header, HEARTBEAT * 2, HEARTBEAT + b"lost" + HEARTBEAT * 2, header + start):
+        octets = before + header + HEARTBEAT * 2
+        items = found(stream(octets, chunk, direction), payloads)
+        assert [item[2] for item in items if item[4:] == (header,)] == [0] * before.startswith(header)
+        faults = [item[4:] for item in items if item[2] == len(before) and item[-1] != header]
+        assert faults == [
+            ("error", 0, "frame type 65 is not known"), ("lost", 8, "octets that cannot be decoded"),
+        ]  # fmt: skip
 
 
 def test_the_dialect_is_learned_from_a_method_that_is_not_decoded() -> None:

@@ -25,6 +25,7 @@ cdef class Flow:
     cdef readonly object connection
     cdef object decoder
     cdef Plan plan
+    cdef bint beside  # whether another dialect has methods that this one lacks
     cdef Lane lanes[2]
     cdef int64_t first_ns, last_ns  # of the frames that the exact account does not know of yet
     cdef tuple _names

@@ -80,7 +80,8 @@ cdef class ExactWay:
     ) except -1:
         if self._table == CONNECTIONS:
             self._account(flow)
-        self._sink.frame(_exact_place(flow, lane, place), _octets(p, size), flow.plan.module)
+        cdef bytes octets = _octets(p, size)
+        self._sink.frame(_exact_place(flow, lane, place), octets, flow.decoder.reader.of(octets).module)
         return 0
 
     cdef bint _exact_method(
@@ -92,6 +93,7 @@ cdef class ExactWay:
         """
         if not flow.decoder.learn(_octets(p, size)):
             return False
+        flow.beside = flow.decoder.beside is not None
         if self._table != MESSAGES:
             self._exact_frame(flow, lane, p, size, place)
         return True
@@ -298,6 +300,7 @@ cdef class ExactWay:
         cdef const unsigned char *octets
         side = flow.decoder.directions[lane.direction]
         lane.offset = side.end
+        flow.beside = flow.decoder.beside is not None
         if lane.ended:
             return 0
         if flow.plan is None or flow.plan.module is not flow.decoder.module:

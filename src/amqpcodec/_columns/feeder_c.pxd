@@ -27,6 +27,7 @@ cdef class Feeder(ExactWay):
         self, Flow flow, Lane *lane, const unsigned char *p, const unsigned char *end, size_t size, Place *place
     ) except? 0 nogil
     cdef inline bint _is_exact(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil
+    cdef inline bint _is_unknown(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil
     cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil
     cdef inline bint _is_head(self, const Lane *lane, const unsigned char *p) noexcept nogil
     cdef size_t _piece_of_content(

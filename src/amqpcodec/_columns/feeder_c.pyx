@@ -247,7 +247,11 @@ cdef class Feeder(ExactWay):
         if exact:
             return size  # with its row
         if self._table == FRAMES:
-            add_frame(&self._targets, lane, p, size, place)
+            if flow.beside and self._is_unknown(lane, p, size):
+                with gil:
+                    self._exact_frame(flow, lane, p, <Py_ssize_t>size, place)
+            else:
+                add_frame(&self._targets, lane, p, size, place)
         elif self._table == CONNECTIONS:
             self._count(flow, lane, p, place.time_ns)
         elif self._table == METHODS and p[0] == METHOD and not add_method(&self._targets, lane, p, size, place):
@@ -262,6 +266,10 @@ cdef class Feeder(ExactWay):
             return False
         method = shape_of_method(lane.layout, u32(p + 7))
         return method is NULL or method.exact
+
+    cdef inline bint _is_unknown(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
+        """Whether a whole frame has a method that the dialect has not."""
+        return p[0] == METHOD and size >= _LEAST_METHOD and shape_of_method(lane.layout, u32(p + 7)) is NULL
 
     cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil:
         """Count a sound frame, for the account of its connection."""

@@ -81,8 +81,11 @@ class Feeder:
 def hand_on(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
     """Give a sink what a connection's decoder has found."""
     if item.octets:
-        name = item.dialect if isinstance(item, CapturedFrame) else decoder.dialect
-        dialect = decoder.module if name == decoder.dialect else amqpcodec.dialect(name)
+        reader = decoder.reader.of(item.octets)
+        if isinstance(item, CapturedFrame) and item.dialect != reader.dialect:  # it has just been learnt from
+            dialect = amqpcodec.dialect(item.dialect)
+        else:
+            dialect = reader.module
         assert item.connection is not None  # both are there for all that has octets
         assert item.direction is not None
         place = Place(item.connection, item.direction, item.packet, item.time_ns, item.offset)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import amqpcodec
 
@@ -15,6 +16,7 @@ HEADER_SIZE = 8
 # Tried in this order: today's brokers first. qpid-0-8 shows the header of amqp-0-8 and has to be asked for.
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
+_RABBITMQ = "RabbitMQ"  # the product, as the broker says in connection.start
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")  # plain, over TLS, over SASL
 
 
@@ -54,14 +56,48 @@ def for_header(octets: bytes) -> str | None:
     return None
 
 
-def for_start(major: int, minor: int, assumed: str) -> str:
-    """Name of the dialect that a broker announces in connection.start, given the one assumed so far."""
-    return _START_VERSIONS.get((major, minor), assumed)
+class Spoken(NamedTuple):
+    """What a connection speaks.
+
+    Attributes:
+        dialect: name of the dialect that its frames are read as.
+        beside: name of another, whose methods are read where the dialect has none of their numbers.
+    """
+
+    dialect: str
+    beside: str | None = None
 
 
-def frame_test(dialect: Any, frame_max: int) -> FrameTest:
-    """The test for frames that can be trusted, for the module of a dialect."""
-    return FrameTest(dialect.METHODS, dialect.PROPERTIES, dialect.DIALECT.frame_types, frame_max)
+def for_start(start: Any, assumed: Spoken) -> Spoken:
+    """What a broker announces in connection.start, given what was assumed so far.
+
+    RabbitMQ takes clients in that greet with 0-9, and talks to them as 0-9-1. To those that greet with 0-8 it
+    talks as 0-8, but with methods of its own: queue.unbind, basic.recover 110. (`rabbit_reader`,
+    `rabbit_framing_amqp_0_8` of RabbitMQ 3.10.)
+    """
+    dialect = _START_VERSIONS.get((start.version_major, start.version_minor))
+    if start.server_properties.get("product") != _RABBITMQ:
+        return assumed if dialect in (None, assumed.dialect) else Spoken(dialect)
+    if (dialect or assumed.dialect) == "amqp-0-8":
+        return Spoken("amqp-0-8", DEFAULT)
+    return Spoken(DEFAULT, "amqp-0-9") if assumed.dialect == "amqp-0-9" else assumed
+
+
+@cache
+def additions(dialect: Any, beside: Any) -> frozenset[tuple[int, int]]:
+    """Numbers of the methods that only the dialect beside has.
+
+    Not of those with content: their content headers would be read as the first dialect has them.
+    """
+    return frozenset(
+        ids for ids, cls in beside.METHODS.items() if ids not in dialect.METHODS and not cls.spec.content
+    )
+
+
+def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:
+    """The test for frames that can be trusted, for the modules of a dialect and of one beside it, or None."""
+    methods = {*dialect.METHODS, *additions(dialect, beside)} if beside else dialect.METHODS
+    return FrameTest(methods, dialect.PROPERTIES, dialect.DIALECT.frame_types, frame_max)
 
 
 def foreign(octets: bytes) -> str:

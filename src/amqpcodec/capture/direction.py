@@ -193,9 +193,10 @@ class DirectionDecoder:
 
     def _read(self, octets: bytes) -> Item:
         """Take the frame at the start of the buffer."""
-        owner, start, dialect = self._owner, self._start, self._owner.dialect
+        owner, start = self._owner, self._start
+        reader = owner.reader.of(octets)
         try:
-            frame = owner.reader.read(octets)
+            frame = reader.read(octets)
         except DecodeError as error:
             if error.fatal:
                 return self._lose_track(error)
@@ -207,7 +208,7 @@ class DirectionDecoder:
             owner.note_method(frame.payload, octets)
         size = len(octets) - OVERHEAD
         return CapturedFrame(
-            owner.connection, self._direction, packet, time_ns, start, size, octets, frame, dialect
+            owner.connection, self._direction, packet, time_ns, start, size, octets, frame, reader.dialect
         )
 
     def _lose_track(self, error: DecodeError) -> Fault:

@@ -6,9 +6,13 @@ import struct
 from typing import Any
 
 from amqpcodec import Frame, Limits
-from amqpcodec._kernel.wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD, PROTOCOL_HEADER
+from amqpcodec._kernel.wire import ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD, PROTOCOL_HEADER
+
+from .dialects import additions
 
 _HEAD = struct.Struct("!BHI")
+_IDS = struct.Struct("!HH")
+_LEAST_METHOD = ENVELOPE_SIZE + _IDS.size
 _HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
@@ -18,17 +22,33 @@ class FrameReader:
     Whatever is refused is refused by a `FrameDecoder` of the dialect, so errors are the same.
 
     Args:
-        dialect: module of the dialect.
+        module: of the dialect.
+        beside: module of the dialect that knows further methods, if there is one.
         limits: `frame_size` counts here.
         payloads: whether to decode what frames carry; otherwise it stays octets.
+
+    Attributes:
+        module: as the argument.
+        dialect: name of the dialect.
     """
 
-    def __init__(self, dialect: Any, limits: Limits, payloads: bool) -> None:
+    def __init__(self, module: Any, beside: Any, limits: Limits, payloads: bool) -> None:
+        self.module = module
+        self.dialect = str(module.DIALECT.name)
+        self._beside = FrameReader(beside, None, limits, payloads) if beside else None
+        self._additions = additions(module, beside) if beside else frozenset()
         # What was recorded is read whatever size was agreed on.
-        self._decoder = dialect.FrameDecoder(frame_max=0, limits=limits)
-        self._types = dialect.DIALECT.frame_types
+        self._decoder = module.FrameDecoder(frame_max=0, limits=limits)
+        self._types = module.DIALECT.frame_types
         self._largest = limits.frame_size
         self._payloads = payloads
+
+    def of(self, octets: bytes) -> FrameReader:
+        """The reader for a whole frame: this one, or that of the dialect beside."""
+        beside = self._beside
+        if beside is None or octets[0] != METHOD or len(octets) < _LEAST_METHOD:
+            return self
+        return beside if _IDS.unpack_from(octets, ENVELOPE_SIZE) in self._additions else self
 
     def cut(self, buffer: bytearray, start: int) -> bytes | None:
         """The frame that a buffer begins with; None if it is not whole.

@@ -48,6 +48,7 @@ class ConnectionDecoder:
         self.connection = connection
         self.automatic = dialect == "auto"
         self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
+        self.beside: Any = None
         self.max_frame = limits.frame_size
         self._limits = limits
         self.header_seen = False
@@ -56,7 +57,7 @@ class ConnectionDecoder:
         self._payloads = payloads
         self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.max_frame)
         self._test: FrameTest | None = None
-        self._reader: FrameReader | None = None
+        self.reader = FrameReader(self.module, None, limits, payloads)
         self.directions = (
             DirectionDecoder(self, CLIENT_TO_SERVER),
             DirectionDecoder(self, SERVER_TO_CLIENT),
@@ -94,7 +95,8 @@ class ConnectionDecoder:
 
     def state(self, note: Note) -> list[Any]:
         """What `restore` makes the same of; `note` is told of each packet in it."""
-        known = [self.dialect, self.connection.dialect, self.header_seen, self.recognised]
+        spoken = " ".join(filter(None, self._spoken))
+        known = [spoken, self.connection.dialect, self.header_seen, self.recognised]
         directions = (each.state(note) for each in self.directions)
         return [*known, self._trusted_size, self._open, *directions]
 
@@ -108,10 +110,14 @@ class ConnectionDecoder:
         Raises:
             ValueError: it is damaged.
         """
-        self.module = dialects.readable(state.text(), "auto" if self.automatic else self.module)
+        readable = "auto" if self.automatic else self.module
+        name, _, beside = state.text().partition(" ")  # states of earlier versions have but one
+        self.module = dialects.readable(name, readable)
+        self.beside = dialects.readable(beside, readable) if beside else None
+        self.reader = FrameReader(self.module, self.beside, self._limits, self._payloads)
         dialect = state.text_or_none()
         if dialect is not None:
-            dialects.readable(dialect, "auto" if self.automatic else self.module)
+            dialects.readable(dialect, readable)
         self.header_seen, self.recognised = state.flag(), state.flag()
         self._trusted_size, self._open = state.number(0, self.max_frame), state.number(1, 2)
         for direction, position in zip(self.directions, positions, strict=True):
@@ -122,7 +128,7 @@ class ConnectionDecoder:
     def frame_test(self) -> FrameTest:
         """The test for trusted frames of the present dialect and frame size."""
         if self._test is None:
-            self._test = dialects.frame_test(self.module, self._trusted_size)
+            self._test = dialects.frame_test(self.module, self.beside, self._trusted_size)
         return self._test
 
     def recognise(self) -> None:
@@ -130,20 +136,13 @@ class ConnectionDecoder:
         self.recognised = True
         self.connection.dialect = self.dialect
 
-    @property
-    def reader(self) -> FrameReader:
-        """What cuts and decodes frames of the present dialect."""
-        if self._reader is None:
-            self._reader = FrameReader(self.module, self._limits, self._payloads)
-        return self._reader
-
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""
         name = dialects.for_header(octets)
         if name is None:
             return False
         self.header_seen = True
-        self._set_dialect(name)
+        self._speak(dialects.Spoken(name))
         return True
 
     def note_method(self, method: Any, octets: bytes) -> None:
@@ -157,7 +156,7 @@ class ConnectionDecoder:
             method = self._learned(octets)
         name = method.spec.name if method else None
         if name == "connection.start":
-            self._set_dialect(self._announced(method))
+            self._speak(self._announced(method))
         elif name == "connection.tune-ok":
             agreed = method.frame_max or self.max_frame
             self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.max_frame)
@@ -170,16 +169,19 @@ class ConnectionDecoder:
             False, with nothing learnt, if those are to be read as another dialect: then it is for `feed`.
         """
         method = self._learned(octets)
-        if method and method.spec.name == "connection.start" and self._announced(method) != self.dialect:
+        starts = method and method.spec.name == "connection.start"
+        if starts and self._announced(method).dialect != self.dialect:
             return False
         self.note_method(method, octets)
         return True
 
-    def _announced(self, start: Any) -> str:
-        """Name of the dialect to read as behind connection.start."""
-        if not self.automatic:
-            return self.dialect
-        return dialects.for_start(start.version_major, start.version_minor, self.dialect)
+    @property
+    def _spoken(self) -> dialects.Spoken:
+        return dialects.Spoken(self.dialect, self.beside and self.beside.DIALECT.name)
+
+    def _announced(self, start: Any) -> dialects.Spoken:
+        """What to read as behind connection.start."""
+        return dialects.for_start(start, self._spoken) if self.automatic else self._spoken
 
     def _learned(self, octets: bytes) -> Any:
         """The method in a frame that was not decoded, if it is sound and teaches anything."""
@@ -191,11 +193,13 @@ class ConnectionDecoder:
         except DecodeError:
             return None
 
-    def _set_dialect(self, name: str) -> None:
-        if self.automatic and name != self.dialect:
-            self.module = dialects.module(name)
-            self.connection.dialect = name
-            self._test = self._reader = None
+    def _speak(self, spoken: dialects.Spoken) -> None:
+        if self.automatic and spoken != self._spoken:
+            self.module = dialects.module(spoken.dialect)
+            self.beside = spoken.beside and dialects.module(spoken.beside)
+            self.reader = FrameReader(self.module, self.beside, self._limits, self._payloads)
+            self.connection.dialect = spoken.dialect
+            self._test = None
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: tell if there was never a frame."""

@@ -14,6 +14,7 @@ _INTERFACE, _OLD_PACKET, _SIMPLE_PACKET, _ENHANCED_PACKET = 1, 2, 3, 6
 _END_OF_OPTIONS, _TIME_RESOLUTION, _TIME_OFFSET = 0, 9, 14
 _NS = 1_000_000_000
 _LAST_NS = 1 << 62  # in the year 2116
+MAX_INTERFACES = 65536  # of a section, so that a file of nothing else does not fill the memory
 BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its packet
 
 
@@ -57,8 +58,9 @@ class PcapngReader:
     def read(self) -> Packet | Fault | None:
         """The next packet, or a `Fault` of kind ``"file"``; None at the end.
 
-        A block whose length is repeated wrongly behind it, a packet of an interface never described, and
-        a block too short for its kind are faults; the block is passed over.
+        A block whose length is repeated wrongly behind it, a packet of an interface never described, an
+        interface beyond the first 65,536 of its section, and a block too short for its kind are faults; the
+        block is passed over.
 
         Raises:
             CaptureError: a block length or a byte-order mark that cannot be.
@@ -125,6 +127,8 @@ class PcapngReader:
         if kind == _SIMPLE_PACKET:
             return self._simple_packet(body)
         if kind == _INTERFACE:
+            if len(self.interfaces) >= MAX_INTERFACES:
+                raise _BlockError(f"more than {MAX_INTERFACES} interfaces in a section")
             self.interfaces.append(_interface(self.order, body))
         return None
 
