@@ -17,7 +17,7 @@ from amqpcodec.capture.model import CLIENT_TO_SERVER, Close, Data
 
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport ENVELOPE_SIZE, OVERHEAD
-from .lane_c cimport NO_NUMBER, Channel, Lane, Mark, carry, channel_of, drop_carry, end_content, free_lane
+from .lane_c cimport NO_NUMBER, Channel, Lane, Mark, carry, channel_of, drop_carry, end_content, forget_channels, free_lane
 from .plan_c cimport Plan
 from .rows_c cimport Place
 
@@ -146,10 +146,10 @@ cdef class ExactWay:
         """Leave a frame, and what is open in its channel, to the exact sink."""
         exact = self._sink.lane(flow.connection, lane.direction)
         self._leave(flow, lane, channel, exact)
-        if lane.open >= self._open_limit and lane.open > len(exact.open):  # it can tell only if it has all
-            self._leave_all(flow, lane)
+        exact.elsewhere = lane.open - len(exact.open)
         lane.open -= channel.exact
         self._exact_frame(flow, lane, p, size, place)
+        exact.elsewhere = 0
         channel.exact = channel.number in exact.open
         lane.open += channel.exact
         return 0
@@ -178,14 +178,11 @@ cdef class ExactWay:
         return 0
 
     cdef int _take_back(self, Flow flow, Lane *lane) except -1:
-        """Learn from the exact sink which contents it has open."""
+        """Learn from the exact sink which contents it has open, which is all there is to know of channels then."""
         cdef Channel *channel
-        cdef size_t index
         if self._table != MESSAGES:
             return 0
-        if lane.channels is not NULL:
-            for index in range(lane.channel_mask + 1):
-                lane.channels[index].exact = False
+        forget_channels(lane)  # so that the next time costs what comes until then, not what has ever come
         exact = self._sink.lane(flow.connection, lane.direction)
         lane.open = len(exact.open)
         for number in exact.open:

@@ -65,4 +65,5 @@ cdef void drop_carry(Lane *lane) noexcept nogil
 cdef const Mark *latest(const Lane *lane) noexcept nogil
 cdef Channel *channel_of(Lane *lane, int number) noexcept nogil
 cdef void end_content(Lane *lane, Channel *channel) noexcept nogil
+cdef void forget_channels(Lane *lane) noexcept nogil
 cdef void free_lane(Lane *lane) noexcept nogil

@@ -137,14 +137,21 @@ cdef void end_content(Lane *lane, Channel *channel) noexcept nogil:
         _free_octets(&channel.frames)
 
 
-cdef void free_lane(Lane *lane) noexcept nogil:
-    """Give all memory back."""
+cdef void forget_channels(Lane *lane) noexcept nogil:
+    """Know of no channel any more."""
     cdef size_t index
     if lane.channels is not NULL:
         for index in range(lane.channel_mask + 1):
             _free_octets(&lane.channels[index].frames)
         free(lane.channels)
         lane.channels = NULL
+        lane.channel_count = 0
+        lane.channel_mask = 0
+
+
+cdef void free_lane(Lane *lane) noexcept nogil:
+    """Give all memory back."""
+    forget_channels(lane)
     _free_octets(&lane.carry)
     free(lane.marks)
     lane.marks = NULL

@@ -33,11 +33,13 @@ class Lane:
         open: the contents not yet complete, by channel.
         known: channels of which a method or content header was seen. What is out of order on any other may
             be the rest of a content that began before the recording, or in a gap.
+        elsewhere: how many contents are open beside those, where somebody else follows frames.
     """
 
-    __slots__ = ("known", "open")
+    __slots__ = ("elsewhere", "known", "open")
 
     def __init__(self) -> None:
+        self.elsewhere = 0
         self.open: dict[int, Content] = {}
         self.known: set[int] = set()
 
@@ -128,7 +130,7 @@ class MessageSink(Sink):
 
     def _open(self, lane: Lane, content: Content, octets: bytes) -> bool:
         content.count(content.place, octets)
-        if len(lane.open) < self.decoding.limits.open_messages:
+        if len(lane.open) + lane.elsewhere < self.decoding.limits.open_messages:
             lane.open[content.channel] = content
             return True
         message = f"more than {self.decoding.limits.open_messages} messages open"
