@@ -277,7 +277,8 @@ def test_incomplete_rows_can_be_left_out() -> None:
 class TestStreamWriter:
     def test_a_file_and_its_index(self, tmp_path: Path) -> None:
         path = tmp_path / "out.amqp"
-        rows = arrow.decode_messages(publish("a") + publish("b", bytes(500)) + publish("c")[:-3])
+        decoded = arrow.decode_messages(publish("a") + publish("b", bytes(500)) + publish("c")[:-3])
+        rows = decoded.slice(0, 3)  # without the one that tells of the octets in no frame
         times = rows.set_column(rows.schema.get_field_index("ts_ns"), "ts_ns", pa.array([5, None, 7]))
         with arrow.StreamWriter(path, skip_incomplete=True) as writer:
             assert writer.write(times) == 2

@@ -174,6 +174,25 @@ def test_streams_in_pieces_are_read_in_order(spark: Any) -> None:
     assert [plain(row) for row in found] == rows
 
 
+def test_no_octets_of_a_stream_are_lost_without_a_word(spark: Any) -> None:
+    large = rabbitmq.encode_method(0, rabbitmq.Connection.Secure(b"x" * 200_000))
+    streams = [
+        ("cut", 0, ACK + ACK[:-1]),
+        ("large", 0, large[:9]),
+        ("large", 9, large[9:]),
+        ("odd", 0, b"odd"),
+    ]
+    df = spark.createDataFrame(streams, "flow string, at long, chunk binary")
+    found = decode_streams(df, "flow", "at", "chunk", table="methods", columns=["name", "_error"])
+    assert sorted(found.collect(), key=str) == [
+        ("cut", "basic.ack", None), ("cut", None, f"LOST at {len(ACK)}"),
+        ("large", "connection.secure", None), ("odd", None, "FRAME_ERROR at 0"),
+    ]  # fmt: skip
+    cut = df.where("flow = 'cut'")
+    with pytest.raises(PythonException, match="in the stream cut"):
+        decode_streams(cut, "flow", "at", "chunk", table="methods", mode="failfast").collect()
+
+
 def test_streams_are_not_sorted_twice(spark: Any, capsys: Any) -> None:
     df = spark.createDataFrame([("a", 0, ACK)], "flow string, at long, chunk binary")
     decode_streams(df, "flow", "at", "chunk", table="frames", columns=["name"]).explain()

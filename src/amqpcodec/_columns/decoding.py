@@ -36,6 +36,8 @@ class Decoding:
         max_frame: octets of the largest frame accepted, whatever was negotiated.
         limits: `body_size` and `open_messages` (of each direction) count.
         report_foreign: whether to tell of connections without a single frame.
+        from_start: whether a direction is known to begin with a frame or a protocol header: then none is
+            searched for there, and octets that belong to no frame are a row with LOST in `_error`.
         impl: the build, ``"c"`` or ``"py"``.
 
     Raises:
@@ -51,6 +53,7 @@ class Decoding:
     max_frame: int = MAX_FRAME
     limits: Limits = field(default_factory=Limits)
     report_foreign: bool = True
+    from_start: bool = False
     impl: str = IMPL
 
     def __post_init__(self) -> None:
@@ -83,7 +86,10 @@ class Decoding:
             connection: the connection.
             payloads: whether damaged payloads are faults.
         """
-        return ConnectionDecoder(connection, self.dialect, self._frames, self.report_foreign, payloads)
+        decoder = ConnectionDecoder(connection, self.dialect, self._frames, self.report_foreign, payloads)
+        if self.from_start:
+            decoder.expect_frames()
+        return decoder
 
     @cached_property
     def _frames(self) -> Limits:

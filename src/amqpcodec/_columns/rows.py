@@ -44,6 +44,15 @@ _MICROSECOND = timedelta(microseconds=1)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
 
 
+class LostError(DecodeError):
+    """Octets that belong to no frame, where all octets should."""
+
+    @property
+    def reply_name(self) -> str:
+        """The code that stands in `_error`."""
+        return "lost"
+
+
 class Place(NamedTuple):
     """Where a frame was found.
 
@@ -272,7 +281,8 @@ class Rows:
         return Row(cells, content.octets, error)
 
     def damage_row(self, fault: Fault) -> Row:
-        """The row in `frames`, `methods` and `messages` of a frame in error whose end is not known."""
+        """The row in `frames`, `methods` and `messages` of a frame in error whose end is not known, or of
+        octets that belong to no frame."""
         cells, error = self.lead(fault), _error_of(fault)
         self._blame(cells, error, None)
         return Row(cells, 0, error)
@@ -528,7 +538,8 @@ def method_ids(octets: bytes) -> tuple[int, int]:
 
 def _error_of(fault: Fault) -> DecodeError:
     dialect = fault.connection.dialect if fault.connection else None
-    return DecodeError(fault.message, fault.reply_code or 0, fault.offset, dialect=dialect, fatal=True)
+    kind = LostError if fault.kind == "lost" else DecodeError
+    return kind(fault.message, fault.reply_code or 0, fault.offset, dialect=dialect, fatal=True)
 
 
 def fault_code(fault: Fault) -> str:

@@ -50,6 +50,7 @@ class Sink:
         self.make = Rows(table, columns, decoding, file)
         self._faults = {} if faults is None else faults
         self._full: list[Batch] = []
+        self._last_fault: tuple[Any, ...] = ()  # where the last fault was
         self.store = store(columns)
 
     payloads = False  # whether damaged payloads have to be told as faults
@@ -77,7 +78,12 @@ class Sink:
         Raises:
             DecodeError: in mode ``"fail"``, the error of a row.
         """
-        if fault.kind != "error":
+        place = fault.connection, fault.direction, fault.offset
+        behind_error = place == self._last_fault  # what is lost behind an error needs no row of its own
+        self._last_fault = place
+        if fault.kind == "lost" and self.decoding.from_start and not behind_error:
+            self._add(self.make.damage_row(fault))
+        elif fault.kind != "error":
             self._count(fault_code(fault))
         elif not fault.octets:
             self._add(self.make.damage_row(fault))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from amqpcodec import DecodeError
-from amqpcodec.capture import Close, Connection, Data, Event, Fault
+from amqpcodec.capture import Close, Connection, Data, Event
 from amqpcodec.capture.direction import Held
 
 from .buffers_py import Batch, Columns, Filled, values
@@ -23,17 +23,7 @@ from .tables import Column
 VALUES = Column("value", "binary")
 VALUE = Column("value", "int32")
 _WITHOUT_END = 2**63 - 1
-_LOST = "LOST"
 Cells = dict[str, Any]
-
-
-class LostError(DecodeError):
-    """Octets of a value that belong to no frame."""
-
-    @property
-    def reply_name(self) -> str:
-        """The code that stands in `_error`."""
-        return _LOST.lower()
 
 
 class NothingError(DecodeError):
@@ -86,7 +76,7 @@ class ValueReader:
         self.columns = (VALUE, *columns) if explode else tuple(columns)
         self.store = store(self.columns)
         self._gathered = _Gathered()
-        self._decoding = replace(decoding, rows=_WITHOUT_END, octets=_WITHOUT_END)
+        self._decoding = replace(decoding, rows=_WITHOUT_END, octets=_WITHOUT_END, from_start=True)
         self._sink = make_sink(table, columns, self._decoding, store=self._gathered.begin)
         self.make = self._sink.make
         self._table = table
@@ -135,7 +125,7 @@ class ValueReader:
             return self._blame({}, NothingError(message))
         if len(rows) > 1:
             cells, second = rows[:2]
-            if str(second.get("_error")).startswith(_LOST):
+            if str(second.get("_error")).startswith("LOST"):
                 return {**cells, "_error": cells.get("_error") or second["_error"]}
             message = "there is more than one row in the value"
             return self._blame(cells, SeveralError(message, offset=second["offset"]))
@@ -153,14 +143,9 @@ class ValueReader:
         decoder = self._decoding.decoder(connection, payloads=False)
         # What is told to begin with a frame need not be searched for one.
         decoder.directions[self._direction].resume(Held(0, b"", [], None, None))
-        told = -1  # where the last fault was: what is lost behind an error needs no row of its own
         for event in self._events(connection, octets):
             for item in decoder.feed(event):
                 hand_on(item, decoder, self._sink)
-                if isinstance(item, Fault):
-                    if item.kind == "lost" and item.offset != told:
-                        self._lose(item)
-                    told = item.offset
             if isinstance(event, Close):
                 self._sink.close(event)
         return self._gathered.take()
@@ -169,12 +154,6 @@ class ValueReader:
         yield Data(connection, self._direction, 0, octets, None, None)
         for direction, end in ((self._direction, len(octets)), (1 - self._direction, 0)):
             yield Close(connection, direction, end, None, None)
-
-    def _lose(self, fault: Fault) -> None:
-        """A row for octets that belong to no frame."""
-        cells = self._blame(self.make.lead(fault), LostError(fault.message, offset=fault.offset))
-        if self._decoding.mode == "permissive":
-            self._gathered.append(cells, 0)
 
 
 class _Gathered:

@@ -29,6 +29,9 @@ _WHOLE_OCTETS = 1 << 30
 class BatchDecoder:
     """The octets of one direction, fed as they come, to record batches of bounded size.
 
+    The first octet is that of a frame or a protocol header. Octets that belong to no frame, as at the end of
+    a stream that is cut, are a row of `errors`, and one with LOST in `_error` in the tables that have it.
+
     Args:
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"`` or ``"errors"``.
         columns: names of the columns wanted, in that order, see `schema`; None for all but the optional ones.
@@ -67,7 +70,7 @@ class BatchDecoder:
             raise ValueError(f"direction must be 0 or 1, not {direction!r}")
         decoding = Decoding(
             dialect=dialect, mode=mode, rows=rows, octets=octets, credentials=credentials,
-            max_frame=max_frame, limits=limits or Limits(),
+            max_frame=max_frame, limits=limits or Limits(), from_start=True,
         )  # fmt: skip
         wanted = decoding.columns(stream_table(table), columns)
         self.schema: pa.Schema = schema_of(wanted)

@@ -136,6 +136,10 @@ class ConnectionDecoder:
         self.recognised = True
         self.connection.dialect = self.dialect
 
+    def expect_frames(self) -> None:
+        """Both directions begin with a frame or a protocol header: follow them from their first octet on."""
+        self.header_seen = self.recognised = True
+
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""
         name = dialects.for_header(octets)
