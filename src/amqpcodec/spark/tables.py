@@ -94,9 +94,9 @@ def decode_streams(
         options: further arguments of `amqpcodec.arrow.BatchDecoder`.
 
     Returns:
-        The key, and behind it the columns of the table. A stream begins with a frame; octets of it that belong
-        to no frame are a row with LOST in `_error`. It is read by one task, piece by piece: what is
-        held of it are a batch of its rows and its contents that are not complete.
+        The key, and behind it the columns of the table. A stream begins with a frame; octets that belong to
+        no frame are a row with LOST in `_error`. It is read by one task, piece by piece: what is held of it
+        are a batch of its rows and its contents that are not complete.
 
     Raises:
         ValueError: no such table, column, dialect or mode; a key with the name of a column.
