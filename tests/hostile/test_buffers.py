@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import gc
 import mmap
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -132,6 +133,103 @@ def test_more_than_was_lent_is_refused(amqp: ModuleType, size: int) -> None:
         with pytest.raises(TypeError):
             decoder.buffer_updated(wrong)
     assert decoder.pending == 0
+
+
+SIZES = (0, 1, 7, 8, 32, 4096, 65535, 65536, 65537, 200_000)
+
+
+def resized(owner: bytearray, size: int) -> None:
+    """Give a buffer that was lent another size, as its borrower may while nobody looks at it."""
+    del owner[size:]
+    owner.extend(bytes(size - len(owner)))
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["used up", "frames waiting"])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_octets_beyond_a_buffer_that_was_made_smaller_are_read(
+    amqp: ModuleType, size: int, waiting: bool
+) -> None:
+    octets = amqp.encode_heartbeat() * (65536 // 8)
+    for given in (0, 1, 8, 16, 33, size - 1, size, size + 1, 65528, 65536):
+        if not 0 <= given <= 65536:
+            continue
+        decoder = amqp.FrameDecoder()
+        if waiting:
+            decoder.feed(octets[:24])
+        lent = decoder.get_buffer(1)
+        lent[:] = octets
+        owner = lent.obj
+        lent.release()
+        resized(owner, size)
+        before = decoder.pending
+        if given > size:
+            with pytest.raises(ValueError, match=f"no buffer of {given} octets was lent"):
+                decoder.buffer_updated(given)
+            assert decoder.pending == before
+        else:
+            frames = list(decoder.buffer_updated(given))
+            assert (len(frames), decoder.pending) == divmod(before + given, 8)
+        with decoder.get_buffer(1) as again:
+            assert len(again) == 65536  # whatever became of the last
+            again[:16] = octets[:16]
+        decoder.reset()
+        assert len(list(decoder.buffer_updated(16))) == 2
+
+
+def test_a_buffer_is_its_borrowers_again_once_it_is_used_up(amqp: ModuleType) -> None:
+    decoder, octets = amqp.FrameDecoder(), amqp.encode_heartbeat() * 2
+    for size in SIZES:
+        with decoder.get_buffer(1) as lent:
+            lent[: len(octets)] = octets
+            owner = lent.obj
+        frames = decoder.buffer_updated(len(octets))
+        next(frames)
+        for resize in (owner.clear, lambda: owner.extend(b"x"), lambda: owner.__delitem__(slice(9))):  # noqa: B023
+            with pytest.raises(BufferError):
+                resize()
+        next(frames)
+        resized(owner, size)
+        assert list(frames) == []
+
+
+@pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
+@pytest.mark.parametrize("tables", ["dict", "raw"])
+def test_a_decoder_keeps_no_chunk_that_is_used_up(amqp: ModuleType, kind: str, tables: str) -> None:
+    properties = amqp.BasicProperties(headers={"text": "é", "plain": "a" * 30})
+    octets = amqp.encode_heartbeat() + amqp.encode_message(1, amqp.Basic.Publish("e"), properties, b"body")
+
+    def references(*, to: int) -> list[int]:
+        """To a chunk that ends behind so many octets, and to what is fed next, while the decoder is idle."""
+        decoder = getattr(amqp, kind)(tables=tables)
+        found = []
+        for chunk in (octets[:to], octets[to:]):
+            fed = bytes(bytearray(chunk))
+            values = list(decoder.feed(fed))
+            found.append(sys.getrefcount(fed))
+            del values
+        assert decoder.pending == 0
+        return found
+
+    unused = bytes(bytearray(octets))
+    for to in range(2, len(octets) - 1):
+        assert references(to=to) == [sys.getrefcount(unused)] * 2
+
+
+@pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_who_asks_for_each_frame_by_itself_leaves_no_chunk_either(
+    amqp: ModuleType, kind: str, strict: bool
+) -> None:
+    decoder = getattr(amqp, kind)(strict=strict)
+    for octets in (amqp.encode_method(1, amqp.Basic.Ack(7)), amqp.encode_heartbeat()):
+        fed = bytes(bytearray(octets))
+        before = sys.getrefcount(fed)
+        next(decoder.feed(fed))
+        assert sys.getrefcount(fed) == before
+        decoder.feed(fed)
+        assert sys.getrefcount(fed) > before
+        decoder.reset()
+        assert sys.getrefcount(fed) == before
 
 
 def test_parts_refer_to_the_body_and_pin_it(amqp: ModuleType) -> None:

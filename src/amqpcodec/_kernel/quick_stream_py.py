@@ -106,6 +106,8 @@ class FrameDecoder(_QuickStream, frames_py.FrameDecoder):
                     frame.payload = payload
                     self._pos = end + 1
                     self._offset += size + OVERHEAD
+                    if end + 1 == self._end:
+                        self._let_go()
                     return frame
         except ODD:
             pass

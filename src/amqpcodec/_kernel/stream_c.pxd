@@ -29,9 +29,10 @@ cdef class StreamDecoder:
     cdef object _record
 
     cdef object _next(self)
-    cdef int _take_turn(self) except -1
+    cdef int _take_turn(self, Turn turn) except -1
     cdef object _entry_refused(self)
     cdef int _forget(self) except -1
+    cdef int _let_go(self) except -1
     cdef bint _put(self, bytes octets) except -1
     cdef bint _only_adds(self, bytes octets) except -1
     cdef int _put_received(self, Py_ssize_t size) except -1

@@ -71,21 +71,24 @@ class StreamDecoder:
         self._size_limit = min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
         self._strict = strict
         self._receive: bytearray | None = None
-        self._pin: memoryview | None = None
         self._turn = Turn()
         self.reset()
 
     def reset(self) -> None:
         """Forget all octets and any error: the next octet fed is the first of a new stream.
 
+        A decoder that an interrupt has left in the middle of a call is of use again.
+
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._take_turn()
+        turn = self._turn
+        if turn is None or not (turn.take() or turn.take_over()):
+            raise self._entry_refused()
         try:
             self._forget()
         finally:
-            self._turn.end()
+            turn.end()
 
     def _forget(self) -> None:
         self._chunk: bytes | bytearray = b""  # being read from _pos up to _end
@@ -97,6 +100,16 @@ class StreamDecoder:
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
         self._record: Any = None  # the method or properties being read, to name it in errors
+        self._pin: memoryview | None = None
+        self._reader.attach(b"")
+
+    def _let_go(self) -> None:
+        """Hold no octets that are used up: an idle decoder must not keep a large chunk alive."""
+        if self._end:
+            self._chunk = b""
+            self._pos = self._end = 0
+            self._pin = None
+            self._reader.attach(b"")
 
     # -- octets in
 
@@ -117,11 +130,12 @@ class StreamDecoder:
         """
         # Before the turn is taken, since octets may be had from a caller's code that feeds this decoder.
         octets = data if type(data) is bytes else memoryview(data).tobytes()
-        self._take_turn()
+        turn = self._turn
+        self._take_turn(turn)
         try:
             telling = self._put(octets)
         finally:
-            self._turn.end()
+            turn.end()
         return self if telling else NOTHING
 
     def _put(self, octets: bytes) -> bool:
@@ -158,14 +172,17 @@ class StreamDecoder:
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._take_turn()
+        turn = self._turn
+        self._take_turn(turn)
         try:
-            if self._receive is None or self._pos != self._end or self._queue:
-                # Frames not asked for yet may still lie in the last buffer: lend out another.
-                self._receive = bytearray(RECEIVE_SIZE)
-            return memoryview(self._receive)
+            receive = self._receive
+            if receive is None or len(receive) != RECEIVE_SIZE or self._pos != self._end or self._queue:
+                # Frames not asked for yet may still lie in the last buffer, and its size is the borrower's
+                # to change: lend out another.
+                receive = self._receive = bytearray(RECEIVE_SIZE)
+            return memoryview(receive)
         finally:
-            self._turn.end()
+            turn.end()
 
     def buffer_updated(self, nbytes: int) -> Any:
         """Take the first octets of the buffer lent by `get_buffer`.
@@ -184,11 +201,12 @@ class StreamDecoder:
         size = int.__pos__(nbytes)  # the number itself, whatever a subclass makes of its comparisons
         if not 0 <= size <= RECEIVE_SIZE:
             raise ValueError(f"no buffer of {size} octets was lent")
-        self._take_turn()
+        turn = self._turn
+        self._take_turn(turn)
         try:
             self._put_received(size)
         finally:
-            self._turn.end()
+            turn.end()
         return self
 
     def _put_received(self, size: int) -> None:
@@ -196,25 +214,28 @@ class StreamDecoder:
         receive = self._receive
         if receive is None:
             raise ValueError("no buffer was lent")
+        pin = memoryview(receive)  # as long as it is held, nobody can change the size of the buffer
+        if size > len(pin):
+            raise ValueError(f"no buffer of {size} octets was lent")
         if self._pos == self._end and not self._queue:
-            # As long as a view of it is held, nobody can change its size while it is being read.
-            self._pin = memoryview(receive)
+            self._pin = pin
             self._chunk = receive
             self._pos = 0
             self._end = size
         else:
-            self._put(bytes(receive[:size]))
+            self._put(bytes(pin[:size]))
 
     @property
     def pending(self) -> int:
         """Octets taken in and not yet given out."""
-        self._take_turn()
+        turn = self._turn
+        self._take_turn(turn)
         try:
             queued = sum(map(len, self._queue)) if self._queue else 0
             partial = len(self._partial) if self._partial is not None else 0
             return self._end - self._pos + queued + partial
         finally:
-            self._turn.end()
+            turn.end()
 
     @property
     def offset(self) -> int:
@@ -228,13 +249,14 @@ class StreamDecoder:
             DecodeError: the error is fatal: no frame can be trusted to begin anywhere.
             DecoderInUseError: called while the decoder is decoding.
         """
-        self._take_turn()
+        turn = self._turn
+        self._take_turn(turn)
         try:
             if self._error is not None and self._error.fatal:
                 raise self._error.again()
             self._error = None
         finally:
-            self._turn.end()
+            turn.end()
 
     # -- values out
 
@@ -243,7 +265,8 @@ class StreamDecoder:
 
     def __next__(self) -> Any:
         # As `_take_turn`, which would be one call more for every frame.
-        if self._turn is None or not self._turn.take():
+        turn = self._turn
+        if turn is None or not turn.take():
             raise self._entry_refused()
         done = False
         try:
@@ -257,7 +280,9 @@ class StreamDecoder:
                 if not done:
                     self._blame(exc_info()[1])
         finally:
-            self._turn.end()
+            if self._pos == self._end:
+                self._let_go()
+            turn.end()
         if value is None:
             raise StopIteration
         return value
@@ -269,9 +294,12 @@ class StreamDecoder:
     def __reduce__(self) -> Any:
         raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")
 
-    def _take_turn(self) -> None:
-        """Enter the decoder, or refuse: by a second thread or from a callback it would be corrupted."""
-        if self._turn is None or not self._turn.take():
+    def _take_turn(self, turn: Any) -> None:
+        """Enter the decoder, or refuse: by a second thread or from a callback it would be corrupted.
+
+        The caller has its turn in a variable `turn` as long as it lasts: see `Turn.take_over`.
+        """
+        if turn is None or not turn.take():
             raise self._entry_refused()
 
     def _entry_refused(self) -> Exception:

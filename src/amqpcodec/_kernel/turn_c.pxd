@@ -34,5 +34,9 @@ cdef class Turn:
     cdef inline bint take(self) noexcept:
         return amqp_turn_take(&self._taken)
 
+    cdef inline bint take_over(self) noexcept:
+        """C code always ends its turns."""
+        return False
+
     cdef inline void end(self) noexcept:
         amqp_turn_end(&self._taken)

@@ -93,7 +93,9 @@ class BatchDecoder:
         """
         # Before the turn is taken, since octets may be had from a caller's code that feeds this decoder.
         data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-        self._take_turn()
+        turn = self._turn  # see `Turn.take_over`
+        if not turn.take():
+            self._give_up(turn.take_over())
         try:
             if self._ended:
                 raise ValueError(self._ended)
@@ -101,7 +103,7 @@ class BatchDecoder:
             self._offset += len(data)
             return self._batches(final=False)
         finally:
-            self._turn.end()
+            turn.end()
 
     def finish(self) -> list[pa.RecordBatch]:
         """No more octets will come: give what is left; after an error, the rows before it.
@@ -110,7 +112,9 @@ class BatchDecoder:
             DecodeError, DecoderInUseError: as `feed`.
             ValueError: called twice.
         """
-        self._take_turn()
+        turn = self._turn  # see `Turn.take_over`
+        if not turn.take():
+            self._give_up(turn.take_over())
         try:
             if self._finished:
                 raise ValueError(self._ended)
@@ -121,15 +125,19 @@ class BatchDecoder:
             self._finished = True
             return self._batches(final=True)
         finally:
-            self._turn.end()
+            turn.end()
 
     def __reduce__(self) -> Any:
         raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")
 
-    def _take_turn(self) -> None:
-        """Columns are filled without the global lock: a second thread in them would corrupt memory."""
-        if not self._turn.take():
+    def _give_up(self, taken_over: bool) -> None:
+        """Columns are filled without the global lock: a second thread in them would corrupt memory.
+
+        After a call that was broken off nobody knows what is half done: nothing further is taken.
+        """
+        if not taken_over:
             raise DecoderInUseError("this decoder is decoding: feed it from one place at a time")
+        self._ended = self._ended or "an interrupt ended the stream"
 
     def _give(self, event: Event) -> None:
         """Feed an event. After an error nobody knows what is half done: nothing further is taken."""

@@ -99,15 +99,18 @@ class ValueDecoder:
             pyarrow.ArrowException: the array is of another kind.
         """
         memory = memory_of(VALUES, pa.array(values).cast(pa.binary()))
-        if not self._turn.take():
-            raise DecoderInUseError("this decoder is decoding: call it from one place at a time")
+        turn = self._turn  # see `Turn.take_over`
+        if not turn.take():
+            if not turn.take_over():
+                raise DecoderInUseError("this decoder is decoding: call it from one place at a time")
+            self._reader = self._open()
         try:
             batch = self._reader.read(memory)
         except BaseException:
             self._reader = self._open()  # nobody knows what is half done
             raise
         finally:
-            self._turn.end()
+            turn.end()
         return record_batch(self.schema, batch)
 
 

@@ -1,0 +1,222 @@
+"""An interrupt at any moment of a call: the decoder is of use after `reset`, and never locked for good.
+
+A trace function raises where a signal could; it sees every single step of the pure build, more than signals do. The
+compiled build is not interrupted between its steps.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from types import FrameType, ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.outcomes import describe
+
+from amqpcodec import DecodeError, DecoderInUseError, arrow
+from amqpcodec._kernel import turn_py
+
+EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"
+# Where a decoder's state is kept; what only reads values comes back to these, whatever ends it.
+KERNEL = tuple(
+    f"amqpcodec._kernel.{name}_py" for name in ("stream", "quick_stream", "frames", "messages", "turn")
+)
+ARROW = ("amqpcodec.arrow.",)
+
+
+def interrupted(work: Callable[[], Any], step: int, modules: tuple[str, ...]) -> bool:
+    """Whether work was interrupted, at this step of all that functions of some modules do in it."""
+    left = step
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        if not frame.f_globals.get("__name__", "").startswith(modules):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def stream(amqp: ModuleType) -> bytes:
+    ack = amqp.encode_method(1, amqp.Basic.Ack(7))
+    return bytes(ack + amqp.encode_message(1, amqp.Basic.Publish("e", "k"), None, b"body"))
+
+
+def receive(decoder: Any, octets: bytes) -> None:
+    decoder.get_buffer(1)[: len(octets)] = octets
+    list(decoder.buffer_updated(len(octets)))
+
+
+def in_pieces(decoder: Any, octets: bytes) -> None:
+    for piece in (octets[:5], octets[5:30], octets[30:]):
+        list(decoder.feed(piece))
+
+
+def skip(decoder: Any, octets: bytes) -> None:
+    with suppress(DecodeError):
+        list(decoder.feed(EMPTY_METHOD + octets))
+    decoder.skip_frame()
+    next(decoder)
+
+
+CALLS: dict[str, Callable[[Any, bytes], Any]] = {
+    "feed": lambda decoder, octets: decoder.feed(octets),
+    "iteration": lambda decoder, octets: list(decoder.feed(octets)),
+    "pieces": in_pieces,
+    "get_buffer and buffer_updated": receive,
+    "skip_frame": skip,
+    "reset": lambda decoder, octets: (decoder.feed(octets[:9]), decoder.reset()),
+    "pending": lambda decoder, octets: (decoder.feed(octets), decoder.pending),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("kind", "turn"),
+    [("FrameDecoder", "_PlainTurn"), ("MessageDecoder", "_PlainTurn"), ("FrameDecoder", "_LockedTurn")],
+)
+def test_an_interrupt_at_any_step_leaves_a_decoder_that_can_be_reset(
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: str, call: str, turn: str
+) -> None:
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    octets = stream(amqp)
+    expected = describe(list(getattr(amqp, kind)().feed(octets)))
+    decoder, step, locked = getattr(amqp, kind)(), 0, 0
+    while interrupted(lambda: CALLS[call](decoder, octets), step, KERNEL):
+        try:
+            decoder.get_buffer(1)
+        except DecoderInUseError:
+            locked += 1
+        # So may be what heals it.
+        interrupted(decoder.reset, 3 * step % 101, KERNEL)
+        decoder.reset()
+        assert describe(list(decoder.feed(octets))) == expected
+        assert (decoder.pending, decoder.offset) == (0, len(octets))
+        decoder.reset()
+        step += 1
+    if amqp.__name__.endswith("_py"):
+        assert step > 20
+        assert locked > 0  # or there would be nothing to heal
+
+
+@pytest.mark.parametrize("turn", ["_PlainTurn", "_LockedTurn"])
+def test_a_reset_while_the_interrupt_is_handled_is_enough(
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, turn: str
+) -> None:
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    decoder = amqp.FrameDecoder()
+    octets = stream(amqp)
+
+    def work() -> None:
+        try:
+            list(decoder.feed(octets))
+        except KeyboardInterrupt:  # with the traceback, whose frames are kept
+            sys.settrace(None)
+            decoder.reset()
+            raise
+
+    step = 0
+    while interrupted(work, step, KERNEL):
+        assert len(list(decoder.feed(octets))) == 4
+        step += 1
+
+
+@pytest.mark.parametrize("turn", ["_PlainTurn", "_LockedTurn"])
+def test_a_call_that_is_under_way_is_not_taken_over(
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, turn: str
+) -> None:
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    decoder = amqp.FrameDecoder(strict=True)
+    entered, checked = threading.Event(), threading.Event()
+
+    def holds(check: Any, value: Any) -> bool:
+        with pytest.raises(DecoderInUseError):
+            decoder.reset()
+        entered.set()
+        return checked.wait(10)
+
+    monkeypatch.setattr("amqpcodec.spec.Assert.holds", holds)
+    decoder.feed(amqp.encode_method(1, amqp.Exchange.Delete("name")))
+    worker = threading.Thread(target=lambda: next(decoder))
+    worker.start()
+    assert entered.wait(10)
+    for _ in range(3):
+        with pytest.raises(DecoderInUseError):
+            decoder.reset()
+    checked.set()
+    worker.join()
+    assert decoder.offset > 0
+    decoder.reset()
+
+
+def test_resets_in_many_threads_heal_a_decoder_once(amqp: ModuleType) -> None:
+    if not amqp.__name__.endswith("_py"):
+        pytest.skip("the compiled build has nothing to heal")
+    decoder, octets = amqp.FrameDecoder(), stream(amqp)
+    for _ in range(50):
+        decoder._turn.taken = True  # as an interrupt leaves it
+        inside, most, healed = 0, 0, 0
+
+        def forget(original: Callable[[], None] = decoder._forget) -> None:
+            nonlocal inside, most
+            inside += 1
+            most = max(most, inside)
+            original()
+            inside -= 1
+
+        def work() -> None:
+            nonlocal healed
+            turn = decoder._turn
+            if turn.take() or turn.take_over():
+                forget()
+                healed += 1
+                turn.end()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert most <= 1
+        decoder.reset()
+        assert len(list(decoder.feed(octets))) == 4
+
+
+def test_an_interrupted_decoder_of_columns_gives_what_it_has(amqp: ModuleType) -> None:
+    octets = stream(amqp)
+    step = 0
+    while True:
+        decoder = arrow.BatchDecoder("frames")
+        decoder.feed(octets)
+        if not interrupted(lambda at=decoder: at.feed(octets), step, ARROW):  # type: ignore[misc]
+            break
+        with suppress(ValueError):
+            decoder.feed(b"")
+        assert sum(batch.num_rows for batch in decoder.finish()) >= 4
+        step += 1
+    assert step > 20
+
+
+def test_an_interrupted_decoder_of_values_decodes_the_next(amqp: ModuleType) -> None:
+    decoder, values, step = arrow.ValueDecoder(explode=True), pa.array([stream(amqp)]), 0
+    while interrupted(lambda: decoder.decode(values), step, ARROW):
+        assert decoder.decode(values).num_rows == 4
+        step += 1
+    assert step > 20
