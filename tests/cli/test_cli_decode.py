@@ -346,6 +346,36 @@ def test_the_codec_does_not_import_the_capture_reader() -> None:
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 
+CLOSED = 'exec "$0" -m amqpcodec "$@" '
+COMMANDS = {
+    "decode": (["decode", BUNNY], 2),
+    "stats": (["stats", BUNNY], 2),
+    "convert": (["convert", BUNNY, "packets.arrow", "--table", "packets"], 0),
+    "an absent file": (["decode", "absent"], 2),
+    "a version": (["--version"], 0),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard output is needed")
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
+def test_an_output_that_is_closed_is_told_of_where_there_is_something_to_write(
+    name: str, closed: str, tmp_path: Path
+) -> None:
+    arguments, code = COMMANDS[name]
+    if closed == "2>&-":
+        code = 2 if name == "an absent file" else 0
+    done = subprocess.run(
+        ["sh", "-c", CLOSED + closed, sys.executable, *map(str, arguments)],
+        cwd=tmp_path, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == code
+    told = done.stderr.decode()
+    assert "Traceback" not in told
+    if closed == ">&-" and code and name != "an absent file":
+        assert told == "amqpcodec: standard output: it is closed\n"
+
+
 FULL = Path("/dev/full")
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.failures import Failures
@@ -27,6 +32,49 @@ import targets  # noqa: E402
 def test_the_targets_are_those_that_campaigns_run() -> None:
     assert tuple(targets.TARGETS) == campaign.TARGETS
     assert {path.name for path in seeds.REGRESSIONS.iterdir() if path.is_dir()} <= set(targets.TARGETS)
+
+
+@pytest.mark.parametrize("content", ["sleep", "spin", "fail"])
+def test_an_input_that_took_long_counts_only_if_it_does_by_itself(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = "import sys, time; kind = open(sys.argv[3]).read(); time.sleep(2 * (kind == 'sleep'))\n"
+    program += "while kind == 'spin': pass\nsys.exit(kind == 'fail')\n"
+    (tmp_path / "fuzz").mkdir()
+    (tmp_path / "fuzz" / "run.py").write_text(program)
+    for name, value in (("ROOT", tmp_path), ("BASE", tmp_path), ("SLOW", 1)):
+        monkeypatch.setattr(campaign, name, value)
+    path = tmp_path / "timeout-1234"
+    path.write_text(content)
+    assert campaign._was_only_busy("stream", path, dict(os.environ)) is (content == "sleep")
+    assert (path in campaign.findings(tmp_path)) is (content != "sleep")
+
+
+def test_campaigns_at_the_same_time_keep_the_rows_of_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "BASE", tmp_path)
+    path = tmp_path / "results.json"
+    load = json.loads
+
+    def slowly(text: str) -> Any:
+        time.sleep(0.01)  # for another to come between
+        return load(text)
+
+    monkeypatch.setattr(campaign.json, "loads", slowly)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda target: campaign.keep(path, target, {"findings": 0}), campaign.TARGETS))
+    assert sorted(load(path.read_text())) == sorted(campaign.TARGETS)
+
+
+def test_what_a_program_took_is_time_of_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "BASE", tmp_path)
+    program = "import time; time.sleep(1); print('done'); raise SystemExit(3)"
+    ended, text, seconds = campaign.measured([sys.executable, "-c", program], dict(os.environ))
+    assert (ended, text) == (3, "done\n")
+    assert seconds < 0.9
 
 
 @pytest.mark.parametrize("target", targets.TARGETS)

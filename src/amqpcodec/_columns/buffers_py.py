@@ -169,7 +169,12 @@ def values(column: Column, memory: Filled) -> list[Any]:
     Args:
         column: its kind, and its children.
         memory: the buffers, which may come from elsewhere.
+
+    Raises:
+        ValueError: offsets do not ascend, or lead out of the memory.
     """
+    if memory.nulls == memory.length:
+        return [None] * memory.length
     found = _READERS[column.kind](column, memory)
     validity = memory.buffers[0]
     if validity is None or not memory.nulls:
@@ -194,16 +199,19 @@ def _read_numbers(column: Column, memory: Filled) -> list[Any]:
     return octets.cast(code).tolist()  # type: ignore[call-overload, no-any-return]
 
 
-def _read_offsets(memory: Filled) -> list[tuple[int, int]]:
+def _read_offsets(memory: Filled, size: int) -> list[tuple[int, int]]:
     if not memory.length:
         return []
     offsets = _view(memory.buffers[1], "B")[: (memory.length + 1) * 4].cast("i").tolist()
-    return list(pairwise(offsets))
+    found = list(pairwise(offsets))
+    if offsets[0] < 0 or offsets[-1] > size or any(end < start for start, end in found):
+        raise ValueError("the offsets of a column lead out of its memory")
+    return found
 
 
 def _read_octets(column: Column, memory: Filled) -> list[Any]:
     octets = _view(memory.buffers[2], "B")
-    return [bytes(octets[start:end]) for start, end in _read_offsets(memory)]
+    return [bytes(octets[start:end]) for start, end in _read_offsets(memory, len(octets))]
 
 
 def _read_strings(column: Column, memory: Filled) -> list[Any]:
@@ -214,7 +222,7 @@ def _read_strings(column: Column, memory: Filled) -> list[Any]:
 def _read_map(column: Column, memory: Filled) -> list[Any]:
     keys, texts = map(values, MAP_ENTRY, memory.children[0].children)
     pairs = list(zip(keys, texts, strict=True))
-    return [pairs[start:end] for start, end in _read_offsets(memory)]
+    return [pairs[start:end] for start, end in _read_offsets(memory, len(pairs))]
 
 
 def _read_struct(column: Column, memory: Filled) -> list[Any]:

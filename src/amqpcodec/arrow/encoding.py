@@ -48,7 +48,7 @@ def encode_messages(
     Raises:
         EncodeError: a value that cannot be written, naming row and column; a row in error or incomplete;
             a column of another type.
-        ValueError: no such dialect.
+        ValueError: no such dialect; memory that is not as Arrow has it (`pyarrow.ArrowInvalid`).
     """
     return b"".join(each.octets for each, _ in encoded_batches(messages, dialect, frame_max, skip_incomplete))
 
@@ -153,9 +153,13 @@ def encoded_batches(
 
 def _batches(messages: Any) -> list[pa.RecordBatch]:
     if isinstance(messages, pa.RecordBatch):
-        return [messages]
-    table = messages if isinstance(messages, pa.Table) else pa.table(messages)
-    return list(table.to_batches())
+        batches = [messages]
+    else:
+        table = messages if isinstance(messages, pa.Table) else pa.table(messages)
+        batches = table.to_batches()
+    for batch in batches:
+        batch.validate()  # pyarrow does not do so, and reads what it is told to
+    return batches
 
 
 def taken_from(batch: pa.RecordBatch, column: Column) -> tuple[Column, pa.Array]:

@@ -24,6 +24,7 @@ _TYPES = {
     "map": pa.map_(pa.string(), pa.string()),
 }
 
+_OCTETS = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 _ENTRY = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.string())])
 
 
@@ -82,6 +83,7 @@ def _array(type_: pa.DataType, filled: Filled) -> pa.Array:
 def memory_of(column: Column, array: pa.Array) -> Filled:
     """The memory of an Arrow array of a column's type; copied only where it is part of a larger one."""
     if array.offset:
+        array.validate()  # a part of what is valid may not be
         array = pa.concat_arrays([array, pa.array([], array.type)])
     length, nulls, buffers = len(array), array.null_count, array.buffers()
     if column.kind == "map":
@@ -103,7 +105,7 @@ def conforming(column: Column, array: pa.Array) -> tuple[Column, pa.Array]:
     if array.type == arrow_type(column):
         return column, array
     if not column.children or not pa.types.is_struct(array.type):
-        return column, array.cast(arrow_type(column))
+        return column, converted(array, arrow_type(column))
     given = {field.name: at for at, field in enumerate(array.type)}
     taken = [
         conforming(child, array.field(given[child.name])) for child in column.children if child.name in given
@@ -111,6 +113,19 @@ def conforming(column: Column, array: pa.Array) -> tuple[Column, pa.Array]:
     fields = [pa.field(child.name, each.type) for child, each in taken]
     kept = column._replace(children=tuple(child for child, _ in taken))
     return kept, pa.StructArray.from_arrays([each for _, each in taken], fields=fields, mask=array.is_null())
+
+
+def converted(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """An array in another type.
+
+    Raises:
+        pyarrow.ArrowInvalid: its values are of another kind, or its memory is not as Arrow has it.
+    """
+    if array.type != type_:
+        # pyarrow follows indices and offsets wherever they lead. Text need not be UTF-8.
+        octets = _OCTETS.get(array.type)
+        (array if octets is None else array.cast(octets)).validate(full=True)
+    return array.cast(type_)
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:

@@ -19,7 +19,7 @@ from .._kernel.turn_py import Turn
 from ..capture import CLIENT_TO_SERVER, MAX_FRAME
 from .decoding import DIALECT
 from .encoding import FRAME_MAX, encoded_batches, int64s
-from .layout import empty, memory_of, record_batch, schema_of
+from .layout import converted, empty, memory_of, record_batch, schema_of
 
 TABLES = ("frames", "methods", "messages")
 UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone
@@ -97,8 +97,11 @@ class ValueDecoder:
             DecoderInUseError: called while the decoder is decoding.
             OverflowError: a column of more than 2 GiB.
             pyarrow.ArrowException: the array is of another kind.
+            ValueError: its memory is not as Arrow has it (`pyarrow.ArrowInvalid`).
         """
-        memory = memory_of(VALUES, pa.array(values).cast(pa.binary()))
+        given = pa.array(values)
+        given.validate()
+        memory = memory_of(VALUES, converted(given, pa.binary()))
         turn = self._turn  # see `Turn.take_over`
         if not turn.take():
             if not turn.take_over():

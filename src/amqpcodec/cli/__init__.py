@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     arguments = parser.parse_args(argv)
+    output.stand_in()
     try:
         code = int(arguments.run(arguments))
         output.flush()

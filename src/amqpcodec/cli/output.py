@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +12,21 @@ from contextlib import contextmanager, suppress
 
 class OutputError(Exception):
     """Standard output takes no more; the text is the reason. No `OSError`, since those are about input."""
+
+
+class _Closed(io.TextIOBase):
+    """What nobody reads, because it was closed before the command began; Python has None for it."""
+
+    def write(self, text: str) -> int:
+        raise OSError(errno.EBADF, "it is closed")
+
+
+def stand_in() -> None:
+    """Have a stream in place of standard output, or standard error, where there is none."""
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = _Closed()
 
 
 @contextmanager
@@ -42,6 +59,5 @@ def discard() -> None:
 
 def tell(text: str) -> None:
     """One line for the user on standard error; whether it gets there changes nothing."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            print(f"amqpcodec: {text}", file=sys.stderr)
+    with suppress(OSError):
+        print(f"amqpcodec: {text}", file=sys.stderr)

@@ -69,7 +69,8 @@ def run_job(arguments: argparse.Namespace, write: Callable[[SparkSession], str])
     except NoSessionError as error:
         output.tell(str(error))
         return EXIT_UNUSABLE
-    sys.stdout.write(f"{arguments.out}: {done}\n")
+    with output.blaming_output():
+        sys.stdout.write(f"{arguments.out}: {done}\n")
     return EXIT_OK
 
 
