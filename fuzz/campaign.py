@@ -4,9 +4,10 @@
     python fuzz/campaign.py --seconds 1200 --jobs 2 all  every target, two at a time
 
 What is found lies in build/fuzz/findings, one file a finding; the corpus grows in build/fuzz/corpus. The
-figures of each target's last run are written to fuzz/results.json if it had nine minutes or more of a processor,
-else to build/fuzz/results.json; several campaigns may write there. An input that took long counts as a finding
-if it takes long by itself, in time of the processor: the machine may be busy. Ends with 1 when anything was found.
+figures of each target's last run are written to fuzz/results.json if it had nine minutes or more of a
+processor, else to build/fuzz/results.json; several campaigns may write there. An input that took long counts
+as a finding if it takes long by itself, in time of the processor: the machine may be busy. Ends with 1 when
+anything was found.
 """
 
 from __future__ import annotations

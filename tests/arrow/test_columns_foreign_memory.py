@@ -1,10 +1,9 @@
-"""Columns from elsewhere whose memory is not as Arrow has it: refused alike by both builds, and never followed."""
+"""Columns from elsewhere whose memory is not as Arrow has it: refused by both builds, and never followed."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pytest

@@ -1,7 +1,7 @@
 """An interrupt at any moment of a call: the decoder is of use after `reset`, and never locked for good.
 
-A trace function raises where a signal could; it sees every single step of the pure build, more than signals do. The
-compiled build is not interrupted between its steps.
+A trace function raises where a signal could; it sees every single step of the pure build, more than signals
+do. The compiled build is not interrupted between its steps.
 """
 
 from __future__ import annotations

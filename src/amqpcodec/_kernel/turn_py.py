@@ -18,8 +18,9 @@ class _PlainTurn:
     CPython hands its global lock on at calls and backward jumps only, so that nobody comes between looking at
     `taken` and setting it, unless it is a trace function; where calls count, that may be done in place.
 
-    An interrupt can keep a call from ending its turn, whatever is written there. So whoever takes a turn has it in
-    a variable `turn` before, and until it has ended: a call that is over has no variables. `take_over` goes by that.
+    An interrupt can keep a call from ending its turn, whatever is written there. So whoever takes a turn has
+    it in a variable `turn` before, and until it has ended. A call that is over has no variables: `take_over`
+    goes by that.
     """
 
     __slots__ = ("taken",)
@@ -73,7 +74,7 @@ class _LockedTurn:
         return True
 
     def take_over(self) -> bool:
-        """Take the turn from a call of this thread that was broken off: frames of others cannot be looked at."""
+        """Take the turn from a call of this thread that was broken off; frames of others cannot be seen."""
         if not self._lock.acquire(False):
             return False
         if self._busy and _is_held(self, [sys._getframe(1).f_back]):
