@@ -136,7 +136,7 @@ class EncodeError(AmqpError, ValueError):
 class DecoderInUseError(AmqpError, RuntimeError):
     """A decoder was entered while it was already decoding: by a second thread, or from a callback.
 
-    In the pure build it may also be that an interrupt has broken off a call; then `reset` makes it of use again.
+    In the pure build an interrupt may also have broken off a call; `reset` makes the decoder of use again.
     """
 
 

@@ -85,7 +85,8 @@ class _LockedTurn:
 
     def end(self) -> None:
         self._busy = False
-        while self._lock._is_owned():  # also as often as calls that were broken off have taken it
+        # Also as often as calls that were broken off have taken it.
+        while self._lock._is_owned():  # type: ignore[attr-defined]
             self._lock.release()
 
 
