@@ -114,6 +114,13 @@ class Fields:
             raise damaged(f"{value} is out of range")
         return value
 
+    def later(self, low: int = -_FURTHEST, high: int = _FURTHEST) -> int:
+        """An int from `low` to `high` that states of earlier versions lack: then 0."""
+        value = next(self._values, 0)
+        if type(value) is not int or not low <= value <= high:
+            raise damaged("a value is of another kind, or out of range")
+        return value
+
     def perhaps(self, low: int = -_FURTHEST, high: int = _FURTHEST) -> int | None:
         """An int in a range, or None."""
         value: int | None = self._next(int, type(None))

@@ -46,8 +46,8 @@ class Meter:
             self.cost += len(held.octets) if held else 0
             return held
 
-        def found(test: FrameTest, octets: bytearray, start: int, final: bool) -> Any:
-            verdict, place = find(test, octets, start, final)
+        def found(test: FrameTest, octets: bytearray, start: int, *how: bool) -> Any:
+            verdict, place = find(test, octets, start, *how)
             self.cost += place - start
             return verdict, place
 

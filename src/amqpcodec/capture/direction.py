@@ -13,7 +13,7 @@ from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
 from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Connection, Data, Fault, FaultKind, Gap, Item
-from .resync import Verdict
+from .resync import RUN_OCTETS, Verdict
 
 if TYPE_CHECKING:
     from .frames import ConnectionDecoder
@@ -22,6 +22,7 @@ Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, 
 
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
 _MAX_HELD = 1000
+_LOSSES = 16  # of track, one soon after the other, before a run of frames is asked for
 _FRAME_TYPE_METHOD = 1
 _FRAME_TYPE_HEADER = ord("A")  # as `FrameDecoder` numbers protocol headers
 
@@ -67,6 +68,9 @@ class DirectionDecoder:
         self._reason = "the recording begins inside a frame"
         self._consider_from = 0
         self._expected: int | None = 0
+        # Where following began after the last search, and how often track was lost soon after that, in a row.
+        self._followed_from = 0
+        self._losses = 0
         self._held: list[Fault] = []  # until it is known whether the connection is AMQP at all
         self.head = bytearray()
         self.end = 0
@@ -149,7 +153,8 @@ class DirectionDecoder:
         ]
         head = b"" if self._owner.recognised else bytes(self.head)
         place = [bytes(self._buffer), marks, note(self._packet), self._time_ns]
-        return [following, fresh, *place, *search, held, head]
+        losses = [self._losses, self._followed_from] if self._losses else []
+        return [following, fresh, *place, *search, held, head, *losses]
 
     def restore(self, state: Fields, end: int) -> None:
         """Go on from a state, `end` octets behind the first one of the direction."""
@@ -166,6 +171,7 @@ class DirectionDecoder:
         self._expected = state.perhaps(0 if following else start, end + self._owner.max_frame)
         self._held = [_fault(fields, self._owner.connection, self._direction) for fields in state.items()]
         self.head += state.octets()
+        self._losses, self._followed_from = state.later(0, _LOSSES + 1), state.later(0, end)
         state.end()
         if not end and (following or self._expected != 0 or self._held or self.head):
             raise damaged("there is something before the first octet")
@@ -215,9 +221,7 @@ class DirectionDecoder:
         """Search for the next frame, since not even the end of this one can be trusted."""
         start, following = self._start, self._end_of_frame()
         # Where its size leads beyond what is there, it may be the size that is damaged.
-        expected = following if following is not None and following <= self.end else None
-        self._search_behind(start, "octets that cannot be decoded", expected)
-        self._consider_from = start + 1
+        self._search_inside(following if following is not None and following <= self.end else None)
         return self._error(error, start)
 
     def _error(self, error: DecodeError, start: int, octets: bytes = b"") -> Fault:
@@ -265,6 +269,7 @@ class DirectionDecoder:
             if not self._following:  # of a version nobody knows; there may be frames all the same
                 yield from self._search(final)
             return
+        self._followed_from = place
         self._follow(place)
         yield from self._release()
         yield from self._tell("lost", self._reason, self._lost_from, place - self._lost_from)
@@ -292,6 +297,17 @@ class DirectionDecoder:
         self._reason = reason
         self._expected = expected
 
+    def _search_inside(self, expected: int | None) -> None:
+        """Search behind the first octet of what should be a frame and cannot be one."""
+        soon = self._start - self._followed_from < RUN_OCTETS
+        self._losses = min(self._losses, _LOSSES) + 1 if soon else 1
+        self._search_behind(self._start, "octets that cannot be decoded", expected)
+        self._consider_from += 1
+
+    @property
+    def _doubtful(self) -> bool:
+        return self._losses > _LOSSES
+
     def _trusted_place(self, final: bool) -> int | None:
         """Offset of the next frame that can be trusted; None if it is not there yet.
 
@@ -308,13 +324,14 @@ class DirectionDecoder:
         if self._expected is not None:
             verdict = Verdict.MORE
             if self._expected < self.end:
-                verdict = test.judge(buffer, self._expected - start, final)
+                judge = test.judge_run if self._doubtful else test.judge
+                verdict = judge(buffer, self._expected - start, final)
             elif self._expected == self.end and final:
                 verdict = Verdict.NO
             if verdict is not Verdict.NO:
                 return self._expected if verdict is Verdict.YES else None
         self._expected = None
-        verdict, index = test.find(buffer, max(0, self._consider_from - start), final)
+        verdict, index = test.find(buffer, max(0, self._consider_from - start), final, self._doubtful)
         if verdict is Verdict.YES:
             return start + index
         self._pass(index)
@@ -340,9 +357,7 @@ class DirectionDecoder:
                 self._search_behind(self.end, reason, expected)
                 return
             # A size that nobody would agree on: the frame is damaged, and there may be others behind it.
-            begin = self._start
-            self._search_behind(begin, "octets that cannot be decoded", None)
-            self._consider_from = begin + 1
+            self._search_inside(None)
             yield from self._advance(final=True)
         if not self._following and self.end > self._lost_from:
             yield from self._tell("lost", self._reason, self._lost_from, self.end - self._lost_from)

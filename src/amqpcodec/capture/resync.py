@@ -3,6 +3,9 @@
 One frame's envelope is met by chance in random octets about once in 10**9; two in a row, or one that ends
 exactly where the octets at hand end, do not happen. What is inside a message body may look like frames
 too, so the place where the next frame must begin is tried first when it is known.
+
+Octets may be made so that each place found is lost again at once. After some such losses only a run of frames
+is believed, so what is made to look like frames is passed over as one.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ _FRAME_END = 0xCE
 _ENVELOPE = 8
 _METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _CONNECTION_CLASS = 10
-_LARGEST_BLIND_TAIL = 4  # octets at the end too few to tell whether a frame begins there
+RUN_OCTETS = 4096  # that frames follow one another for, to be believed where track was lost again and again
+_RUN_FRAMES = 64  # or so many of them
+_LARGEST_BLIND_TAIL = 7  # octets at the end too few to tell whether a frame begins there
 
 
 class Verdict(Enum):
@@ -49,24 +54,37 @@ class FrameTest:
         self._content_classes = frozenset(content_classes)
         self._types = frozenset(types)
         self._frame_max = frame_max
-        self._candidate = re.compile(_candidate_pattern(self._types, frame_max), re.DOTALL)
+        head = _head_pattern(self._types, frame_max)
+        self._candidate = re.compile(b"(?=" + head + b")", re.DOTALL)
+        self._run_candidate = re.compile(_run_pattern(self._types, head), re.DOTALL)
 
-    def find(self, octets: bytes | bytearray, start: int, final: bool) -> tuple[Verdict, int]:
+    def find(
+        self, octets: bytes | bytearray, start: int, final: bool, doubtful: bool = False
+    ) -> tuple[Verdict, int]:
         """The first place at or after `start` where a frame may begin.
 
         Args:
             octets: what is at hand.
             start: index of the first octet to consider.
             final: nothing contiguous will follow these octets.
+            doubtful: ask for a run of frames, as `judge_run` does.
 
         Returns:
             YES and the place; MORE and the place up to which the octets are of no use; with `final`, NO
             and the end.
         """
-        for match in self._candidate.finditer(octets, start):
-            verdict = self.judge(octets, match.start(), final)
+        refused: set[int] = set()
+        candidate = self._run_candidate if doubtful else self._candidate
+        for match in candidate.finditer(octets, start):
+            place = match.start()
+            if place in refused:
+                continue
+            if doubtful:
+                verdict = self.judge_run(octets, place, final, refused)
+            else:
+                verdict = self.judge(octets, place, final)
             if verdict is not Verdict.NO:
-                return verdict, match.start()
+                return verdict, place
         if final:
             return Verdict.NO, len(octets)
         return Verdict.MORE, max(start, len(octets) - _LARGEST_BLIND_TAIL)
@@ -81,6 +99,33 @@ class FrameTest:
         verdict, _ = self._envelope(octets, following, strict=False)
         # A frame followed by the beginning of another, with nothing to come, is all the proof there will be.
         return Verdict.YES if final and verdict is Verdict.MORE else verdict
+
+    def judge_run(
+        self, octets: bytes | bytearray, position: int, final: bool, refused: set[int] | None = None
+    ) -> Verdict:
+        """Whether a run of frames that can be trusted begins at a place: many of them, or many octets.
+
+        Args:
+            octets: what is at hand.
+            position: index of the place.
+            final: nothing contiguous will follow these octets.
+            refused: places from which no such run leads on; those of this run are added if it breaks. Each
+                place is so looked at once, however runs overlap.
+        """
+        at, run = position, list[int]()
+        refused = set() if refused is None else refused
+        while at not in refused:
+            verdict, following = self._envelope(octets, at, strict=not run)
+            if verdict is Verdict.MORE:
+                return (Verdict.YES if run else Verdict.NO) if final else Verdict.MORE
+            if verdict is Verdict.NO:
+                break
+            run.append(at)
+            if len(run) == _RUN_FRAMES or following - position >= RUN_OCTETS:
+                return Verdict.YES
+            at = following
+        refused.update(run)
+        return Verdict.NO
 
     def _envelope(self, octets: bytes | bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
         """Check one frame; with YES comes the place behind it. Behind a frame that passed the strict test,
@@ -118,10 +163,21 @@ class FrameTest:
         return (first, second) in self._methods and (first == _CONNECTION_CLASS) == (channel == 0)
 
 
-def _candidate_pattern(types: frozenset[int], frame_max: int) -> bytes:
+def _head_pattern(types: frozenset[int], frame_max: int) -> bytes:
     """A pattern for the first five octets of a frame, for `re` to pass over most places quickly."""
-    kinds = b"".join(b"\\x%02x" % kind for kind in sorted(types))
     highest = min(frame_max, 0xFFFFFFFF)
     first = b"[\\x00-\\x%02x]" % (highest >> 24)
     second = b"[\\x00-\\x%02x]" % (highest >> 16 & 0xFF if highest < 1 << 24 else 0xFF)
-    return b"(?=[" + kinds + b"].." + first + second + b")"
+    return _any_of(types) + b".." + first + second
+
+
+def _run_pattern(types: frozenset[int], head: bytes) -> bytes:
+    """A pattern for where a run of frames may begin. Heartbeats are the frames of which most fit into octets
+    that are made to cost time: `re` goes through those by itself."""
+    heartbeats = b"(?:\\x08\\0{6}\\xce)"
+    run = heartbeats + b"{%d}|" % _RUN_FRAMES + heartbeats + b"++(?:" + _any_of(types) + b"|\\Z)"
+    return b"(?=" + run + b"|(?!\\x08)" + head + b")"
+
+
+def _any_of(types: frozenset[int]) -> bytes:
+    return b"[" + b"".join(b"\\x%02x" % kind for kind in sorted(types)) + b"]"
