@@ -1,4 +1,4 @@
-"""Octets that lose track of frames again and again: only a run of frames is believed then, and it is found."""
+"""Octets that lose track of frames again and again: only a run of frames is believed then, and found."""
 
 from __future__ import annotations
 
