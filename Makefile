@@ -1,17 +1,36 @@
-# Every target does its own set-up: a virtual environment in .venv, the package in place, both builds.
+# Every target does its own set-up: a virtual environment in .venv, the package in place, both builds. `demo` alone
+# needs none of that.
 PYTHON3 ?= python3
 PYTHON := .venv/bin/python
 WORKERS ?= auto
+CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-spark test-spark-versions lint build clean
+.PHONY: demo test test-spark test-spark-versions test-pypy test-freethreaded lint build clean
 
-demo: build
-	$(PYTHON) -m amqpcodec decode examples/real-bunny.pcap
+# Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
+DEMO := build/demo
+demo: $(DEMO)/bin/amqpcodec
+	@$(DEMO)/bin/amqpcodec decode --summary examples/real-bunny.pcap
+	@printf '%s\n' '' 'This is a recorded session of a client with RabbitMQ, from its TCP packets up, and what was in it.' \
+		'To go on:' \
+		'  $(DEMO)/bin/amqpcodec decode --summary YOUR.pcap     a capture of your own, pcap or pcapng' \
+		"  $(DEMO)/bin/amqpcodec decode --method 'basic.*' --format jsonl examples/real-bunny.pcap" \
+		"  pip install '.[arrow]'; amqpcodec stats YOUR.pcap     who, what, how much, how slow; compiled" \
+		'  make test                                            the tests, on both builds' \
+		'README.md shows the codec in Python, docs/capture.md the command.'
+
+$(DEMO)/bin/amqpcodec:
+	@$(CHECK_PYTHON)
+	@$(PYTHON3) -m venv --without-pip $(DEMO)
+	@echo '$(CURDIR)/src' >"$$($(DEMO)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/amqpcodec.pth"
+	@printf '%s\n' '#!/bin/sh' 'exec "$(abspath $(DEMO))/bin/python" -m amqpcodec "$$@"' >$@
+	@chmod +x $@
 
 # In several processes, each of which takes files of tests in turns (tests/support/distribution.py). WORKERS=0
 # makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
 test: build
-	$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@echo "Running the tests on both builds, in $(WORKERS) processes"
+	@$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # What `make test` leaves out for the time it takes: most of what needs a session of Spark, clusters of
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
@@ -29,6 +48,18 @@ build/pyspark-%/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/pyspark-$*/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pyspark==$*
 	touch $@
 
+# The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an interpreter
+# in an environment that test tools may be installed into; by default one is made under build/, once, on Debian as root.
+PYPY ?= build/pypy/bin/python3
+test-pypy: $(dir $(PYPY)).tested-with
+	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest $(PYPY_TESTS)
+
+FREETHREADED ?= build/freethreaded/bin/python3
+test-freethreaded: $(dir $(FREETHREADED)).tested-with
+	AMQPCODEC_BUILD=require $(FREETHREADED) setup.py -q build_ext --inplace
+	PYTHONPATH=src $(FREETHREADED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	PYTHONPATH=src $(FREETHREADED) benchmarks/scaling.py
+
 lint: build
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
@@ -37,13 +68,15 @@ lint: build
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
 build: .venv/installed
-	AMQPCODEC_BUILD=require $(PYTHON) setup.py -q build_ext --inplace
+	@echo "Compiling what has changed; all of it takes two minutes on four cores, and warnings of the compiler are shown"
+	@AMQPCODEC_BUILD=require $(PYTHON) setup.py -q build_ext --inplace
 
 .venv/installed: pyproject.toml
-	$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
-	$(PYTHON3) -m venv .venv
-	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint]'
-	touch $@
+	@$(CHECK_PYTHON)
+	@echo "Installing what the tests need into .venv: about 1.5 GB the first time, with PySpark and a Java; minutes"
+	@$(PYTHON3) -m venv .venv
+	@AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint]'
+	@touch $@
 
 # The libraries that the benchmarks compare with.
 .venv/bench: .venv/installed

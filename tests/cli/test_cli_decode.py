@@ -462,3 +462,40 @@ def test_methods_are_chosen_by_the_names_of_their_classes(run: Run, glob: str) -
     methods = {row["method"] for row in run.rows(BUNNY, "--method", glob)}
     assert "queue.declare-ok" in methods
     assert all(method.startswith("queue.") and method.endswith("-ok") for method in methods)
+
+
+def test_a_summary_ends_with_what_is_in_the_file(run: Run) -> None:
+    lines = run(BUNNY, "--summary", "--method", "tx.select")
+    assert " tx.select" in lines[0]
+    assert lines[1:6] == [
+        "",
+        str(BUNNY),
+        "frames       155, 105677 octets in 2.982 s",
+        "connections  1 rabbitmq-0-9-1",
+        "methods      15 basic.publish, 6 channel.open, 6 channel.open-ok, 6 channel.close, 6 channel.close-ok, "
+        "4 basic.get, 4 basic.ack, 3 exchange.declare, 51 others",
+    ]
+    assert lines[6:10] == [
+        "messages     15 basic.publish, 50027 octets",
+        "             3 basic.get-ok, 6 octets",
+        "             1 basic.return, 3 octets",
+        "             1 basic.deliver, 50000 octets",
+    ]
+    assert lines[10] == "answers      33 by the server, mean 0.91 ms, slowest 6.02 ms (channel.close)"
+    assert lines[11] == "refused      1 channel.close 404 \"NOT_FOUND - no queue 'nope' in vhost '/'\""
+    assert lines[-1] == "faults       none"
+
+
+def test_a_summary_counts_faults_and_shows_what_was_sent_without_control_characters(
+    run: Run, tmp_path: Path
+) -> None:
+    close = amqp.encode_method(1, amqp.Channel.Close(reply_code=404, reply_text="\x1b[2J"))
+    path = _raw(tmp_path, close, b"\x01\x00\x01\x00\x00\x00\x05\x00\x3c\x00\x50\xff\xce")
+    lines = run(path, "--raw", "--summary", code=1)
+    assert lines[-2:] == ["refused      1 channel.close 404 '\\x1b[2J'", "faults       1 error"]
+    assert "answers      none" in lines
+
+
+def test_a_summary_does_not_go_into_json_lines(run: Run) -> None:
+    assert run(BUNNY, "--summary", "--format", "jsonl", code=2) == []
+    assert "--summary is for people" in run.err

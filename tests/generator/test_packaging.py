@@ -148,7 +148,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (tree / "src").rglob("*.p[xy][dx]"):
         if path.stem not in kept:
             path.unlink()
-    assert build(tree, "auto", "false").returncode == 0
+    assert build(tree, "auto", quick_compiler(tree, "*probe*")).returncode == 0
     assert len(list((tree / "build").rglob("*_c.c"))) == 3
     return tree
 
@@ -188,10 +188,27 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
 
 
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
-    done = build(small, "auto", quick_compiler(small, "*dispatch*"))
+    done = build(small, "auto", quick_compiler(small, "*probe*|*dispatch*"))
     assert done.returncode == 0, done.stderr
     assert "NOT COMPILED" in done.stderr
     assert list(compiled(small)) == []
+
+
+def test_without_a_compiler_nothing_is_translated_to_c(tmp_path: Path) -> None:
+    tree = copied(tmp_path / "tree")
+    assert build(tree, "auto", "false").returncode == 0
+    assert list((tree / "build").rglob("*.c")) == []
+
+
+def test_a_terminal_shows_it_though_pip_keeps_the_output_of_builds(small: Path) -> None:
+    if shutil.which("script") is None:
+        pytest.skip("script is needed, which runs a command in a terminal of its own")
+    command = f"{sys.executable} setup.py -q build_ext --inplace >/dev/null 2>&1"
+    variables = {**os.environ, "AMQPCODEC_BUILD": "auto", "CC": "false"}
+    done = subprocess.run(
+        ["script", "-qec", command, "/dev/null"], cwd=small, env=variables, capture_output=True, text=True, timeout=120
+    )  # fmt: skip
+    assert "amqpcodec: NOT COMPILED, installing the pure-Python build: " in done.stdout
 
 
 @pytest.mark.parametrize("compiler", ["false", "/there/is/no/compiler"])

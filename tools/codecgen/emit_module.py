@@ -69,6 +69,7 @@ def render_module(dialect: Dialect, module: str, facts: str, routines: Routines)
     _emit_dialect(code, dialect, module)
     _emit_bound(code, routines)
     code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
+    code.line("_share(globals()[name] for name in __all__)")
     return code.text()
 
 

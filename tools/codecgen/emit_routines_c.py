@@ -12,7 +12,7 @@ from codecgen.layout import BitRun, Flag, flags, steps, word_name, words
 from codecgen.model import Class, Field, Method
 
 BUILD = "c"
-KERNEL = {"Dialect": "dialect", "table_codec": "tables"}
+KERNEL = {"Dialect": "dialect", "share": "sharing", "table_codec": "tables"}
 HEADER = "cimport cython"
 PARAMETER = "object "  # or Cython took a name such as `long` for a type
 DEFINITION = {
@@ -79,7 +79,15 @@ def _emit_method_writing(code: Code, method: Method) -> None:
             if isinstance(step, BitRun):
                 _emit_bits(code, step)
             else:
-                code.line(f"writer.{step.type}(self.{step.attribute}, {string(step.name)})")
+                code.line(_writing(step))
+
+
+def _writing(field: Field) -> str:
+    """The call that writes a field; of a text, the writer takes a reference that is not counted."""
+    value = f"self.{field.attribute}"
+    if field.type == "shortstr":
+        value = f"<_PyObject *>{value}"
+    return f"writer.{field.type}({value}, {string(field.name)})"
 
 
 def _emit_bits(code: Code, run: BitRun) -> None:
@@ -145,5 +153,5 @@ def _emit_properties_writing(code: Code, cls: Class) -> None:
             code.lines(f"if {word_name(index - 1)} & 1:", f"    writer.word({word_name(index)})")
         for flag in places:
             if flag.field.type != "bit":
-                write = f"writer.{flag.field.type}(self.{flag.field.attribute}, {string(flag.field.name)})"
+                write = _writing(flag.field)
                 code.lines(f"if {word_name(flag.word)} & {flag.mask:#06x}:", f"    {write}")

@@ -20,7 +20,7 @@ KERNEL = {
     "MessageDecoder": "quick_stream", "Method": "routines", "Properties": "routines", "Reader": "reader",
     "WriterRules": "writer", "Octets": "quick_reader", "OddError": "quick_reader",
     "timestamp": "quick_reader", "long_octets": "quick_writer", "quick_table": "quick_writer",
-    "seconds": "quick_writer", "table_codec": "tables",
+    "seconds": "quick_writer", "share": "sharing", "table_codec": "tables",
 }  # fmt: skip
 HEADER = "from struct import Struct as _Struct"
 PARAMETER = ""

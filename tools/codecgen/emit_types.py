@@ -11,6 +11,8 @@ def render_types(dialect: Dialect) -> str:
     """The text of a dialect's `.pxd`."""
     code = Code()
     code.lines(
+        "from cpython.object cimport PyObject as _PyObject",
+        "",
         "from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder",
         "from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder",
         "from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder",

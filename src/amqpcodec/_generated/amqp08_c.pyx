@@ -15,6 +15,7 @@ from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_c import Dialect as _Dialect
+from amqpcodec._kernel.sharing_c import share as _share
 from amqpcodec._kernel.tables_c import table_codec as _table_codec
 from amqpcodec._generated import amqp08_facts as _facts
 
@@ -145,9 +146,9 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 11)
         writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
+        writer.shortstr(<_PyObject *>self.mechanism, "mechanism")
         writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+        writer.shortstr(<_PyObject *>self.locale, "locale")
 
 
 @cython.no_gc
@@ -311,8 +312,8 @@ cdef class ConnectionOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.capabilities, "capabilities")
+        writer.shortstr(<_PyObject *>self.virtual_host, "virtual-host")
+        writer.shortstr(<_PyObject *>self.capabilities, "capabilities")
         writer.bits(writer.bit(self.insist, "insist"))
 
 
@@ -338,7 +339,7 @@ cdef class ConnectionOpenOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 41)
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -366,8 +367,8 @@ cdef class ConnectionRedirect(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 50)
-        writer.shortstr(self.host, "host")
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.host, "host")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -408,7 +409,7 @@ cdef class ConnectionClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 60)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -471,7 +472,7 @@ cdef class ChannelOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 10)
-        writer.shortstr(self.out_of_band, "out-of-band")
+        writer.shortstr(<_PyObject *>self.out_of_band, "out-of-band")
 
 
 cdef class ChannelOpenOk(_DialectMethod):
@@ -581,7 +582,7 @@ cdef class ChannelAlert(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 30)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.table(self.details, "details")
 
 
@@ -623,7 +624,7 @@ cdef class ChannelClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 40)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -707,7 +708,7 @@ cdef class AccessRequest(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(30, 10)
-        writer.shortstr(self.realm, "realm")
+        writer.shortstr(<_PyObject *>self.realm, "realm")
         writer.bits(
             writer.bit(self.exclusive, "exclusive")
             | writer.bit(self.passive, "passive") << 1
@@ -828,8 +829,8 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.type, "type")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -900,7 +901,7 @@ cdef class ExchangeDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
         writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
@@ -997,7 +998,7 @@ cdef class QueueDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -1041,7 +1042,7 @@ cdef class QueueDeclareOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.long(self.message_count, "message-count")
         writer.long(self.consumer_count, "consumer-count")
 
@@ -1093,9 +1094,9 @@ cdef class QueueBind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.nowait, "nowait"))
         writer.table(self.arguments, "arguments")
 
@@ -1151,7 +1152,7 @@ cdef class QueuePurge(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 30)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1224,7 +1225,7 @@ cdef class QueueDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.if_unused, "if-unused")
             | writer.bit(self.if_empty, "if-empty") << 1
@@ -1382,8 +1383,8 @@ cdef class BasicConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -1414,7 +1415,7 @@ cdef class BasicConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1444,7 +1445,7 @@ cdef class BasicCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1470,7 +1471,7 @@ cdef class BasicCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1517,8 +1518,8 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -1566,9 +1567,9 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1620,11 +1621,11 @@ cdef class BasicDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1664,7 +1665,7 @@ cdef class BasicGet(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 70)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
@@ -1713,8 +1714,8 @@ cdef class BasicGetOk(_DialectMethod):
         writer.ids(60, 71)
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.long(self.message_count, "message-count")
 
     cdef bint _has_content(self) except -1:
@@ -1746,7 +1747,7 @@ cdef class BasicGetEmpty(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 72)
-        writer.shortstr(self.cluster_id, "cluster-id")
+        writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
 
 @cython.no_gc
@@ -1989,9 +1990,9 @@ cdef class BasicProperties(_DialectProperties):
             flags |= 0x0004
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -1999,23 +2000,23 @@ cdef class BasicProperties(_DialectProperties):
         if flags & 0x0800:
             writer.octet(self.priority, "priority")
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            writer.shortstr(<_PyObject *>self.correlation_id, "correlation-id")
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            writer.shortstr(<_PyObject *>self.expiration, "expiration")
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0040:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            writer.shortstr(<_PyObject *>self.type, "type")
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            writer.shortstr(<_PyObject *>self.user_id, "user-id")
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            writer.shortstr(<_PyObject *>self.app_id, "app-id")
         if flags & 0x0004:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 60
@@ -2153,8 +2154,8 @@ cdef class FileConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -2185,7 +2186,7 @@ cdef class FileConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2215,7 +2216,7 @@ cdef class FileCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -2241,7 +2242,7 @@ cdef class FileCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2269,7 +2270,7 @@ cdef class FileOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 40)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
         writer.longlong(self.content_size, "content-size")
 
 
@@ -2372,10 +2373,10 @@ cdef class FilePublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 60)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2416,9 +2417,9 @@ cdef class FileReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 70)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -2474,12 +2475,12 @@ cdef class FileDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 80)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2650,23 +2651,23 @@ cdef class FileProperties(_DialectProperties):
             flags |= 0x0080
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
             writer.octet(self.priority, "priority")
         if flags & 0x0800:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0400:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0200:
-            writer.shortstr(self.filename, "filename")
+            writer.shortstr(<_PyObject *>self.filename, "filename")
         if flags & 0x0100:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0080:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 70
@@ -2804,8 +2805,8 @@ cdef class StreamConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.exclusive, "exclusive") << 1
@@ -2835,7 +2836,7 @@ cdef class StreamConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2865,7 +2866,7 @@ cdef class StreamCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -2891,7 +2892,7 @@ cdef class StreamCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2938,8 +2939,8 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -2987,9 +2988,9 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3035,10 +3036,10 @@ cdef class StreamDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3105,9 +3106,9 @@ cdef class StreamProperties(_DialectProperties):
             flags |= 0x0800
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -3326,7 +3327,7 @@ cdef class DtxStart(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(100, 20)
-        writer.shortstr(self.dtx_identifier, "dtx-identifier")
+        writer.shortstr(<_PyObject *>self.dtx_identifier, "dtx-identifier")
 
 
 cdef class DtxStartOk(_DialectMethod):
@@ -3448,9 +3449,9 @@ cdef class TunnelProperties(_DialectProperties):
         if flags & 0x8000:
             writer.table(self.headers, "headers")
         if flags & 0x4000:
-            writer.shortstr(self.proxy_name, "proxy-name")
+            writer.shortstr(<_PyObject *>self.proxy_name, "proxy-name")
         if flags & 0x2000:
-            writer.shortstr(self.data_name, "data-name")
+            writer.shortstr(<_PyObject *>self.data_name, "data-name")
         if flags & 0x1000:
             writer.octet(self.durable, "durable")
         if flags & 0x0800:
@@ -3572,7 +3573,7 @@ cdef class TestString(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 20)
-        writer.shortstr(self.string_1, "string-1")
+        writer.shortstr(<_PyObject *>self.string_1, "string-1")
         writer.longstr(self.string_2, "string-2")
         writer.octet(self.operation, "operation")
 
@@ -4080,3 +4081,4 @@ __all__ = [
     "encode_table",
     "protocol_header",
 ]
+_share(globals()[name] for name in __all__)

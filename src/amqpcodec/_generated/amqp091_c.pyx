@@ -15,6 +15,7 @@ from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_c import Dialect as _Dialect
+from amqpcodec._kernel.sharing_c import share as _share
 from amqpcodec._kernel.tables_c import table_codec as _table_codec
 from amqpcodec._generated import amqp091_facts as _facts
 
@@ -143,9 +144,9 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 11)
         writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
+        writer.shortstr(<_PyObject *>self.mechanism, "mechanism")
         writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+        writer.shortstr(<_PyObject *>self.locale, "locale")
 
 
 @cython.no_gc
@@ -310,8 +311,8 @@ cdef class ConnectionOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.reserved_1, "reserved-1")
+        writer.shortstr(<_PyObject *>self.virtual_host, "virtual-host")
+        writer.shortstr(<_PyObject *>self.reserved_1, "reserved-1")
         writer.bits(writer.bit(self.reserved_2, "reserved-2"))
 
 
@@ -337,7 +338,7 @@ cdef class ConnectionOpenOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 41)
-        writer.shortstr(self.reserved_1, "reserved-1")
+        writer.shortstr(<_PyObject *>self.reserved_1, "reserved-1")
 
 
 @cython.no_gc
@@ -378,7 +379,7 @@ cdef class ConnectionClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -440,7 +441,7 @@ cdef class ChannelOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 10)
-        writer.shortstr(self.reserved_1, "reserved-1")
+        writer.shortstr(<_PyObject *>self.reserved_1, "reserved-1")
 
 
 @cython.no_gc
@@ -560,7 +561,7 @@ cdef class ChannelClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 40)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -666,8 +667,8 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 10)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.type, "type")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -739,7 +740,7 @@ cdef class ExchangeDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 20)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
         writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.no_wait, "no-wait") << 1)
 
 
@@ -837,7 +838,7 @@ cdef class QueueDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 10)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -881,7 +882,7 @@ cdef class QueueDeclareOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.long(self.message_count, "message-count")
         writer.long(self.consumer_count, "consumer-count")
 
@@ -934,9 +935,9 @@ cdef class QueueBind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 20)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.no_wait, "no-wait"))
         writer.table(self.arguments, "arguments")
 
@@ -1003,9 +1004,9 @@ cdef class QueueUnbind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 50)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.table(self.arguments, "arguments")
 
 
@@ -1066,7 +1067,7 @@ cdef class QueuePurge(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 30)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
@@ -1140,7 +1141,7 @@ cdef class QueueDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 40)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.if_unused, "if-unused")
             | writer.bit(self.if_empty, "if-empty") << 1
@@ -1313,8 +1314,8 @@ cdef class BasicConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 20)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -1346,7 +1347,7 @@ cdef class BasicConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1376,7 +1377,7 @@ cdef class BasicCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
@@ -1402,7 +1403,7 @@ cdef class BasicCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1450,8 +1451,8 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 40)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -1499,9 +1500,9 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1553,11 +1554,11 @@ cdef class BasicDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1603,7 +1604,7 @@ cdef class BasicGet(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 70)
         writer.short(self.reserved_1, "reserved-1")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
@@ -1652,8 +1653,8 @@ cdef class BasicGetOk(_DialectMethod):
         writer.ids(60, 71)
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.long(self.message_count, "message-count")
 
     cdef bint _has_content(self) except -1:
@@ -1685,7 +1686,7 @@ cdef class BasicGetEmpty(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 72)
-        writer.shortstr(self.reserved_1, "reserved-1")
+        writer.shortstr(<_PyObject *>self.reserved_1, "reserved-1")
 
 
 @cython.no_gc
@@ -1975,9 +1976,9 @@ cdef class BasicProperties(_DialectProperties):
             flags |= 0x0004
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -1985,23 +1986,23 @@ cdef class BasicProperties(_DialectProperties):
         if flags & 0x0800:
             writer.octet(self.priority, "priority")
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            writer.shortstr(<_PyObject *>self.correlation_id, "correlation-id")
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            writer.shortstr(<_PyObject *>self.expiration, "expiration")
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0040:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            writer.shortstr(<_PyObject *>self.type, "type")
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            writer.shortstr(<_PyObject *>self.user_id, "user-id")
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            writer.shortstr(<_PyObject *>self.app_id, "app-id")
         if flags & 0x0004:
-            writer.shortstr(self.reserved, "reserved")
+            writer.shortstr(<_PyObject *>self.reserved, "reserved")
 
     cdef int _class_id(self) except -1:
         return 60
@@ -2389,3 +2390,4 @@ __all__ = [
     "encode_table",
     "protocol_header",
 ]
+_share(globals()[name] for name in __all__)

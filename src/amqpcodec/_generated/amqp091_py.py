@@ -28,6 +28,7 @@ from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
 from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
 from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
 from amqpcodec._kernel.quick_writer_py import seconds as _seconds
+from amqpcodec._kernel.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp091_facts as _facts
 
@@ -2826,3 +2827,4 @@ __all__ = [
     "encode_table",
     "protocol_header",
 ]
+_share(globals()[name] for name in __all__)

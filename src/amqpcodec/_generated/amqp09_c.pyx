@@ -14,6 +14,7 @@ from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_c import Dialect as _Dialect
+from amqpcodec._kernel.sharing_c import share as _share
 from amqpcodec._kernel.tables_c import table_codec as _table_codec
 from amqpcodec._generated import amqp09_facts as _facts
 
@@ -147,9 +148,9 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 11)
         writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
+        writer.shortstr(<_PyObject *>self.mechanism, "mechanism")
         writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+        writer.shortstr(<_PyObject *>self.locale, "locale")
 
 
 @cython.no_gc
@@ -313,8 +314,8 @@ cdef class ConnectionOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.capabilities, "capabilities")
+        writer.shortstr(<_PyObject *>self.virtual_host, "virtual-host")
+        writer.shortstr(<_PyObject *>self.capabilities, "capabilities")
         writer.bits(writer.bit(self.insist, "insist"))
 
 
@@ -340,7 +341,7 @@ cdef class ConnectionOpenOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 41)
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -368,8 +369,8 @@ cdef class ConnectionRedirect(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 42)
-        writer.shortstr(self.host, "host")
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.host, "host")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -410,7 +411,7 @@ cdef class ConnectionClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -473,7 +474,7 @@ cdef class ChannelOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 10)
-        writer.shortstr(self.out_of_band, "out-of-band")
+        writer.shortstr(<_PyObject *>self.out_of_band, "out-of-band")
 
 
 @cython.no_gc
@@ -593,7 +594,7 @@ cdef class ChannelClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 40)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -765,7 +766,7 @@ cdef class AccessRequest(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(30, 10)
-        writer.shortstr(self.realm, "realm")
+        writer.shortstr(<_PyObject *>self.realm, "realm")
         writer.bits(
             writer.bit(self.exclusive, "exclusive")
             | writer.bit(self.passive, "passive") << 1
@@ -886,8 +887,8 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.type, "type")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -958,7 +959,7 @@ cdef class ExchangeDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
         writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
@@ -1055,7 +1056,7 @@ cdef class QueueDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -1099,7 +1100,7 @@ cdef class QueueDeclareOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.long(self.message_count, "message-count")
         writer.long(self.consumer_count, "consumer-count")
 
@@ -1151,9 +1152,9 @@ cdef class QueueBind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.nowait, "nowait"))
         writer.table(self.arguments, "arguments")
 
@@ -1219,9 +1220,9 @@ cdef class QueueUnbind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 50)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.table(self.arguments, "arguments")
 
 
@@ -1276,7 +1277,7 @@ cdef class QueuePurge(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 30)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1349,7 +1350,7 @@ cdef class QueueDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.if_unused, "if-unused")
             | writer.bit(self.if_empty, "if-empty") << 1
@@ -1521,8 +1522,8 @@ cdef class BasicConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -1554,7 +1555,7 @@ cdef class BasicConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1584,7 +1585,7 @@ cdef class BasicCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1610,7 +1611,7 @@ cdef class BasicCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1657,8 +1658,8 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -1706,9 +1707,9 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1760,11 +1761,11 @@ cdef class BasicDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1804,7 +1805,7 @@ cdef class BasicGet(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 70)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
@@ -1853,8 +1854,8 @@ cdef class BasicGetOk(_DialectMethod):
         writer.ids(60, 71)
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.long(self.message_count, "message-count")
 
     cdef bint _has_content(self) except -1:
@@ -1886,7 +1887,7 @@ cdef class BasicGetEmpty(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 72)
-        writer.shortstr(self.cluster_id, "cluster-id")
+        writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
 
 @cython.no_gc
@@ -2129,9 +2130,9 @@ cdef class BasicProperties(_DialectProperties):
             flags |= 0x0004
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -2139,23 +2140,23 @@ cdef class BasicProperties(_DialectProperties):
         if flags & 0x0800:
             writer.octet(self.priority, "priority")
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            writer.shortstr(<_PyObject *>self.correlation_id, "correlation-id")
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            writer.shortstr(<_PyObject *>self.expiration, "expiration")
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0040:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            writer.shortstr(<_PyObject *>self.type, "type")
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            writer.shortstr(<_PyObject *>self.user_id, "user-id")
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            writer.shortstr(<_PyObject *>self.app_id, "app-id")
         if flags & 0x0004:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 60
@@ -2305,8 +2306,8 @@ cdef class FileConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -2338,7 +2339,7 @@ cdef class FileConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2368,7 +2369,7 @@ cdef class FileCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -2394,7 +2395,7 @@ cdef class FileCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2422,7 +2423,7 @@ cdef class FileOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 40)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
         writer.longlong(self.content_size, "content-size")
 
 
@@ -2525,10 +2526,10 @@ cdef class FilePublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 60)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2569,9 +2570,9 @@ cdef class FileReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 70)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -2627,12 +2628,12 @@ cdef class FileDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 80)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2803,23 +2804,23 @@ cdef class FileProperties(_DialectProperties):
             flags |= 0x0080
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
             writer.octet(self.priority, "priority")
         if flags & 0x0800:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0400:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0200:
-            writer.shortstr(self.filename, "filename")
+            writer.shortstr(<_PyObject *>self.filename, "filename")
         if flags & 0x0100:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0080:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 70
@@ -2960,8 +2961,8 @@ cdef class StreamConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.exclusive, "exclusive") << 1
@@ -2992,7 +2993,7 @@ cdef class StreamConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -3022,7 +3023,7 @@ cdef class StreamCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -3048,7 +3049,7 @@ cdef class StreamCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -3095,8 +3096,8 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -3144,9 +3145,9 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3192,10 +3193,10 @@ cdef class StreamDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3262,9 +3263,9 @@ cdef class StreamProperties(_DialectProperties):
             flags |= 0x0800
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -3483,7 +3484,7 @@ cdef class DtxStart(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(100, 20)
-        writer.shortstr(self.dtx_identifier, "dtx-identifier")
+        writer.shortstr(<_PyObject *>self.dtx_identifier, "dtx-identifier")
 
 
 cdef class DtxStartOk(_DialectMethod):
@@ -3605,9 +3606,9 @@ cdef class TunnelProperties(_DialectProperties):
         if flags & 0x8000:
             writer.table(self.headers, "headers")
         if flags & 0x4000:
-            writer.shortstr(self.proxy_name, "proxy-name")
+            writer.shortstr(<_PyObject *>self.proxy_name, "proxy-name")
         if flags & 0x2000:
-            writer.shortstr(self.data_name, "data-name")
+            writer.shortstr(<_PyObject *>self.data_name, "data-name")
         if flags & 0x1000:
             writer.octet(self.durable, "durable")
         if flags & 0x0800:
@@ -3780,7 +3781,7 @@ cdef class MessageTransfer(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.destination, "destination")
+        writer.shortstr(<_PyObject *>self.destination, "destination")
         writer.bits(
             writer.bit(self.redelivered, "redelivered")
             | writer.bit(self.immediate, "immediate") << 1
@@ -3790,16 +3791,16 @@ cdef class MessageTransfer(_DialectMethod):
         writer.timestamp(self.timestamp, "timestamp")
         writer.octet(self.delivery_mode, "delivery-mode")
         writer.timestamp(self.expiration, "expiration")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.message_id, "message-id")
-        writer.shortstr(self.correlation_id, "correlation-id")
-        writer.shortstr(self.reply_to, "reply-to")
-        writer.shortstr(self.content_type, "content-type")
-        writer.shortstr(self.content_encoding, "content-encoding")
-        writer.shortstr(self.user_id, "user-id")
-        writer.shortstr(self.app_id, "app-id")
-        writer.shortstr(self.transaction_id, "transaction-id")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.message_id, "message-id")
+        writer.shortstr(<_PyObject *>self.correlation_id, "correlation-id")
+        writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
+        writer.shortstr(<_PyObject *>self.content_type, "content-type")
+        writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
+        writer.shortstr(<_PyObject *>self.user_id, "user-id")
+        writer.shortstr(<_PyObject *>self.app_id, "app-id")
+        writer.shortstr(<_PyObject *>self.transaction_id, "transaction-id")
         writer.longstr(self.security_token, "security-token")
         writer.table(self.application_headers, "application-headers")
         writer.content(self.body, "body")
@@ -3856,8 +3857,8 @@ cdef class MessageConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.destination, "destination")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.destination, "destination")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -3888,7 +3889,7 @@ cdef class MessageCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 30)
-        writer.shortstr(self.destination, "destination")
+        writer.shortstr(<_PyObject *>self.destination, "destination")
 
 
 @cython.no_gc
@@ -3931,8 +3932,8 @@ cdef class MessageGet(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.destination, "destination")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.destination, "destination")
         writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
@@ -4068,7 +4069,7 @@ cdef class MessageCheckpoint(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 90)
         writer.longstr(self.reference, "reference")
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -4097,7 +4098,7 @@ cdef class MessageResume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 100)
         writer.longstr(self.reference, "reference")
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -4206,7 +4207,7 @@ cdef class MessageReject(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 520)
         writer.short(self.code, "code")
-        writer.shortstr(self.text, "text")
+        writer.shortstr(<_PyObject *>self.text, "text")
 
 
 @cython.no_gc
@@ -4601,3 +4602,4 @@ __all__ = [
     "encode_table",
     "protocol_header",
 ]
+_share(globals()[name] for name in __all__)

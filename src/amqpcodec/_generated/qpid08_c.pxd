@@ -2,6 +2,8 @@
 #   spec/amqp-0-8.xml sha256 9f714e51dbb95a51cb8e6c57aea905ff9eab0404293a3af00e78ad83756faa09
 #   spec/qpid-0-8.xml sha256 03bd15c2b71d6ba11e6dd81eedbb0de5489b9ffa5a08b38267810271f10dbffb
 #   spec/overlays/qpid-0-8.toml sha256 972ccc1e9e14960fcfc689f3c6866f06bb0741b7f57fe786a2fbd172fd7b26f7
+from cpython.object cimport PyObject as _PyObject
+
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
 from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder

@@ -16,6 +16,7 @@ from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_c import Dialect as _Dialect
+from amqpcodec._kernel.sharing_c import share as _share
 from amqpcodec._kernel.tables_c import table_codec as _table_codec
 from amqpcodec._generated import qpid08_facts as _facts
 
@@ -146,9 +147,9 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 11)
         writer.table(self.client_properties, "client-properties")
-        writer.shortstr(self.mechanism, "mechanism")
+        writer.shortstr(<_PyObject *>self.mechanism, "mechanism")
         writer.longstr(self.response, "response")
-        writer.shortstr(self.locale, "locale")
+        writer.shortstr(<_PyObject *>self.locale, "locale")
 
 
 @cython.no_gc
@@ -312,8 +313,8 @@ cdef class ConnectionOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 40)
-        writer.shortstr(self.virtual_host, "virtual-host")
-        writer.shortstr(self.capabilities, "capabilities")
+        writer.shortstr(<_PyObject *>self.virtual_host, "virtual-host")
+        writer.shortstr(<_PyObject *>self.capabilities, "capabilities")
         writer.bits(writer.bit(self.insist, "insist"))
 
 
@@ -339,7 +340,7 @@ cdef class ConnectionOpenOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 41)
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -367,8 +368,8 @@ cdef class ConnectionRedirect(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 50)
-        writer.shortstr(self.host, "host")
-        writer.shortstr(self.known_hosts, "known-hosts")
+        writer.shortstr(<_PyObject *>self.host, "host")
+        writer.shortstr(<_PyObject *>self.known_hosts, "known-hosts")
 
 
 @cython.no_gc
@@ -409,7 +410,7 @@ cdef class ConnectionClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(10, 60)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -472,7 +473,7 @@ cdef class ChannelOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 10)
-        writer.shortstr(self.out_of_band, "out-of-band")
+        writer.shortstr(<_PyObject *>self.out_of_band, "out-of-band")
 
 
 cdef class ChannelOpenOk(_DialectMethod):
@@ -582,7 +583,7 @@ cdef class ChannelAlert(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 30)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.table(self.details, "details")
 
 
@@ -624,7 +625,7 @@ cdef class ChannelClose(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(20, 40)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
         writer.short(self.class_id, "class-id")
         writer.short(self.method_id, "method-id")
 
@@ -708,7 +709,7 @@ cdef class AccessRequest(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(30, 10)
-        writer.shortstr(self.realm, "realm")
+        writer.shortstr(<_PyObject *>self.realm, "realm")
         writer.bits(
             writer.bit(self.exclusive, "exclusive")
             | writer.bit(self.passive, "passive") << 1
@@ -829,8 +830,8 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.type, "type")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.type, "type")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -901,7 +902,7 @@ cdef class ExchangeDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
         writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
@@ -958,9 +959,9 @@ cdef class ExchangeBound(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 22)
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
 
 
 @cython.no_gc
@@ -989,7 +990,7 @@ cdef class ExchangeBoundOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(40, 23)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
 
 
 class Exchange:
@@ -1067,7 +1068,7 @@ cdef class QueueDeclare(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 10)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.passive, "passive")
             | writer.bit(self.durable, "durable") << 1
@@ -1111,7 +1112,7 @@ cdef class QueueDeclareOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 11)
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.long(self.message_count, "message-count")
         writer.long(self.consumer_count, "consumer-count")
 
@@ -1163,9 +1164,9 @@ cdef class QueueBind(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.nowait, "nowait"))
         writer.table(self.arguments, "arguments")
 
@@ -1221,7 +1222,7 @@ cdef class QueuePurge(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 30)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1294,7 +1295,7 @@ cdef class QueueDelete(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(50, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(
             writer.bit(self.if_unused, "if-unused")
             | writer.bit(self.if_empty, "if-empty") << 1
@@ -1464,8 +1465,8 @@ cdef class BasicConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -1497,7 +1498,7 @@ cdef class BasicConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1527,7 +1528,7 @@ cdef class BasicCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -1553,7 +1554,7 @@ cdef class BasicCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -1600,8 +1601,8 @@ cdef class BasicPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -1649,9 +1650,9 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1703,11 +1704,11 @@ cdef class BasicDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -1747,7 +1748,7 @@ cdef class BasicGet(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 70)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
         writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
@@ -1796,8 +1797,8 @@ cdef class BasicGetOk(_DialectMethod):
         writer.ids(60, 71)
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.long(self.message_count, "message-count")
 
     cdef bint _has_content(self) except -1:
@@ -1829,7 +1830,7 @@ cdef class BasicGetEmpty(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(60, 72)
-        writer.shortstr(self.cluster_id, "cluster-id")
+        writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
 
 @cython.no_gc
@@ -2092,9 +2093,9 @@ cdef class BasicProperties(_DialectProperties):
             flags |= 0x0004
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -2102,23 +2103,23 @@ cdef class BasicProperties(_DialectProperties):
         if flags & 0x0800:
             writer.octet(self.priority, "priority")
         if flags & 0x0400:
-            writer.shortstr(self.correlation_id, "correlation-id")
+            writer.shortstr(<_PyObject *>self.correlation_id, "correlation-id")
         if flags & 0x0200:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0100:
-            writer.shortstr(self.expiration, "expiration")
+            writer.shortstr(<_PyObject *>self.expiration, "expiration")
         if flags & 0x0080:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0040:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0020:
-            writer.shortstr(self.type, "type")
+            writer.shortstr(<_PyObject *>self.type, "type")
         if flags & 0x0010:
-            writer.shortstr(self.user_id, "user-id")
+            writer.shortstr(<_PyObject *>self.user_id, "user-id")
         if flags & 0x0008:
-            writer.shortstr(self.app_id, "app-id")
+            writer.shortstr(<_PyObject *>self.app_id, "app-id")
         if flags & 0x0004:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 60
@@ -2257,8 +2258,8 @@ cdef class FileConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.no_ack, "no-ack") << 1
@@ -2289,7 +2290,7 @@ cdef class FileConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2319,7 +2320,7 @@ cdef class FileCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -2345,7 +2346,7 @@ cdef class FileCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2373,7 +2374,7 @@ cdef class FileOpen(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 40)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
         writer.longlong(self.content_size, "content-size")
 
 
@@ -2476,10 +2477,10 @@ cdef class FilePublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 60)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2520,9 +2521,9 @@ cdef class FileReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 70)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -2578,12 +2579,12 @@ cdef class FileDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(70, 80)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
         writer.bits(writer.bit(self.redelivered, "redelivered"))
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
-        writer.shortstr(self.identifier, "identifier")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.identifier, "identifier")
 
 
 @cython.no_gc
@@ -2754,23 +2755,23 @@ cdef class FileProperties(_DialectProperties):
             flags |= 0x0080
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
             writer.octet(self.priority, "priority")
         if flags & 0x0800:
-            writer.shortstr(self.reply_to, "reply-to")
+            writer.shortstr(<_PyObject *>self.reply_to, "reply-to")
         if flags & 0x0400:
-            writer.shortstr(self.message_id, "message-id")
+            writer.shortstr(<_PyObject *>self.message_id, "message-id")
         if flags & 0x0200:
-            writer.shortstr(self.filename, "filename")
+            writer.shortstr(<_PyObject *>self.filename, "filename")
         if flags & 0x0100:
             writer.timestamp(self.timestamp, "timestamp")
         if flags & 0x0080:
-            writer.shortstr(self.cluster_id, "cluster-id")
+            writer.shortstr(<_PyObject *>self.cluster_id, "cluster-id")
 
     cdef int _class_id(self) except -1:
         return 70
@@ -2908,8 +2909,8 @@ cdef class StreamConsume(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 20)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.queue, "queue")
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(
             writer.bit(self.no_local, "no-local")
             | writer.bit(self.exclusive, "exclusive") << 1
@@ -2939,7 +2940,7 @@ cdef class StreamConsumeOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 21)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -2969,7 +2970,7 @@ cdef class StreamCancel(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 30)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.bits(writer.bit(self.nowait, "nowait"))
 
 
@@ -2995,7 +2996,7 @@ cdef class StreamCancelOk(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 31)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
 
 
 @cython.no_gc
@@ -3042,8 +3043,8 @@ cdef class StreamPublish(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 40)
         writer.short(self.ticket, "ticket")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
         writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     cdef bint _has_content(self) except -1:
@@ -3091,9 +3092,9 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 50)
         writer.short(self.reply_code, "reply-code")
-        writer.shortstr(self.reply_text, "reply-text")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(<_PyObject *>self.reply_text, "reply-text")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.routing_key, "routing-key")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3139,10 +3140,10 @@ cdef class StreamDeliver(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(80, 60)
-        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.shortstr(<_PyObject *>self.consumer_tag, "consumer-tag")
         writer.longlong(self.delivery_tag, "delivery-tag")
-        writer.shortstr(self.exchange, "exchange")
-        writer.shortstr(self.queue, "queue")
+        writer.shortstr(<_PyObject *>self.exchange, "exchange")
+        writer.shortstr(<_PyObject *>self.queue, "queue")
 
     cdef bint _has_content(self) except -1:
         return True
@@ -3209,9 +3210,9 @@ cdef class StreamProperties(_DialectProperties):
             flags |= 0x0800
         writer.word(flags)
         if flags & 0x8000:
-            writer.shortstr(self.content_type, "content-type")
+            writer.shortstr(<_PyObject *>self.content_type, "content-type")
         if flags & 0x4000:
-            writer.shortstr(self.content_encoding, "content-encoding")
+            writer.shortstr(<_PyObject *>self.content_encoding, "content-encoding")
         if flags & 0x2000:
             writer.table(self.headers, "headers")
         if flags & 0x1000:
@@ -3430,7 +3431,7 @@ cdef class DtxStart(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(100, 20)
-        writer.shortstr(self.dtx_identifier, "dtx-identifier")
+        writer.shortstr(<_PyObject *>self.dtx_identifier, "dtx-identifier")
 
 
 cdef class DtxStartOk(_DialectMethod):
@@ -3552,9 +3553,9 @@ cdef class TunnelProperties(_DialectProperties):
         if flags & 0x8000:
             writer.table(self.headers, "headers")
         if flags & 0x4000:
-            writer.shortstr(self.proxy_name, "proxy-name")
+            writer.shortstr(<_PyObject *>self.proxy_name, "proxy-name")
         if flags & 0x2000:
-            writer.shortstr(self.data_name, "data-name")
+            writer.shortstr(<_PyObject *>self.data_name, "data-name")
         if flags & 0x1000:
             writer.octet(self.durable, "durable")
         if flags & 0x0800:
@@ -3676,7 +3677,7 @@ cdef class TestString(_DialectMethod):
 
     cdef int _write(self, _Writer writer) except -1:
         writer.ids(120, 20)
-        writer.shortstr(self.string_1, "string-1")
+        writer.shortstr(<_PyObject *>self.string_1, "string-1")
         writer.longstr(self.string_2, "string-2")
         writer.octet(self.operation, "operation")
 
@@ -4190,3 +4191,4 @@ __all__ = [
     "encode_table",
     "protocol_header",
 ]
+_share(globals()[name] for name in __all__)

@@ -2,6 +2,8 @@
 #   spec/amqp-0-9-1.xml sha256 a7cdebc3a01cbcba7a47670d9c17fbff9c0921b55422ed568e39f9275771409f
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
+from cpython.object cimport PyObject as _PyObject
+
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
 from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
-from ..profiles import table_profile
 from .records_py import (
     ContentHeader,
     Frame,
@@ -18,7 +17,7 @@ from .records_py import (
     Record,
 )
 from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
-from .writer_py import Writer, WriterRules
+from .writer_py import Writer, WriterRules, writer_rules
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -52,8 +51,9 @@ class Encoder:
     ) -> None:
         dialect = self.dialect
         self._dialect = dialect
-        table_rules = dialect.profile if profile is None else table_profile(profile)
-        self._rules = WriterRules(table_rules, strict, checked_limits(limits or Limits()).table_depth)
+        depth_limit = checked_limits(limits or Limits()).table_depth
+        table_rules = dialect.profile.name if profile is None else profile
+        self._rules = writer_rules(table_rules, bool(strict), depth_limit)
 
     def __reduce__(self) -> Any:
         raise TypeError("an encoder cannot be copied or pickled: make another")

@@ -16,6 +16,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
+from .sharing_c import share
+
 cdef extern from *:
     """
     /* Many references to None at once; since 3.12 None is immortal and they are not counted. */
@@ -147,6 +149,7 @@ cdef int quicken(type cls) except -1:
             layout.positional += 1
     for kept in (cls, model, attributes):
         Py_INCREF(kept)
+    share([getattr(model, attribute) for attribute in attributes])  # every call refers to the defaults
     layout.next = _layouts[_bucket(layout.cls)]
     publish(<void **>&_layouts[_bucket(layout.cls)], layout)
     (<CallableType *>cls).tp_vectorcall = _construct

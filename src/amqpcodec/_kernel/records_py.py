@@ -6,6 +6,7 @@ from .._pickle import restore_public, restore_record, restore_subclass
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
+from .sharing_py import share
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -297,6 +298,8 @@ class Message:
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("Message", self._values())
 
+
+share([ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record])
 
 __all__ = [
     "ContentHeader",

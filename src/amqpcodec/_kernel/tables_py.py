@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 
 from .._typing import TYPE_CHECKING, Any
 from ..limits import Limits
 from ..profiles import table_profile
 from .reader_py import ReaderRules
-from .writer_py import WriterRules
+from .sharing_py import share
+from .writer_py import writer_rules
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -27,8 +28,9 @@ class TableCodec:
         limits = Limits()
         self._reading = ReaderRules(rules, False, limits, False)
         self._reading_strictly = ReaderRules(rules, True, limits, False)
-        self._writing = WriterRules(rules, False, limits.table_depth)
-        self._writing_strictly = WriterRules(rules, True, limits.table_depth)
+        self._writing = writer_rules(profile, False, limits.table_depth)
+        self._writing_strictly = writer_rules(profile, True, limits.table_depth)
+        share([self._reading, self._reading_strictly])  # codecs are made once, see `table_codec`
 
     def decode_table(self, octets: ReadableBuffer, *, strict: bool = False) -> dict[str, Any]:
         """Read one field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
@@ -57,9 +59,9 @@ class TableCodec:
         return writer.finish()
 
 
-@lru_cache(maxsize=16)
+@cache
 def table_codec(profile: str) -> TableCodec:
-    """The codec of a table profile.
+    """The codec of a table profile, made once.
 
     Raises:
         ValueError: no such profile.

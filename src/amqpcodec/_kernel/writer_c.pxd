@@ -1,3 +1,4 @@
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 
@@ -44,7 +45,7 @@ cdef class Writer:
     cdef int bits(self, int octet) except -1
     cdef int word(self, int word) except -1
     cdef int timestamp(self, object value, object field) except -1
-    cdef int shortstr(self, object value, object field) except -1
+    cdef int shortstr(self, PyObject *value, object field) except -1
     cdef int longstr(self, object value, object field) except -1
     cdef int content(self, object value, object field) except -1
     cdef int table(self, object value, object field) except -1

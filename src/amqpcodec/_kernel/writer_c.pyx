@@ -16,19 +16,21 @@ cimport cython
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_Resize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport datetime_tzinfo, get_utc, import_datetime
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong
+from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8String
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
 
 from ..errors import EncodeError
-from ..profiles import KIND_NAMES, profiles_with
+from ..profiles import KIND_NAMES, profiles_with, table_profile
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .civil cimport seconds_in_utc
 from .kinds cimport (
@@ -37,6 +39,7 @@ from .kinds cimport (
 )
 from .octets cimport copy_short, put16, put32, put64
 from .rawtable_c cimport RawTable
+from .sharing_c import share
 from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire cimport MAX_PAYLOAD, OVERHEAD
 
@@ -44,6 +47,10 @@ cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)
     void *PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
+    bint is_text "PyUnicode_Check"(PyObject *value)
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject *text)
+    void *characters "PyUnicode_DATA"(PyObject *text)
+    Py_ssize_t length "PyUnicode_GET_LENGTH"(PyObject *text)
 
 cdef extern from *:
     """
@@ -128,6 +135,14 @@ cdef class WriterRules:
         writer._out = writer._small
         writer._room = SMALL
         return writer
+
+
+@cache
+def writer_rules(profile, strict, depth_limit):
+    """The rules of a profile's name, made once: every encoder that writes by them shares them."""
+    rules = WriterRules(table_profile(profile), strict, depth_limit)
+    share([rules])
+    return rules
 
 
 @cython.final
@@ -301,14 +316,15 @@ cdef class Writer:
             value = seconds_of(value, field)
         return self.longlong(value, field)
 
-    cdef int shortstr(self, object value, object field) except -1:
+    cdef int shortstr(self, PyObject *value, object field) except -1:
+        """A reference to the text is not counted, since threads may write the same one all the time."""
         cdef const unsigned char *octets
         cdef Py_ssize_t size
         cdef unsigned char *p
-        if not isinstance(value, str) or not PyUnicode_IS_COMPACT_ASCII(value):
-            return self._other_shortstr(value, field)
-        octets = <const unsigned char *>PyUnicode_DATA(value)
-        size = PyUnicode_GET_LENGTH(value)
+        if not is_text(value) or not is_ascii(value):
+            return self._other_shortstr(<object>value, field)
+        octets = <const unsigned char *>characters(value)
+        size = length(value)
         if size > 255 or self._rules.strict:
             return self._put_short(octets, size, field)
         p = self._grow(size + 1)  # as `_put_short` does where nothing is left to check
@@ -397,7 +413,7 @@ cdef class Writer:
         key = None
         try:
             for key, value in table.items():
-                self.shortstr(key, field)
+                self.shortstr(<PyObject *>key, field)
                 self._value(value, depth, field)
                 left -= 1
             if left != 0:
@@ -411,7 +427,7 @@ cdef class Writer:
         key = None
         try:
             for key, value in table.items():
-                self.shortstr(key, field)
+                self.shortstr(<PyObject *>key, field)
                 self._value(value, depth, field)
         except EncodeError as error:
             error.path = (key, *error.path)
@@ -578,7 +594,7 @@ cdef class Writer:
         if kind == TIMESTAMP:
             return self.timestamp(value, field)
         if kind == SHORTSTR:
-            return self.shortstr(value, field)
+            return self.shortstr(<PyObject *>value, field)
         return self._by_seldom_kind(value, kind, field)
 
     cdef int _by_seldom_kind(self, object value, int kind, object field) except -1:

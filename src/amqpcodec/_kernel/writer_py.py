@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 from struct import Struct
 
 from .._typing import Any
@@ -37,10 +38,12 @@ from ..profiles import (
     VOID,
     TableProfile,
     profiles_with,
+    table_profile,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .quick_writer_py import ODD, quick_table, quick_writers
 from .rawtable_py import RawTable
+from .sharing_py import share
 from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
 from .wire import MAX_PAYLOAD, OVERHEAD
 
@@ -77,6 +80,14 @@ class WriterRules:
     def writer(self) -> Writer:
         """A writer by these rules, with nothing written yet."""
         return Writer(self)
+
+
+@cache
+def writer_rules(profile: str, strict: bool, depth_limit: int) -> WriterRules:
+    """The rules of a profile's name, made once: every encoder that writes by them shares them."""
+    rules = WriterRules(table_profile(profile), strict, depth_limit)
+    share([rules])
+    return rules
 
 
 class Writer:

@@ -13,7 +13,9 @@ from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .jsonline import JsonLines
 from .progress import progress
 from .selection import Selection
+from .summary import Summary
 from .textline import TextLines
+from .values import plain
 
 _FLUSH_EVERY = 256  # lines written together when nobody watches them appear
 
@@ -35,6 +37,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--body", type=_count, default=64, metavar="N", help="octets of a body to show (default 64)"
     )
+    parser.add_argument(
+        "--summary", action="store_true", help="end with counts of what is in each file (format text)"
+    )
     parser.add_argument("--show-credentials", action="store_true", help="do not hide login responses")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     parser.set_defaults(run=run)
@@ -42,6 +47,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Decode every file; gives the exit code."""
+    if arguments.summary and arguments.format != "text":
+        output.tell("--summary is for people: it goes with --format text")
+        return EXIT_UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -64,6 +72,7 @@ def _decode_file(name: str, arguments: argparse.Namespace) -> int:
 def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Namespace) -> int:
     selection = Selection(arguments.channel, arguments.method)
     line = _line_maker(name, arguments)
+    summary = Summary() if arguments.summary else None
     faults = found = False
     at_once = sys.stdout.isatty()
     pending: list[str] = []
@@ -71,6 +80,8 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
         for item in _items(source, arguments):
             lines.advance()
             found = found or item.connection is not None
+            if summary is not None:
+                summary.add(item)
             if isinstance(item, capture.Fault):
                 faults = True
             elif not selection.wants(item):
@@ -80,6 +91,8 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
                 lines.write("".join(pending))
                 pending.clear()
         lines.write("".join(pending))
+        if summary is not None:
+            lines.write(f"\n{plain(name)}\n{summary.text()}")
     if not found and not arguments.raw:
         output.flush()
         output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")

@@ -1,0 +1,138 @@
+"""What `amqpcodec decode --summary` ends with: a few lines on the whole of a file, made of counts alone.
+
+`amqpcodec stats` tells more, and needs an extra for it; this needs nothing but the codec.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..capture import CLIENT_TO_SERVER, CapturedFrame, Fault, Item
+from ..spec import MethodSpec
+from .values import plain, text
+
+_METHOD, _HEADER = 1, 2
+_NS_PER_MS = 1_000_000
+_MOST = 8  # entries of a list that are shown
+
+# Where a method or its content stands: connection, channel, direction.
+_Place = tuple[int, int, int | None]
+
+
+class Summary:
+    """Counts frames, and says what was counted. Keeps nothing of a frame but numbers and names."""
+
+    def __init__(self) -> None:
+        self._frames = self._octets = 0
+        self._first: int | None = None
+        self._last: int | None = None
+        self._dialects: dict[int, str] = {}
+        self._methods: Counter[str] = Counter()
+        self._contents: Counter[str] = Counter()
+        self._content_octets: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._open: dict[_Place, str] = {}
+        self._asked: dict[_Place, tuple[str, tuple[str, ...], int]] = {}
+        self._answers = self._waited = self._longest = 0
+        self._slowest = ""
+
+    def add(self, item: Item) -> None:
+        """Count a frame or a fault; they have to come in order."""
+        self._see_time(item.time_ns)
+        if isinstance(item, Fault):
+            self._faults[item.kind] += 1
+            return
+        self._frames += 1
+        self._octets += len(item.octets)
+        self._dialects[item.connection.number] = item.dialect
+        frame = item.frame
+        place = item.connection.number, frame.channel, item.direction
+        if frame.type == _METHOD:
+            self._add_method(item, place, frame.payload)
+        elif frame.type == _HEADER and place in self._open:
+            name = self._open.pop(place)
+            self._contents[name] += 1
+            self._content_octets[name] += frame.payload.body_size
+
+    def text(self) -> str:
+        """The summary, with line ends."""
+        lines = [
+            ("frames", [f"{self._frames}, {self._octets} octets{self._duration()}"]),
+            ("connections", _listed(Counter(self._dialects.values()))),
+            ("methods", [", ".join(_listed(self._methods))]),
+            ("messages", _listed(self._contents, self._content_octets)),
+            ("answers", self._latencies()),
+            ("refused", _listed(self._refusals)),
+            ("faults", _listed(self._faults)),
+        ]
+        return "".join(_entry(name, told) for name, told in lines)
+
+    def _see_time(self, time_ns: int | None) -> None:
+        if time_ns is not None:
+            self._first = time_ns if self._first is None else min(self._first, time_ns)
+            self._last = time_ns if self._last is None else max(self._last, time_ns)
+
+    def _duration(self) -> str:
+        if self._first is None or self._last is None:
+            return ""
+        return f" in {(self._last - self._first) / 1e9:.3f} s"
+
+    def _add_method(self, item: CapturedFrame, place: _Place, payload: Any) -> None:
+        spec: MethodSpec = payload.spec
+        self._methods[spec.name] += 1
+        if spec.content:
+            self._open[place] = spec.name
+        if getattr(payload, "reply_code", 200) >= 300 and not spec.content:
+            told = f"{spec.name} {payload.reply_code} {text(payload.reply_text)}"
+            if len(self._refusals) < 1000 or told in self._refusals:
+                self._refusals[told] += 1
+        if item.direction == CLIENT_TO_SERVER and spec.responses and item.time_ns is not None:
+            self._asked[place] = spec.name, _full_names(spec), item.time_ns
+        elif item.direction != CLIENT_TO_SERVER:
+            self._answer(place, spec.name, item.time_ns)
+
+    def _answer(self, place: _Place, name: str, time_ns: int | None) -> None:
+        """Count the wait if this method answers what the client asked last on the channel."""
+        asking = (*place[:2], CLIENT_TO_SERVER)
+        asked, responses, since = self._asked.get(asking, ("", (), 0))
+        if time_ns is None or name not in responses:
+            return
+        del self._asked[asking]
+        waited = time_ns - since
+        self._answers += 1
+        self._waited += waited
+        if waited >= self._longest:
+            self._longest, self._slowest = waited, asked
+
+    def _latencies(self) -> list[str]:
+        if not self._answers:
+            return []
+        mean = self._waited / self._answers / _NS_PER_MS
+        slowest = f"slowest {self._longest / _NS_PER_MS:.2f} ms ({self._slowest})"
+        return [f"{self._answers} by the server, mean {mean:.2f} ms, {slowest}"]
+
+
+def _full_names(spec: MethodSpec) -> tuple[str, ...]:
+    """The methods that may answer one, which are of the same class."""
+    return tuple(f"{spec.name.partition('.')[0]}.{response}" for response in spec.responses)
+
+
+def _listed(counts: Counter[str], octets: Counter[str] | None = None) -> list[str]:
+    """How often each name was met; the first few of them."""
+    shown = []
+    for name, count in counts.most_common(_MOST):
+        size = f", {octets[name]} octets" if octets else ""
+        shown.append(f"{count} {plain(name)}{size}")
+    if len(counts) > _MOST:
+        shown.append(f"{counts.total() - sum(count for _, count in counts.most_common(_MOST))} others")
+    return shown
+
+
+def _entry(name: str, told: list[str]) -> str:
+    first, *more = [line for line in told if line] or ["none"]
+    return f"{name:<12} {first}\n" + "".join(f"{'':<12} {line}\n" for line in more)
+
+
+__all__ = ["Summary"]
