@@ -51,14 +51,31 @@ build/pyspark-%/installed: pyproject.toml
 # The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an interpreter
 # in an environment that test tools may be installed into; by default one is made under build/, once, on Debian as root.
 PYPY ?= build/pypy/bin/python3
+PYPY_HOSTILE := buffers changing_values damage limits threads
 test-pypy: $(dir $(PYPY)).tested-with
-	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest $(PYPY_TESTS)
+	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec $(PYPY_HOSTILE:%=tests/hostile/test_%.py)
 
 FREETHREADED ?= build/freethreaded/bin/python3
 test-freethreaded: $(dir $(FREETHREADED)).tested-with
 	AMQPCODEC_BUILD=require $(FREETHREADED) setup.py -q build_ext --inplace
 	PYTHONPATH=src $(FREETHREADED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 	PYTHONPATH=src $(FREETHREADED) benchmarks/scaling.py
+
+build/pypy/bin/python3 build/freethreaded/bin/python3:
+	tools/other_python.sh $(word 2,$(subst /, ,$@)) $(@D:%/bin=%)
+
+# Hypothesis has C of its own since 6.140, which PyPy 7.3 does not load. What has no wheel for an interpreter is named,
+# and its tests are skipped.
+$(dir $(PYPY)).tested-with: | $(PYPY)
+	$(PYPY) -m pip install -q --disable-pip-version-check pytest 'hypothesis<6.140'
+	touch $@
+
+$(dir $(FREETHREADED)).tested-with: | $(FREETHREADED)
+	$(FREETHREADED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist hypothesis
+	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard; do \
+		$(FREETHREADED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
+		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
+	touch $@
 
 lint: build
 	$(PYTHON) -m ruff check .

@@ -63,8 +63,9 @@ def say_pure(reason):
     """
     text = f"""
 amqpcodec: NOT COMPILED, installing the pure-Python build: {reason}
-It behaves the same and is 10 to 30 times slower. With a C compiler and the headers of Python (Debian and Ubuntu:
-apt install build-essential python3-dev) the same command compiles. `amqpcodec --version` tells which build is in use.
+It behaves the same and is slower. Where there is a C compiler with the headers of Python, the same command
+compiles (on Debian and Ubuntu: apt install build-essential python3-dev).
+`amqpcodec --version` tells which build is in use.
 """
     print(text, file=sys.stderr)
     if not sys.stderr.isatty():

@@ -472,8 +472,8 @@ def test_a_summary_ends_with_what_is_in_the_file(run: Run) -> None:
         str(BUNNY),
         "frames       155, 105677 octets in 2.982 s",
         "connections  1 rabbitmq-0-9-1",
-        "methods      15 basic.publish, 6 channel.open, 6 channel.open-ok, 6 channel.close, 6 channel.close-ok, "
-        "4 basic.get, 4 basic.ack, 3 exchange.declare, 51 others",
+        "methods      15 basic.publish, 6 channel.open, 6 channel.open-ok, 6 channel.close, "
+        "6 channel.close-ok, 4 basic.get, 4 basic.ack, 3 exchange.declare, 51 others",
     ]
     assert lines[6:10] == [
         "messages     15 basic.publish, 50027 octets",

@@ -205,9 +205,8 @@ def test_a_terminal_shows_it_though_pip_keeps_the_output_of_builds(small: Path) 
         pytest.skip("script is needed, which runs a command in a terminal of its own")
     command = f"{sys.executable} setup.py -q build_ext --inplace >/dev/null 2>&1"
     variables = {**os.environ, "AMQPCODEC_BUILD": "auto", "CC": "false"}
-    done = subprocess.run(
-        ["script", "-qec", command, "/dev/null"], cwd=small, env=variables, capture_output=True, text=True, timeout=120
-    )  # fmt: skip
+    arguments = ["script", "-qec", command, "/dev/null"]
+    done = subprocess.run(arguments, cwd=small, env=variables, capture_output=True, text=True, timeout=120)
     assert "amqpcodec: NOT COMPILED, installing the pure-Python build: " in done.stdout
 
 

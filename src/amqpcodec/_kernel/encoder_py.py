@@ -17,7 +17,7 @@ from .records_py import (
     Record,
 )
 from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
-from .writer_py import Writer, WriterRules, writer_rules
+from .writer_py import Writer, writer_rules
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
