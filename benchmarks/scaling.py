@@ -1,7 +1,7 @@
 """How much more two threads do than one, on an interpreter without the global lock.
 
-Each thread has a core, a decoder and records of its own; literals and the module's functions are shared, as in
-a program. Rounds of one thread and of two alternate, and the best of each counts, since other work on the
+Each thread has a core, a decoder and records of its own. Literals and the module's functions are shared, as
+in a program. Rounds of one thread and of two alternate, and the best of each counts, since other work on the
 machine only ever adds time. Fails if a work item stays below TARGET.
 
     python benchmarks/scaling.py [--rounds N]
