@@ -51,9 +51,8 @@ build/pyspark-%/installed: pyproject.toml
 # The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an interpreter
 # in an environment that test tools may be installed into; by default one is made under build/, once, on Debian as root.
 PYPY ?= build/pypy/bin/python3
-PYPY_HOSTILE := buffers changing_values limits threads
 test-pypy: $(dir $(PYPY)).tested-with
-	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec $(PYPY_HOSTILE:%=tests/hostile/test_%.py)
+	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec
 
 FREETHREADED ?= build/freethreaded/bin/python3
 test-freethreaded: $(dir $(FREETHREADED)).tested-with
