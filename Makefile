@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-spark test-spark-versions test-pypy test-freethreaded lint build clean
+.PHONY: demo test test-spark test-spark-versions test-pypy test-freethreaded test-dist lint build clean
 
 # Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
@@ -75,6 +75,10 @@ $(dir $(FREETHREADED)).tested-with: | $(FREETHREADED)
 		$(FREETHREADED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
 		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
 	touch $@
+
+# What `python -m build` left in dist/, installed into empty environments and tested there.
+test-dist:
+	$(PYTHON3) tools/check_dist.py
 
 lint: build
 	$(PYTHON) -m ruff check .
