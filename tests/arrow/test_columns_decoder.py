@@ -170,3 +170,13 @@ class TestNoOctetIsLostWithoutAWord:
 def test_a_decoder_is_not_copied(take: Any) -> None:
     with pytest.raises(TypeError, match="cannot be copied or pickled"):
         take(arrow.BatchDecoder("methods"))
+
+
+def test_a_large_frame_that_the_stream_cuts_is_one_lost_stretch_whatever_it_holds() -> None:
+    inside = rabbitmq.encode_method(1, rabbitmq.Basic.Publish(routing_key="inside")) * 9600
+    head = b"\3\0\1" + len(inside).to_bytes(4, "big")
+    lead = rabbitmq.encode_method(1, rabbitmq.Basic.Publish(routing_key="k"))
+    lead += rabbitmq.encode_header(1, rabbitmq.BasicProperties(), len(inside))
+    rows = rows_of([lead + head + inside], "methods")
+    assert [(row["name"], row["offset"]) for row in rows] == [("basic.publish", 0), (None, len(lead))]
+    assert rows[1]["_error"] == f"LOST at {len(lead)}"

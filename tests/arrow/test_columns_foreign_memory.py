@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from amqpcodec import EncodeError, _backend, arrow
+from amqpcodec import EncodeError, _backend, arrow, rabbitmq
 from amqpcodec.arrow import encoding
 
 BINARY = pa.binary()
@@ -34,6 +34,8 @@ def claimed(array: pa.Array, name: str, rows: int) -> pa.RecordBatch:
     assert stream.count(told) == 2
     return pa.ipc.open_stream(stream.replace(told, struct.pack("<q", rows))).read_next_batch()
 
+
+HEARTBEAT = rabbitmq.encode_heartbeat()
 
 DAMAGED: dict[str, Callable[[], pa.Array]] = {
     "descending offsets": lambda: octets((0, 4, 2, 6)),
@@ -109,3 +111,20 @@ def test_a_batch_with_fewer_values_than_it_says_is_refused(build: str, rows: int
             arrow.encode_messages(batch)
         with pytest.raises(ValueError, match="too small"):
             arrow.ValueDecoder("frames", impl=build).decode(batch.column(0))
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_chunks_whose_memory_is_not_right_are_refused(build: str, name: str) -> None:
+    decoder = arrow.ValueDecoder("frames", impl=build)
+    good = pa.array([HEARTBEAT], DAMAGED[name]().type)
+    with pytest.raises(ValueError, match=r"."):
+        decoder.decode(pa.chunked_array([good, DAMAGED[name]()]))
+
+
+def test_chunks_are_read_as_one_array(build: str) -> None:
+    chunks = [[HEARTBEAT], [], [HEARTBEAT * 2, HEARTBEAT]]
+    for given in (pa.chunked_array(chunks, pa.binary()), pa.chunked_array([], pa.binary())):
+        rows = arrow.ValueDecoder("frames", impl=build).decode(given)
+        assert (
+            rows.num_rows == arrow.ValueDecoder("frames", impl=build).decode(given.combine_chunks()).num_rows
+        )

@@ -376,6 +376,14 @@ def test_an_output_that_is_closed_is_told_of_where_there_is_something_to_write(
         assert told == "amqpcodec: standard output: it is closed\n"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard input is needed")
+def test_an_input_that_is_closed_is_told_of() -> None:
+    command = ["sh", "-c", '"$0" -m amqpcodec decode - <&-', sys.executable]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"amqpcodec: '-': it is closed\n"
+
+
 FULL = Path("/dev/full")
 
 

@@ -274,3 +274,14 @@ def test_finalisers_that_enter_the_decoder(amqp: ModuleType, kind: str) -> None:
         gc.set_threshold(*before)
     gc.collect()
     assert sum(entered) == 30
+
+
+@pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
+def test_octets_that_are_none_keep_no_chunk_alive(amqp: ModuleType, kind: str) -> None:
+    decoder = getattr(amqp, kind)()
+    fed = bytes(bytearray(amqp.encode_heartbeat() * 10 + b"\x01\x00"))
+    before = sys.getrefcount(fed)
+    decoder.feed(fed)
+    decoder.feed(b"")
+    assert len(list(decoder)) == 10
+    assert (sys.getrefcount(fed), decoder.pending) == (before, 2)

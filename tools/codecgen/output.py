@@ -43,7 +43,8 @@ def write(root: Path, files: Mapping[str, str], package: str | None) -> list[str
 
 def _refuse_foreign(path: Path, octets: bytes) -> None:
     """Raise FileExistsError for a file that is to be overwritten without being ours."""
-    if path.is_file() and path.read_bytes() != octets and not _is_marked(path):
+    there = path.is_symlink() or path.exists()
+    if there and not (path.is_file() and (path.read_bytes() == octets or _is_marked(path))):
         what = "is not one of gen_codec.py's files and would be overwritten; nothing has been written"
         raise FileExistsError(errno.EEXIST, what, str(path))
 

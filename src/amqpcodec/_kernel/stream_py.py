@@ -147,7 +147,7 @@ class StreamDecoder:
             self._chunk = octets
             self._pos = 0
             self._end = len(octets)
-        else:
+        elif octets:
             if self._queue is None:
                 self._queue = deque()
             self._queue.append(octets)

@@ -99,9 +99,9 @@ class ValueDecoder:
             pyarrow.ArrowException: the array is of another kind.
             ValueError: its memory is not as Arrow has it (`pyarrow.ArrowInvalid`).
         """
-        given = pa.array(values)
-        given.validate()
-        memory = memory_of(VALUES, converted(given, pa.binary()))
+        given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        given.validate()  # before pyarrow itself goes through the values
+        memory = memory_of(VALUES, _joined(given))
         turn = self._turn  # see `Turn.take_over`
         if not turn.take():
             if not turn.take_over():
@@ -176,3 +176,11 @@ def _in_rows(encoded: Encoded, rows: int) -> pa.Array:
     import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
 
     return values.take(pc.index_in(pa.array(range(rows), pa.int64()), int64s(encoded.rows)))
+
+
+def _joined(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Values as one array of binary."""
+    if isinstance(values, pa.Array):
+        return converted(values, pa.binary())
+    chunks = [converted(chunk, pa.binary()) for chunk in values.chunks]
+    return pa.concat_arrays(chunks) if chunks else pa.array([], pa.binary())

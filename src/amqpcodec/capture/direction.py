@@ -49,7 +49,7 @@ class DirectionDecoder:
     """Turns the events of one direction into frames and faults.
 
     It either follows frames, or searches for the next frame that can be trusted. In both states `_buffer`
-    holds the octets from `_start` on that belong to no frame given out yet. Nobody else keeps any, so going
+    holds the octets from `_start` on that belong to no frame returned yet. Nobody else keeps any, so going
     from one state to the other copies nothing, however many octets there are.
     """
 
@@ -292,6 +292,7 @@ class DirectionDecoder:
     def _search_behind(self, offset: int, reason: str, expected: int | None) -> None:
         """Give up following; octets from `offset` on are lost until a frame is found."""
         self._following = False
+        self._owner.lose_track()
         del self._buffer[: offset - self._start]
         self._start = self._lost_from = self._consider_from = offset
         self._reason = reason
@@ -335,6 +336,8 @@ class DirectionDecoder:
         if verdict is Verdict.YES:
             return start + index
         self._pass(index)
+        while self._marks and self._marks[0][0] <= self._start:
+            self._marks.popleft()
         return None
 
     def _protocol_header(self, final: bool) -> Verdict:

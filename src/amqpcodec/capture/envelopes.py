@@ -94,7 +94,10 @@ class FrameReader:
         return frame
 
     def _refuse(self, octets: bytearray) -> None:
-        """Raise the error for octets that are no frame; only behind another are they no protocol header."""
+        """Raise the error for octets that are no frame.
+
+        A heartbeat goes before them, since the decoder takes a protocol header as the first octets alone.
+        """
         try:
             next(self._decoder.feed(_HEARTBEAT + octets))
             next(self._decoder)

@@ -53,6 +53,7 @@ class ConnectionDecoder:
         self._limits = limits
         self.header_seen = False
         self.recognised = False
+        self._in_step = False  # whether every octet so far belongs to a frame, as nobody knows of a recording
         self._report_foreign = report_foreign
         self._payloads = payloads
         self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.max_frame)
@@ -71,8 +72,8 @@ class ConnectionDecoder:
 
     @property
     def trusted_size(self) -> int:
-        """Octets of the largest frame to believe in where octets before it are missing."""
-        return self._trusted_size
+        """Octets of the largest frame to believe the head of: any, where all before it were frames."""
+        return self.max_frame if self._in_step else self._trusted_size
 
     @property
     def ended(self) -> bool:
@@ -139,6 +140,11 @@ class ConnectionDecoder:
     def expect_frames(self) -> None:
         """Both directions begin with a frame or a protocol header: follow them from their first octet on."""
         self.header_seen = self.recognised = True
+        self._in_step = True
+
+    def lose_track(self) -> None:
+        """A head that follows a frame need not be one any more."""
+        self._in_step = False
 
     def note_header(self, octets: bytes) -> bool:
         """A protocol header from the client; False if no dialect has it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import glob
 import os
 import sys
@@ -42,6 +43,8 @@ def open_file(name: str) -> BinaryIO:
         OSError: it cannot be opened.
     """
     if name == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", "standard input")
         return open(sys.stdin.fileno(), "rb", 0, closefd=False)
     return open(name, "rb", 0)
 

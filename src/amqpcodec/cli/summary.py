@@ -1,6 +1,6 @@
 """What `amqpcodec decode --summary` ends with: a few lines on the whole of a file, made of counts alone.
 
-`amqpcodec stats` tells more, and needs an extra for it; this needs nothing but the codec.
+`amqpcodec stats` shows more and needs an extra; this needs nothing but the codec.
 """
 
 from __future__ import annotations
