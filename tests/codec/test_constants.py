@@ -27,8 +27,8 @@ def numbers_of(module: object) -> dict[str, int]:
 def test_the_kinds_of_table_values() -> None:
     kinds = constants_of("kinds.pxd")
     assert kinds == numbers_of(profiles)
-    assert len(kinds) == 20
-    assert sorted(kinds.values()) == list(range(1, 21))
+    assert len(kinds) == 30
+    assert sorted(kinds.values()) == list(range(1, 31))
 
 
 def test_every_kind_has_a_name() -> None:

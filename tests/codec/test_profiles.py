@@ -153,3 +153,8 @@ def test_no_plain_value_gets_a_tag_that_rabbitmq_refuses(impl: Implementation) -
     plain = [True, -1, 1, 2**16, -(2**31), 2**40, 1.5, "x", b"x", None, {}, [], Decimal(1), EPOCH]
     for value in plain:
         assert chr(impl.tables.encode_table({"k": value}, "rabbitmq")[6]) in TAGS["rabbitmq"] - {"L"}
+
+
+def test_what_is_tolerated_never_means_another_than_the_profile_says() -> None:
+    for rules in PROFILES.values():
+        assert all(rules.tags.get(tag, kind) == kind for tag, kind in rules.tolerated.items())

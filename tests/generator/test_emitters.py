@@ -146,7 +146,9 @@ def test_bits_on_both_sides_of_another_field_never_share(count: int) -> None:
 def test_each_type_is_read_and_written_by_the_call_of_its_name(type_: str) -> None:
     text = method_text(field("some-name", type_))
     assert function(text, "_read") == [f'self.some_name = reader.{type_}("some-name")']
-    assert function(text, "_write") == ["writer.ids(9, 7)", f'writer.{type_}(self.some_name, "some-name")']
+    # Short strings are lent to the writer: threads write the same ones, and counting would hold them up.
+    value = "<_PyObject *>self.some_name" if type_ == "shortstr" else "self.some_name"
+    assert function(text, "_write") == ["writer.ids(9, 7)", f'writer.{type_}({value}, "some-name")']
 
 
 DEFAULTS = [

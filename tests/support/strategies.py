@@ -73,7 +73,7 @@ TAGGED: dict[str, st.SearchStrategy[Any]] = {
     "V": st.none(),
 }
 BY_PROFILE = {"s": (signed(16), SHORT_TEXT), "l": (signed(64), unsigned(64))}
-WITHOUT = {"wg-0-9-1": "x", "rabbitmq": "cCk", "0-9": "", "0-8": "V", "qpid": "LU"}
+WITHOUT = {"wg-0-9-1": "x", "rabbitmq": "cCkU", "0-9": "", "0-8": "V", "qpid": "LU"}
 
 
 def tags_of(dialect: str, profile: str) -> list[str]:
