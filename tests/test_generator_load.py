@@ -11,6 +11,7 @@ from codecgen.elements import SpecError
 from codecgen.explain import bit_places, explain
 from codecgen.load import load_dialect, load_project
 from codecgen.model import Dialect, Field
+from codecgen.peers import Peer
 
 ROOT = Path(__file__).resolve().parent.parent
 METHOD = '<method name="call" index="1">{}</method>'
@@ -482,7 +483,7 @@ def test_every_method_of_every_dialect_can_be_explained() -> None:
 class Stub:
     """Stands in for the emitters: one file for every dialect."""
 
-    def render_project(self, dialects: list[Dialect]) -> dict[str, str]:
+    def render_project(self, dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
         return {f"src/amqpcodec/_generated/{each.module}.py": self._text(each) for each in dialects}
 
     def render_package(self, dialect: Dialect, package_name: str) -> dict[str, str]:

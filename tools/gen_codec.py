@@ -1,4 +1,4 @@
-"""Writes the generated half of amqpcodec from spec/*.xml; see spec/README.md."""
+"""Writes the generated half of amqpcodec from spec/; see spec/README.md."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from codecgen.elements import SpecError
 from codecgen.explain import explain
 from codecgen.load import load_dialect, load_project
 from codecgen.model import Dialect
+from codecgen.peers import Peer, load_peers
 
 ROOT = Path(__file__).resolve().parent.parent
 FIX = "python tools/gen_codec.py"
@@ -21,7 +22,7 @@ FIX = "python tools/gen_codec.py"
 class Emitter(Protocol):
     """What turns dialects into text: `codecgen.emit`, or a stand-in for it."""
 
-    def render_project(self, dialects: list[Dialect]) -> dict[str, str]:
+    def render_project(self, dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
         """Every generated file of the repository, by its path relative to the root."""
 
     def render_package(self, dialect: Dialect, package_name: str) -> dict[str, str]:
@@ -62,7 +63,8 @@ def _generate(options: argparse.Namespace, root: Path, emitter: Emitter) -> int:
     if options.spec is None:
         if options.out or options.package:
             raise LookupError("--out and --package go with --spec")
-        files = emitter.render_project(load_project(root))
+        dialects = load_project(root)
+        files = emitter.render_project(dialects, load_peers(root, dialects))
         fix = FIX
     else:
         if not (options.out and options.package):

@@ -4,6 +4,7 @@
     +-- DecodeError (also a ValueError)     octets that do not follow the protocol
     +-- EncodeError (also a ValueError)     values that the protocol cannot carry
     +-- DecoderInUseError (also a RuntimeError)  one decoder entered twice at once
+    +-- UnknownReleaseError (also an ImportError)  another library whose release is not known
     +-- ReplyError                          what a peer says with a reply code
         +-- AmqpNotFound, AmqpFrameError    one class per reply code, see `reply_errors`
 
@@ -138,6 +139,10 @@ class DecoderInUseError(AmqpError, RuntimeError):
 
     In the pure build an interrupt may also have broken off a call; `reset` makes the decoder of use again.
     """
+
+
+class UnknownReleaseError(AmqpError, ImportError):
+    """Another library cannot be accelerated: its files are not those of a release that is known."""
 
 
 class ReplyError(AmqpError):

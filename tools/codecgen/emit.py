@@ -14,15 +14,17 @@ from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
 from codecgen.emit_namespace import render_index, render_namespace
 from codecgen.emit_packaging import render_pyproject, render_setup
+from codecgen.emit_peers import render_peers
 from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.model import Dialect, Source
 from codecgen.output import MARKER
+from codecgen.peers import Peer
 
 _PACKAGE = "src/amqpcodec"
 
 
-def render_project(dialects: list[Dialect]) -> dict[str, str]:
+def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
     """Every generated file of this repository: text by path relative to its root."""
     sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
     generated = f"{_PACKAGE}/_generated"
@@ -37,6 +39,9 @@ def render_project(dialects: list[Dialect]) -> dict[str, str]:
         for ending, text in _render_texts(dialect, module, target).items():
             files[f"{generated}/{dialect.module}{ending}"] = text
         files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
+    if peers:
+        origins = sorted({source for peer in peers for source in peer.sources}, key=lambda s: s.path)
+        files[f"{generated}/peers.py"] = header(origins) + render_peers(peers)
     return files
 
 

@@ -1,0 +1,74 @@
+"""The facts of other libraries as tables, which `amqpcodec.compat` compares with the live classes."""
+
+from __future__ import annotations
+
+from codecgen.code import Code, string
+from codecgen.peers import Peer, PeerClass, PeerField
+
+
+def render_peers(peers: list[Peer]) -> str:
+    """The text of the module: classes by library and rules, formats and properties by library."""
+    code = Code()
+    code.lines(
+        '"""What the classes of other libraries are, field by field; read through `amqpcodec.compat._facts`.',
+        "",
+        "A class is its name, its index, why it is left to the library (or nothing), and its fields. A field",
+        "is its name, wire type, default, which values the constructor replaces and by what, and checks:",
+        "kind, operand and whether None passes. Older rules have only the classes that differ.",
+        '"""',
+        "",
+        "from amqpcodec._typing import Any",
+        "",
+    )
+    with code.block("CLASSES: dict[str, dict[str, tuple[Any, ...]]] = {"):
+        for peer in peers:
+            if peer.classes:
+                _emit_rules(code, peer)
+    code.lines("}", "")
+    code.line(f"NEWEST = {{{', '.join(f'{string(peer.name)}: {string(peer.rules)}' for peer in peers)}}}")
+    code.line()
+    with code.block("FORMATS: dict[str, dict[int, str]] = {"):
+        for peer in peers:
+            if peer.formats:
+                pairs = [f"{index:#010x}: {string(text)}" for index, text in peer.formats.items()]
+                code.call(f"{string(peer.name)}: {{", pairs, "},")
+    code.lines("}", "")
+    with code.block("PROPERTIES: dict[str, tuple[tuple[str, str], ...]] = {"):
+        for peer in peers:
+            if peer.properties:
+                pairs = [f"({string(name)}, {string(letter)})" for name, letter in peer.properties]
+                code.call(f"{string(peer.name)}: (", pairs, "),")
+    code.line("}")
+    return code.text()
+
+
+def _emit_rules(code: Code, peer: Peer) -> None:
+    with code.block(f"{string(peer.name)}: {{"):
+        for rules, classes in peer.classes.items():
+            with code.block(f"{string(rules)}: ("):
+                for cls in classes:
+                    _emit_class(code, cls)
+            code.line("),")
+    code.line("},")
+
+
+def _emit_class(code: Code, cls: PeerClass) -> None:
+    head = f"({string(cls.name)}, {cls.index:#010x}, {string(cls.leave)}, ("
+    if not cls.fields:
+        code.line(f"{head})),")
+        return
+    with code.block(head):
+        for field in cls.fields:
+            code.line(f"{_field(field)},")
+    code.line(")),")
+
+
+def _field(field: PeerField) -> str:
+    checks = "".join(f"({string(kind)}, {_value(operand)}, {none}), " for kind, operand, none in field.checks)
+    parts = [string(field.name), string(field.kind), _value(field.default)]
+    parts += [string(field.coerce), _value(field.instead), f"({checks.rstrip()})"]
+    return f"({', '.join(parts)})"
+
+
+def _value(value: object) -> str:
+    return string(value) if isinstance(value, str) else "..." if value is ... else repr(value)
