@@ -44,6 +44,15 @@ cdef inline object time_of(uint64_t seconds):
     )
 
 
+cdef inline object naive_time(uint64_t seconds):
+    """The same without a time zone; not beyond the year 9999."""
+    cdef Civil civil = civil_time(seconds)
+    return datetime_new(
+        civil.year, civil.month, civil.day, civil.second // 3600, civil.second // 60 % 60, civil.second % 60,
+        0, None,
+    )
+
+
 cdef inline int64_t seconds_in_utc(object value):
     """Seconds since 1970 of a datetime that is in UTC, by civil-day arithmetic; fractions round down."""
     cdef int64_t year = datetime_year(value)

@@ -5,7 +5,7 @@ A hash table with open addressing, at most half full, so that a look-up makes no
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
-from .instances_c cimport Maker, quicken
+from .layout_c cimport Maker, quicken
 
 
 cdef inline uint32_t _place(uint32_t index) noexcept nogil:

@@ -20,3 +20,13 @@ cdef enum:
     TABLE = 18
     VOID = 19
     CHARACTER = 20
+    BYTEARRAY = 21
+    NAIVE_TIME = 22
+    AWARE_TIME = 23
+    SHORT_TIME = 24
+    OWN_INT = 25
+    CUT_FLOAT = 26
+    CUT_DOUBLE = 27
+    SCALED = 28
+    TEXT = 29
+    QUOTIENT = 30

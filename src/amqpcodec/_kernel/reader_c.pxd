@@ -27,6 +27,9 @@ cdef class ReaderRules:
     cdef unsigned long long items_limit
     cdef size_t cache_slots  # a power of two
     cdef unsigned char kinds[256]  # tag to wire kind, 0 for a tag nobody knows
+    cdef bint declines  # the rules are those of another library, which judges what they do not cover
+    cdef bint octets_as_text
+    cdef object own_int
 
     cdef Reader reader(self, bint keeps_texts)
 
@@ -104,3 +107,6 @@ cdef class Reader:
     cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL
     cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
     cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
+    cdef object _peer_value(self, int kind, const unsigned char *end)
+    cdef object field(self, int kind)
+    cdef object _seldom_field(self, int kind)

@@ -7,6 +7,7 @@ every length with what is left before it moves: lengths are never added to point
 
 cimport cython
 
+from cpython.bytearray cimport PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.datetime cimport import_datetime
 from cpython.dict cimport PyDict_Contains, PyDict_SetItem
@@ -23,13 +24,21 @@ from decimal import Decimal
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
 from ..types import InlineContent, ReferenceContent
 
-from .civil cimport time_of
-from .kinds cimport (
-    ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
-    TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
+from .civil cimport LAST_SECOND, naive_time, time_of
+from .fields cimport (
+    ARRAY_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
+    OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
+    TEXT_OR_OCTETS_FIELD,
 )
-from .octets cimport f32, f64, is_ascii, u16, u32, u64, word
+from .kinds cimport (
+    ARRAY, AWARE_TIME, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
+    INT32, INT64, LONGSTR, NAIVE_TIME, OCTETS, OWN_INT, QUOTIENT, SCALED, SHORT_TIME, SHORTSTR, TABLE, TEXT,
+    TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
+)
+from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport RawTable
+from .texts cimport mix_of, same
+from .values import Declined
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
 
 cdef extern from "Python.h":
@@ -37,45 +46,10 @@ cdef extern from "Python.h":
     void *PyUnicode_DATA(object text)
     ctypedef struct PyASCIIObject:  # the octets of such a text follow right behind
         pass
-    bint PY_BIG_ENDIAN
     unsigned int PyUnicode_IS_ASCII(object text)
     char *PyByteArray_AS_STRING(object array)
 
 import_datetime()
-
-
-cdef inline Py_ssize_t _first(Py_ssize_t size) noexcept nogil:
-    """Where the first word of a text begins: one shorter than a word is in that which ends where it does."""
-    return min(size - 8, 0)
-
-
-cdef inline uint64_t _mask(Py_ssize_t size) noexcept nogil:
-    """What of the first and the last word is of the text, which is not empty."""
-    cdef int outside = <int>(-8 * _first(size))
-    return ~<uint64_t>0 >> outside if PY_BIG_ENDIAN else ~<uint64_t>0 << outside
-
-
-cdef inline uint64_t _mix(const unsigned char *p, Py_ssize_t size) noexcept nogil:
-    """A hash of up to 32 octets of a text. What it leaves out only costs a miss: hits are compared whole."""
-    cdef uint64_t mask = _mask(size)
-    cdef uint64_t mix = (word(p + _first(size)) & mask) ^ (word(p + size - 8) & mask) * 0xC2B2AE3D27D4EB4FU
-    if size > 16:
-        mix += word(p + 8) * 0x165667B19E3779F9U ^ word(p + size - 16) * 0xD6E8FEB86659FD93U
-    return (mix ^ mix >> 32) * 0x9E3779B97F4A7C15U
-
-
-cdef inline bint _same(const unsigned char *p, const unsigned char *q, Py_ssize_t size) noexcept nogil:
-    """Whether two texts of one size are equal."""
-    cdef Py_ssize_t at = 8
-    cdef uint64_t differ = word(p + _first(size)) ^ word(q + _first(size))
-    differ |= word(p + size - 8) ^ word(q + size - 8)
-    if differ & _mask(size):
-        return False
-    while at < size - 8:
-        if word(p + at) != word(q + at):
-            return False
-        at += 8
-    return True
 
 
 cdef inline object _ascii_text(const unsigned char *p, Py_ssize_t size):
@@ -105,6 +79,10 @@ cdef class ReaderRules:
         self.items_limit = limits.array_items
         self.cache_slots = 1 << (limits.cached_strings.bit_length() - 1)
         self.raw_tables = raw_tables
+        self.declines = profile.values is not None
+        if self.declines:
+            self.octets_as_text = profile.values.octets_as_text
+            self.own_int = profile.values.own_int
         for tag, kind in profile.readable(strict).items():
             self.kinds[<int>ord(tag)] = kind
 
@@ -224,6 +202,8 @@ cdef class Reader:
         return self._error(code, message, self._start - 6, None)
 
     cdef object _error(self, int code, object message, const unsigned char *at, object field):
+        if self._rules.declines:
+            return Declined
         return DecodeError(message, code, self._base + (at - self._start), field=field)
 
     cdef object _short_of(self, object field, object what, Py_ssize_t need):
@@ -381,10 +361,10 @@ cdef class Reader:
             return self._new_text(start, size, field)
         if self._cache is NULL:
             self._make_cache()
-        mix = _mix(start, size)
+        mix = mix_of(start, size)
         mark = (<uint32_t>(mix >> 16) & ~<uint32_t>63) | <uint32_t>size
         kept = self._cache + (mix >> 48 & self._cache_mask)
-        if kept.mark == mark and _same(<unsigned char *>(<PyASCIIObject *>kept.text + 1), start, size):
+        if kept.mark == mark and same(<unsigned char *>(<PyASCIIObject *>kept.text + 1), start, size):
             return <object>kept.text
         return self._meet(start, size, field, mark, kept)
 
@@ -406,7 +386,7 @@ cdef class Reader:
         text = self._new_text(start, size, field)
         if kept.met != mark:
             kept.met = mark
-        elif PyUnicode_IS_ASCII(text):
+        elif type(text) is str and PyUnicode_IS_ASCII(text):  # octets that are no UTF-8 may be bytes
             Py_INCREF(text)
             kept.text = <PyObject *>text
             kept.mark = mark
@@ -425,7 +405,9 @@ cdef class Reader:
         try:
             text = PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
         except UnicodeDecodeError:
-            if self.strict:
+            if self._rules.octets_as_text:
+                return _octets(start, size)
+            if self.strict or self._rules.declines:
                 raise self._error(SYNTAX_ERROR, "shortstr is not UTF-8", start - 1, field) from None
             return PyUnicode_DecodeUTF8(<const char *>start, size, "surrogateescape")
         if self.strict:
@@ -578,9 +560,95 @@ cdef class Reader:
             return self._text(p, self._pos - p, field)
         if kind == CHARACTER:
             return chr(self._take(1, end, field)[0])
+        if kind >= BYTEARRAY:
+            return self._peer_value(kind, end)
         tag = chr((self._pos - 1)[0])
         message = f"tag {tag!r} is unknown to table profile {self._rules.profile_name}"
         raise self._error(SYNTAX_ERROR, message, self._pos - 1, field)
+
+    # -- what only the codecs of other libraries have; each refusal is a `Declined`
+
+    cdef object _peer_value(self, int kind, const unsigned char *end):
+        """The table values whose octets these make other Python values of."""
+        cdef const unsigned char *p
+        if kind == TEXT or kind == BYTEARRAY:
+            p = self._take_sized(end, None)
+            if kind == TEXT:
+                return _utf8_text(p, self._pos - p)
+            return PyByteArray_FromStringAndSize(<const char *>p, self._pos - p)
+        if kind == OWN_INT:
+            return self._rules.own_int(<int64_t>u64(self._take(8, end, None)))
+        if kind == CUT_FLOAT:
+            return self._rules.own_int(<double>f32(self._take(4, end, None)))
+        if kind == CUT_DOUBLE:
+            return self._rules.own_int(f64(self._take(8, end, None)))
+        if kind == SCALED:
+            p = self._take(5, end, None)
+            return Decimal(<int32_t>u32(p + 1)) * Decimal(10) ** -<int>p[0]
+        if kind == QUOTIENT:
+            p = self._take(5, end, None)
+            return Decimal(<int32_t>u32(p + 1)) / Decimal(10 ** <object>(<int>p[0]))
+        return _peer_time(kind, u64(self._take(8, end, None)))
+
+    cdef object field(self, int kind):
+        """One method argument or property by the kinds of fields.pxd, but for bits."""
+        if kind == SHORTSTR_FIELD:
+            return self.shortstr(None)
+        if kind == LONGLONG_FIELD:
+            return self.longlong(None)
+        if kind == TABLE_FIELD:
+            return self.table(None)
+        if kind == SHORT_FIELD:
+            return self.short(None)
+        if kind == OCTET_FIELD:
+            return self.octet(None)
+        if kind == LONG_FIELD:
+            return self.long(None)
+        if kind == OCTETS_FIELD:
+            return self.longstr(None)
+        return self._seldom_field(kind)
+
+    cdef object _seldom_field(self, int kind):
+        cdef const unsigned char *p
+        cdef const unsigned char *end = self._end
+        if kind == SIGNED_LONGLONG_FIELD:
+            return <int64_t>u64(self._take(8, end, None))
+        if kind == TEXT_OR_OCTETS_FIELD:
+            p = self._take_sized(end, None)
+            return _long_text(p, self._pos - p)
+        if kind == TEXT_FIELD:
+            p = self._take_sized(end, None)
+            return _utf8_text(p, self._pos - p)
+        if kind == SHORT_TIME_FIELD:
+            if u32(self._take(4, end, None)) != 0:
+                raise Declined
+            self._pos -= 4
+            return self.timestamp(None)
+        if kind == NAIVE_TIME_FIELD:
+            return _peer_time(NAIVE_TIME, u64(self._take(8, end, None)))
+        if kind == DOUBLE_FIELD:
+            return f64(self._take(8, end, None))
+        if kind == FLOAT_FIELD:
+            return <double>f32(self._take(4, end, None))
+        if kind == ARRAY_FIELD:
+            p = self._take_sized(end, None)
+            end = self._pos
+            self._pos = p
+            self._entries = 0
+            return self._items(end, 1, None)
+        raise Declined
+
+
+cdef object _utf8_text(const unsigned char *start, Py_ssize_t size):
+    if is_ascii(start, size):
+        return _ascii_text(start, size)
+    return PyUnicode_DecodeUTF8(<const char *>start, size, NULL)  # a UnicodeDecodeError declines as well
+
+
+cdef object _peer_time(int kind, uint64_t seconds):
+    if seconds > LAST_SECOND or kind == SHORT_TIME and seconds > 0xFFFFFFFFU:
+        raise Declined
+    return naive_time(seconds) if kind == NAIVE_TIME else time_of(seconds)
 
 
 cdef object _long_text(const unsigned char *start, Py_ssize_t size):

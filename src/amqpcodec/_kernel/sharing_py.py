@@ -1,4 +1,4 @@
-"""What every thread uses at every call; sharing_c.pyx does something about it."""
+"""What every thread uses at every call; the compiled twin, sharing_c.pyx, makes it immortal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def share(things: Iterable[object]) -> None:
-    """Tell of objects, and of classes with what is in them, that they live as long as the process.
+    """Declare that objects, and classes with what is in them, live as long as the process.
 
     An interpreter without a global lock counts references to an object from several threads by atomic
     steps on one place in memory, which threads wait for. The compiled build has these not counted at

@@ -23,6 +23,10 @@ _MOST_SCALE = 255
 _NOT_A_DECIMAL = "decimal needs a scale of 0 to 255 and a mantissa of 32 bits"
 
 
+class Declined(Exception):  # noqa: N818  # nothing is wrong
+    """A peer's value rules do not cover something. It says no more: the peer's own code starts over."""
+
+
 def named(value: Any) -> str:
     """How errors speak of a value of the wrong type: by its type, since its repr may be long or secret."""
     return type(value).__name__

@@ -1,18 +1,18 @@
-"""Making instances of generated classes without the detours of `type.__call__`; of the compiled build only.
+"""Instances of classes whose fields lie at known places in memory; of the compiled build only.
 
 A generated class is a C struct: the head of an object, Cython's method table, one slot for each field in
-wire order. Knowing that, an instance is made by copying the memory of another and filling its slots. What
-`type.__call__` does instead, packing keywords into a dict that `__init__` takes apart again, costs more than
-encoding what was made.
+wire order. A class with `__slots__`, which another library may have, is not much else. Knowing the offsets,
+an instance is made by copying the memory of another and filling its slots. What `type.__call__` does instead,
+packing keywords into a dict that `__init__` takes apart again, costs more than encoding what was made.
 
-`__init__` stays what counts: a call that is not plainly right, and every subclass, goes through it.
+`__init__` stays what counts: any call that is not served here, and every subclass, goes through it.
 """
 
 from sys import intern
 
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
@@ -47,6 +47,8 @@ cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
     ctypedef struct CallableType "PyTypeObject":
         vectorcallfunc tp_vectorcall
+    bint PyObject_GC_IsTracked(object instance)
+    void PyObject_GC_UnTrack(void *instance) noexcept
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *items) noexcept
@@ -54,24 +56,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     BUCKETS = 256
-    MOST_FIELDS = 32  # a class with more is left to `__init__`
-    NAME_BUCKETS = 128
-
-
-cdef struct Layout:
-    PyObject *cls  # lives as long as the process, as every extension type does; so does all below
-    Layout *next
-    PyObject *model  # what the class makes of a call without arguments
-    Py_ssize_t before  # octets before the slots
-    Py_ssize_t size
-    Py_ssize_t fields
-    Py_ssize_t positional
-    unsigned char place[MOST_FIELDS]  # slot of a positional argument
-    PyObject *names[MOST_FIELDS]
-    unsigned char slot_of[NAME_BUCKETS]  # by address of the name: its slot and 1, or 0 for none; in a row
-    bint all_none  # in the model
-    bint has_table
-    bint table[MOST_FIELDS]  # None stands for a new dict
 
 
 # By address of the class. An entry is put in front once it is whole, and never removed: should two threads
@@ -89,8 +73,11 @@ cdef inline size_t _name_bucket(PyObject *name) noexcept:
     return (<uintptr_t>name >> 4) % NAME_BUCKETS
 
 
-cdef inline PyObject **_slots(Layout *layout, PyObject *instance) noexcept:
-    return <PyObject **>(<char *>instance + layout.before)
+cdef inline Layout *_layout_of(PyObject *cls) noexcept:
+    cdef Layout *layout = _layouts[_bucket(cls)]
+    while layout is not NULL and layout.cls is not cls:
+        layout = layout.next
+    return layout
 
 
 cdef Py_ssize_t _octets_before_slots(type cls) except -1:
@@ -130,48 +117,76 @@ cdef int quicken(type cls) except -1:
     attributes = [intern(field.attribute) for field in cls.spec.fields]
     if len(attributes) > MOST_FIELDS or (<CallableType *>cls).tp_vectorcall is _construct:
         return 0
-    layout = <Layout *>PyMem_Calloc(1, sizeof(Layout))
-    if layout is NULL:
-        raise MemoryError
     model = cls()
-    layout.cls = <PyObject *>cls
-    layout.model = <PyObject *>model
-    layout.before = before
-    layout.size = (<PyTypeObject *>cls).tp_basicsize
-    layout.fields = len(attributes)
-    layout.all_none = all([getattr(model, attribute) is None for attribute in attributes])
-    for slot, attribute in enumerate(attributes):
-        _enter_name(layout, <PyObject *>attribute, slot)
-        layout.table[slot] = type(getattr(model, attribute)) is dict
-        layout.has_table |= layout.table[slot]
+    offsets = [before + at * <Py_ssize_t>sizeof(PyObject *) for at in range(len(attributes))]
+    layout = lay_out(cls, attributes, offsets, model)
+    for field, attribute in enumerate(attributes):
+        if type(getattr(model, attribute)) is dict:
+            layout.table[field] = True
+            layout.finish = _make_tables
         if attribute in cls.__match_args__:
-            layout.place[layout.positional] = <unsigned char>slot
+            layout.place[layout.positional] = <unsigned char>field
             layout.positional += 1
-    for kept in (cls, model, attributes):
-        Py_INCREF(kept)
     share([getattr(model, attribute) for attribute in attributes])  # every call refers to the defaults
-    layout.next = _layouts[_bucket(layout.cls)]
-    publish(<void **>&_layouts[_bucket(layout.cls)], layout)
-    (<CallableType *>cls).tp_vectorcall = _construct
+    serve(layout)
     return 0
 
 
-cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t slot) noexcept:
+cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL:
+    """The layout of a class by its fields' names and offsets: one for each class, for good. No argument may be
+    given by position until `place` and `positional` say so."""
+    cdef Layout *layout = _layout_of(<PyObject *>cls)
+    if layout is not NULL:
+        return layout
+    if len(names) > MOST_FIELDS:
+        raise ValueError(f"{cls.__name__} has more than {MOST_FIELDS} fields")
+    layout = <Layout *>PyMem_Calloc(1, sizeof(Layout))
+    if layout is NULL:
+        raise MemoryError
+    layout.cls = <PyObject *>cls
+    layout.model = <PyObject *>model
+    layout.size = (<PyTypeObject *>cls).tp_basicsize
+    layout.fields = len(names)
+    layout.all_none = True
+    for field, (name, offset) in enumerate(zip(names, offsets)):
+        layout.offset[field] = <unsigned short>offset
+        _enter_name(layout, <PyObject *>name, field)
+        layout.all_none &= slot(layout, layout.model, field)[0] is <PyObject *>None
+    for kept in (cls, model, names):
+        Py_INCREF(kept)
+    if PyObject_GC_IsTracked(model):
+        PyObject_GC_UnTrack(<void *>model)  # or `gc.get_objects` hands it to who may change it
+    layout.next = _layouts[_bucket(layout.cls)]
+    publish(<void **>&_layouts[_bucket(layout.cls)], layout)
+    return layout
+
+
+cdef void serve(Layout *layout) noexcept:
+    """Let calls of the class be served by `_construct`."""
+    (<CallableType *>layout.cls).tp_vectorcall = _construct
+
+
+cdef void stop_serving(Layout *layout) noexcept:
+    """Leave calls of the class to the interpreter again."""
+    (<CallableType *>layout.cls).tp_vectorcall = NULL
+
+
+cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t field) noexcept:
     cdef size_t at = _name_bucket(name)
-    while layout.slot_of[at]:
+    while layout.field_of[at]:
         at = (at + 1) % NAME_BUCKETS
-    layout.slot_of[at] = <unsigned char>(slot + 1)
-    layout.names[slot] = name
+    layout.field_of[at] = <unsigned char>(field + 1)
+    layout.names[field] = name
 
 
 cdef inline Py_ssize_t _find_name(Layout *layout, PyObject *name) noexcept:
-    """The slot of a keyword, or -1. Names in source code are interned: one address each."""
+    """The field of a keyword, or -1. Names in source code are interned: one address each."""
     cdef size_t at = _name_bucket(name)
-    cdef Py_ssize_t slot
-    while layout.slot_of[at]:
-        slot = layout.slot_of[at] - 1
-        if layout.names[slot] is name:
-            return slot
+    cdef Py_ssize_t field
+    while layout.field_of[at]:
+        field = layout.field_of[at] - 1
+        if layout.names[field] is name:
+            return field
         at = (at + 1) % NAME_BUCKETS
     return -1
 
@@ -179,72 +194,69 @@ cdef inline Py_ssize_t _find_name(Layout *layout, PyObject *name) noexcept:
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
     """An instance from arguments as the interpreter has them."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
-    cdef Layout *layout = _layouts[_bucket(cls)]
-    while layout is not NULL and layout.cls is not cls:
-        layout = layout.next
+    cdef Layout *layout = _layout_of(cls)
     if layout is not NULL and count <= layout.positional:
-        made = _copy(layout)
-        if _put(layout, _slots(layout, <PyObject *>made), arguments, count, keywords):
-            if layout.has_table:
-                _make_tables(layout, _slots(layout, <PyObject *>made))
-            return made
-    return _call_init(cls, arguments, count, keywords)
+        made = copy_model(layout)
+        if _put(layout, <PyObject *>made, arguments, count, keywords):
+            if layout.finish is NULL or layout.finish(layout, <PyObject *>made):
+                return made
+    return call_init(cls, arguments, count, keywords)
 
 
-cdef inline object _copy(Layout *layout):
+cdef inline object copy_model(Layout *layout):
     """An instance that holds what the model holds."""
-    cdef PyObject **slots
     cdef Py_ssize_t at
     made = _copy_memory(layout.model, layout.size)
     if layout.all_none:
         refer_to_none(layout.fields)
         return made
-    slots = _slots(layout, <PyObject *>made)
     for at in range(layout.fields):
-        Py_INCREF(<object>slots[at])
+        Py_INCREF(<object>slot(layout, <PyObject *>made, at)[0])
     return made
 
 
-cdef inline void _set(PyObject **slot, PyObject *value) noexcept:
+cdef inline void set_slot(PyObject **slot, PyObject *value) noexcept:
+    """Put a value in the place of another."""
     cdef PyObject *old = slot[0]
     Py_INCREF(<object>value)
     slot[0] = value
-    Py_DECREF(<object>old)
+    Py_XDECREF(old)  # a finalizer may have deleted it
 
 
 cdef bint _put(
-    Layout *layout, PyObject **slots, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
+    Layout *layout, PyObject *made, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
 ) noexcept:
     """Put each argument into its slot; False for a call that `__init__` should judge."""
-    cdef Py_ssize_t at, slot
+    cdef Py_ssize_t at, field
     cdef uint32_t given = 0
     for at in range(count):
-        slot = layout.place[at]
-        given |= <uint32_t>1 << slot
-        _set(slots + slot, arguments[at])
+        field = layout.place[at]
+        given |= <uint32_t>1 << field
+        set_slot(slot(layout, made, field), arguments[at])
     if keywords is NULL:
         return True
     for at in range(PyTuple_GET_SIZE(keywords)):
-        slot = _find_name(layout, PyTuple_GET_ITEM(keywords, at))
-        if slot < 0 or given >> slot & 1:
+        field = _find_name(layout, PyTuple_GET_ITEM(keywords, at))
+        if field < 0 or given >> field & 1:
             return False
-        given |= <uint32_t>1 << slot
-        _set(slots + slot, arguments[count + at])
+        given |= <uint32_t>1 << field
+        set_slot(slot(layout, made, field), arguments[count + at])
     return True
 
 
-cdef int _make_tables(Layout *layout, PyObject **slots) except -1:
+cdef int _make_tables(Layout *layout, PyObject *made) except -1:
     """A new dict where none was given: that of the model would be shared."""
-    cdef PyObject **defaults = _slots(layout, layout.model)
+    cdef PyObject **place
     cdef Py_ssize_t at
     for at in range(layout.fields):
-        if layout.table[at] and (slots[at] is defaults[at] or slots[at] is <PyObject *>None):
+        place = slot(layout, made, at)
+        if layout.table[at] and (place[0] is slot(layout, layout.model, at)[0] or place[0] is <PyObject *>None):
             table = {}
-            _set(slots + at, <PyObject *>table)
-    return 0
+            set_slot(place, <PyObject *>table)
+    return 1
 
 
-cdef object _call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
+cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
     """What `type.__call__` does, with all it has to say about wrong arguments."""
     cdef Py_ssize_t at
     positional = tuple([<object>arguments[at] for at in range(count)])

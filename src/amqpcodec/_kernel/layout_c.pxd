@@ -1,0 +1,43 @@
+from cpython.object cimport PyObject
+
+cdef enum:
+    MOST_FIELDS = 32  # a class with more is left to `__init__`
+    NAME_BUCKETS = 128
+
+
+cdef struct Layout:
+    PyObject *cls  # lives as long as the process, as does all below
+    Layout *next
+    PyObject *model  # what instances begin as
+    Py_ssize_t size
+    Py_ssize_t fields
+    Py_ssize_t positional
+    unsigned short offset[MOST_FIELDS]  # where a field's slot lies in an instance
+    unsigned char place[MOST_FIELDS]  # field of a positional argument
+    PyObject *names[MOST_FIELDS]
+    unsigned char field_of[NAME_BUCKETS]  # by address of the name: its field and 1, or 0 for none; in a row
+    bint all_none  # in the model
+    int (*finish)(Layout *, PyObject *) except -1  # NULL, or what is left to do; 0 leaves the call to `__init__`
+    void *owner  # of `finish`
+    bint table[MOST_FIELDS]  # None stands for a new dict
+
+
+cdef class Maker:
+    cdef object _model
+    cdef Py_ssize_t _fields
+    cdef Py_ssize_t _size
+
+    cdef object make(self)
+
+
+cdef inline PyObject **slot(Layout *layout, PyObject *instance, Py_ssize_t field) noexcept:
+    return <PyObject **>(<char *>instance + layout.offset[field])
+
+
+cdef int quicken(type cls) except -1
+cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
+cdef void serve(Layout *layout) noexcept
+cdef void stop_serving(Layout *layout) noexcept
+cdef object copy_model(Layout *layout)
+cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords)
+cdef void set_slot(PyObject **slot, PyObject *value) noexcept
