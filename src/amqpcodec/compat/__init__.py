@@ -1,0 +1,241 @@
+"""Make programs on aio-pika, aiormq, AMQPStorm, rabbitpy, pika, kombu and Celery faster by one line.
+
+`install` does what `gevent.monkey` and `uvloop.install` do: the library that a client is built on stays
+imported, and a few of its functions are replaced in place by compiled ones. These fill and read the library's
+own classes. Whatever is not the common case goes to the library's own function with the same arguments, so
+values, exceptions and their texts stay what they were.
+
+    import amqpcodec.compat
+    amqpcodec.compat.install("pamqp")       # aio-pika, aiormq, AMQPStorm, rabbitpy
+    amqpcodec.compat.install("pika")
+    amqpcodec.compat.install("amqp")        # py-amqp: kombu, Celery
+
+`from amqpcodec.compat import pamqp` installs as well, and has the library's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+
+from .. import _backend
+from .._typing import Any, NamedTuple
+from ..errors import UnknownReleaseError
+from ._patches import WATCH, Options, Part, locked, loops_of, part_of
+from ._versions import release, supported
+
+PEERS = ("pamqp", "pika", "amqp")
+"""The libraries that `install` knows."""
+
+_PURE = "the pure build changes nothing"
+
+
+class Status(NamedTuple):
+    """What has become of one library.
+
+    Attributes:
+        name: of the library.
+        wanted: whether it is to be accelerated.
+        active: whether its functions are replaced now.
+        why: why it is not active, in words; empty if it is, or is not wanted.
+        version: of the library; empty if not wanted or not known.
+        loops: whether its read loop is replaced too.
+        hardened: whether it is kept from hanging on hostile octets.
+        originals: the library's own functions by dotted name, for each that is replaced.
+        fast: calls that the compiled functions served since then.
+        fallbacks: calls that went to the library's own functions, counted by reason.
+        stock: classes that are left as they are, with the reason.
+    """
+
+    name: str
+    wanted: bool = False
+    active: bool = False
+    why: str = ""
+    version: str = ""
+    loops: bool = False
+    hardened: bool = False
+    originals: Mapping[str, Any] = MappingProxyType({})
+    fast: int = 0
+    fallbacks: Mapping[str, int] = MappingProxyType({})
+    stock: Mapping[str, str] = MappingProxyType({})
+
+
+class _Peer:
+    """One library: who wants it accelerated, and what is replaced for that."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._wants: dict[object, Options] = {}  # the last counts
+        self._options: Options | None = None
+        self._parts: list[Part] = []
+
+    def want(self, token: object, options: Options) -> None:
+        """Replace, from now on by these options."""
+        self._wants.pop(token, None)
+        self._wants[token] = options
+        self._change()
+
+    def drop(self, token: object) -> None:
+        """Go back to what others want, if anything."""
+        self._wants.pop(token, None)
+        self._change()
+
+    def drop_all(self) -> None:
+        """Put everything back."""
+        self._wants.clear()
+        self._change()
+
+    def _change(self) -> None:
+        options = next(reversed(self._wants.values()), None)
+        if options == self._options and all(part.is_intact() for part in self._parts):
+            return
+        for part in reversed(self._parts):
+            WATCH.remove(part)
+            part.revert()
+        self._options, self._parts = None, []
+        if options is not None and _backend.IMPL == "c":
+            self._parts = [part_of(self.name, options), *loops_of(self.name, options)]
+            for part in self._parts:
+                WATCH.add(part)
+        self._options = options
+
+    def status(self) -> Status:
+        """What has become of it."""
+        options = self._options
+        if options is None:
+            return Status(self.name)
+        status = Status(self.name, True, False, self._why(), options.version, options.loops, options.hardened)
+        plans = [part.plan for part in self._parts if part.plan is not None]
+        if not plans or self._parts[0].plan is None:
+            return status
+        fallbacks: dict[str, int] = {}
+        for plan in plans:
+            for reason, times in plan.counts.declined.items():
+                fallbacks[reason] = fallbacks.get(reason, 0) + times
+        return status._replace(
+            active=True,
+            originals={key: held for part in self._parts for key, held in part.originals().items()},
+            fast=sum(plan.counts.fast for plan in plans),
+            fallbacks=fallbacks,
+            stock={name: reason for plan in plans for name, reason in plan.stock.items()},
+        )
+
+    def _why(self) -> str:
+        if not self._parts:
+            return _PURE
+        part = self._parts[0]
+        if part.plan is not None:
+            return ""
+        return part.fault or f"not imported yet: {', '.join(part.waiting_for)}"
+
+
+_PEERS = {name: _Peer(name) for name in PEERS}
+
+
+def _peer(name: str) -> _Peer:
+    if name not in _PEERS:
+        raise ValueError(f"no fast path for {name!r}; there are {', '.join(PEERS)}")
+    return _PEERS[name]
+
+
+def _options(name: str, loops: bool, hardened: bool, force: bool) -> Options:
+    if _backend.IMPL != "c":
+        return Options("", "", loops, hardened)
+    found = release(name, loops=loops, force=force)
+    return Options(found.rules, found.version, loops, hardened)
+
+
+def install(name: str, *, loops: bool = False, hardened: bool = False, force: bool = False) -> Status:
+    """Replace the hot functions of a library by compiled ones, now or as soon as it is imported.
+
+    Doing it again changes nothing but the options. Where amqpcodec itself is not compiled, it replaces
+    nothing, and the returned status says so.
+
+    Args:
+        name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
+        loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika.
+            py-amqp's then reads ahead, which a program that polls the socket itself would notice.
+        hardened: raise the library's own exceptions where hostile octets would make it hang or recurse
+            without bound.
+        force: treat an unknown release as the newest known one. Classes that differ stay as they are.
+
+    Returns:
+        What has become of the library.
+
+    Raises:
+        ModuleNotFoundError: the library is not installed.
+        UnknownReleaseError: its release is not known; the text names those that are.
+        ValueError: no such library.
+    """
+    peer = _peer(name)
+    options = _options(name, loops, hardened, force)
+    with locked():
+        peer.want(install, options)
+        return peer.status()
+
+
+def uninstall(name: str) -> Status:
+    """Put a library back as it was, whoever installed it. What others have replaced since stays.
+
+    Args:
+        name: as for `install`.
+
+    Returns:
+        What has become of the library.
+
+    Raises:
+        ValueError: no such library.
+    """
+    peer = _peer(name)
+    with locked():
+        peer.drop_all()
+        return peer.status()
+
+
+@contextmanager
+def installed(
+    *names: str, loops: bool = False, hardened: bool = False, force: bool = False
+) -> Iterator[Mapping[str, Status]]:
+    """Libraries are accelerated inside the `with` block, in all threads, and are as before after it.
+
+    Args:
+        names: as for `install`.
+        loops: as for `install`.
+        hardened: as for `install`.
+        force: as for `install`.
+
+    Raises:
+        ModuleNotFoundError: a library is not installed.
+        UnknownReleaseError: a release is not known.
+        ValueError: no such library.
+    """
+    wanted = [(_peer(name), _options(name, loops, hardened, force)) for name in names]
+    token = object()
+    try:
+        with locked():
+            for peer, options in wanted:
+                peer.want(token, options)
+        yield {name: _PEERS[name].status() for name in names}
+    finally:
+        with locked():
+            for peer, _ in wanted:
+                peer.drop(token)
+
+
+def status() -> dict[str, Status]:
+    """What has become of each library, by name."""
+    with locked():
+        return {name: peer.status() for name, peer in _PEERS.items()}
+
+
+__all__ = [
+    "PEERS",
+    "Status",
+    "UnknownReleaseError",
+    "install",
+    "installed",
+    "status",
+    "supported",
+    "uninstall",
+]

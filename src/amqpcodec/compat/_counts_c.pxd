@@ -1,0 +1,5 @@
+cdef class Counts:
+    cdef public long long fast
+    cdef readonly dict declined
+
+    cdef int decline(self, str reason) except -1

@@ -1,0 +1,73 @@
+"""Compiled functions that stand in the place of a peer's Python functions.
+
+They get arguments as the interpreter has them, without a tuple or dict made for the call, and hand the same on to
+the function they stand for. In all else they look like that function: name, module, signature, text, how it is
+pickled, and that it becomes a method of the instance it is looked up on.
+"""
+
+from types import MethodType
+
+from cpython.object cimport PyObject
+
+cdef extern from *:
+    """
+    static inline void amqpcodec_take_vectorcall(PyObject *cls, Py_ssize_t offset) {
+        ((PyTypeObject *)cls)->tp_vectorcall_offset = offset;
+        ((PyTypeObject *)cls)->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+    }
+    """
+    void take_vectorcall "amqpcodec_take_vectorcall"(PyObject *cls, Py_ssize_t offset) noexcept
+
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(
+        object function, PyObject *const *arguments, size_t nargsf, PyObject *names
+    )
+    Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
+
+
+cdef class FastFunction:
+
+    def __call__(self, *arguments, **named):
+        return self.original(*arguments, **named)  # who calls without vectorcall has packed them already
+
+    def __get__(self, instance, owner):
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+    def __reduce__(self):
+        return self.original.__qualname__
+
+    def __repr__(self):
+        return f"<fast {self.original!r}>"
+
+    @property
+    def __wrapped__(self):
+        return self.original
+
+
+cdef FastFunction fast_function(object original, fast_call call, object state):
+    """A function in the place of `original`; `call` finds `state` in it."""
+    cdef FastFunction made = FastFunction.__new__(FastFunction)
+    made.vectorcall = call
+    made.original = original
+    made.state = state
+    setattr(made, "__doc__", original.__doc__)  # the class has one, so `__getattr__` would not be asked
+    return made
+
+
+cdef inline object call_original(
+    PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
+):
+    """What the peer's own function makes of the same arguments."""
+    return PyObject_Vectorcall((<FastFunction>function).original, arguments, nargsf, names)
+
+
+cdef inline Py_ssize_t count_of(size_t nargsf) noexcept:
+    """How many arguments are given by position."""
+    return PyVectorcall_NARGS(nargsf)
+
+
+cdef FastFunction _some = FastFunction.__new__(FastFunction)
+take_vectorcall(<PyObject *>FastFunction, <char *>&_some.vectorcall - <char *><PyObject *>_some)

@@ -1,0 +1,331 @@
+"""Installing, taking out and asking: what is replaced when, and who wins."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.subprocesses import output, python
+
+from amqpcodec import compat
+from amqpcodec.compat import _patches
+from amqpcodec.errors import UnknownReleaseError
+
+pamqp = pytest.importorskip("pamqp")
+frame: Any = pytest.importorskip("pamqp.frame")
+commands: Any = pytest.importorskip("pamqp.commands")
+
+STOCK = {name: getattr(frame, name) for name in ("marshal", "unmarshal")}
+
+
+def replaced() -> bool:
+    assert (frame.marshal is STOCK["marshal"]) == (frame.unmarshal is STOCK["unmarshal"])
+    return frame.marshal is not STOCK["marshal"]
+
+
+def names_of_pamqp() -> dict[str, dict[str, Any]]:
+    """What the modules of pamqp hold, but for the book that Python keeps of warnings."""
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("pamqp")}
+    return {
+        name: {key: value for key, value in vars(module).items() if key != "__warningregistry__"}
+        for name, module in modules.items()
+    }
+
+
+def test_a_with_block_puts_back_exactly_what_was_there() -> None:
+    before = names_of_pamqp()
+    with compat.installed("pamqp") as given:
+        assert given["pamqp"].active
+        assert replaced()
+    assert names_of_pamqp() == before
+    assert compat.status()["pamqp"] == compat.Status("pamqp")
+
+
+def test_install_is_idempotent_and_uninstall_ends_it_at_once() -> None:
+    try:
+        assert compat.install("pamqp").active
+        first = frame.unmarshal
+        assert compat.install("pamqp").active
+        assert frame.unmarshal is first
+    finally:
+        assert not compat.uninstall("pamqp").wanted
+    assert not replaced()
+    assert not compat.uninstall("pamqp").wanted
+
+
+def test_with_blocks_nest_and_the_innermost_options_count() -> None:
+    with compat.installed("pamqp"):
+        outer = frame.unmarshal
+        with compat.installed("pamqp", hardened=True):
+            assert compat.status()["pamqp"].hardened
+            assert frame.unmarshal is not outer
+        assert not compat.status()["pamqp"].hardened
+        assert replaced()
+    assert not replaced()
+
+
+def test_what_was_installed_for_good_outlives_a_with_block() -> None:
+    try:
+        compat.install("pamqp")
+        with compat.installed("pamqp"):
+            pass
+        assert replaced()
+    finally:
+        compat.uninstall("pamqp")
+
+
+def test_with_blocks_of_two_threads_that_overlap_end_with_the_last() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with compat.installed("pamqp"):
+            entered.set()
+            leave.wait(10)
+
+    with compat.installed("pamqp"):
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert entered.wait(10)
+    assert replaced()
+    leave.set()
+    thread.join()
+    assert not replaced()
+
+
+def test_what_somebody_else_replaced_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def theirs(data_in: bytes) -> None: ...
+
+    with compat.installed("pamqp"):
+        monkeypatch.setattr(frame, "unmarshal", theirs)
+    assert frame.unmarshal is theirs
+    assert frame.marshal is STOCK["marshal"]
+    monkeypatch.undo()
+    frame.unmarshal = STOCK["unmarshal"]
+
+
+def test_the_status_names_the_originals_and_counts_calls() -> None:
+    with compat.installed("pamqp"):
+        octets = frame.marshal(commands.Basic.Ack(7), 1)
+        frame.unmarshal(octets)
+        with pytest.raises(ValueError, match="Could not determine frame type"):
+            frame.marshal("no frame", 1)
+        status = compat.status()["pamqp"]
+    assert status.wanted
+    assert status.active
+    assert status.why == ""
+    assert status.version == importlib.metadata.version("pamqp")
+    assert status.originals["pamqp.frame.marshal"] is STOCK["marshal"]
+    assert status.originals["pamqp.commands.Basic.Ack.__init__"] is commands.Basic.Ack.__init__
+    assert status.fast == 3
+    assert status.fallbacks == {"pamqp.frame.marshal: class": 1}
+    assert list(status.stock) == ["Basic.RecoverAsync"]
+
+
+def test_a_library_that_is_not_known_is_a_value_error() -> None:
+    for function in (compat.install, compat.uninstall):
+        with pytest.raises(ValueError, match="no fast path for 'json'; there are pamqp, pika, amqp"):
+            function("json")
+    with pytest.raises(ValueError, match="json"), compat.installed("json"):
+        pass
+
+
+def test_a_release_that_is_not_known_is_refused_and_nothing_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("amqpcodec.compat._versions._KNOWN", {"pamqp": ()})
+    with pytest.raises(UnknownReleaseError):
+        compat.install("pamqp")
+    assert not replaced()
+    with compat.installed("pamqp", force=True) as given:
+        assert given["pamqp"].active
+
+
+def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def differing(peer: str, rules: str) -> dict[str, str]:
+        raise OSError("no such luck")
+
+    from amqpcodec.compat import _pamqp
+
+    monkeypatch.setattr(_pamqp, "differing", differing)
+    with pytest.warns(RuntimeWarning, match="pamqp.frame stays as it is: OSError: no such luck"):
+        compat.install("pamqp")
+    try:
+        assert compat.status()["pamqp"].why == "OSError: no such luck"
+        assert not compat.status()["pamqp"].active
+        assert not replaced()
+    finally:
+        compat.uninstall("pamqp")
+
+
+BEFORE = """
+import sys, amqpcodec.compat as compat
+told = compat.install("pamqp")
+assert not told.active and told.why == "not imported yet: pamqp.frame", told
+assert "pamqp" not in sys.modules
+import pamqp.frame
+assert compat.status()["pamqp"].active
+assert type(pamqp.frame.__loader__).__name__ == "SourceFileLoader", pamqp.frame.__loader__
+assert pamqp.frame.__spec__.loader is pamqp.frame.__loader__
+assert not any("amqpcodec" in type(finder).__module__ for finder in sys.meta_path)
+"""
+NEVER = """
+import sys, amqpcodec.compat as compat
+compat.install("pamqp")
+compat.uninstall("pamqp")
+import pamqp.frame
+assert type(pamqp.frame.unmarshal).__name__ == "function"
+assert not any("amqpcodec" in type(finder).__module__ for finder in sys.meta_path)
+"""
+THREADS = """
+import sys, threading, amqpcodec.compat as compat
+def importing():
+    import pamqp.frame
+def installing():
+    for _ in range(50):
+        compat.install("pamqp"); compat.uninstall("pamqp")
+    compat.install("pamqp")
+threads = [threading.Thread(target=target) for target in (importing, installing, importing, installing)]
+for thread in threads: thread.start()
+for thread in threads: thread.join(30)
+assert not any(thread.is_alive() for thread in threads)
+assert compat.status()["pamqp"].active
+"""
+FACADE = """
+from amqpcodec.compat import pamqp
+import pamqp as real, amqpcodec.compat as compat
+assert compat.status()["pamqp"].active == {active}, compat.status()
+from amqpcodec.compat.pamqp import commands, frame
+assert frame is real.frame and commands.Basic is real.commands.Basic
+assert pamqp.__version__ == real.__version__ if hasattr(real, "__version__") else True
+try:
+    pamqp.nothing
+except AttributeError as error:
+    assert str(error) == "module 'pamqp' has no attribute 'nothing'", error
+else:
+    raise SystemExit("an attribute that is not there")
+"""
+NOT_THERE = """
+import sys, amqpcodec.compat as compat
+class Nothing:
+    def find_spec(self, fullname, path, target=None):
+        if fullname == "pika":
+            raise ModuleNotFoundError("No module named 'pika'", name="pika")
+sys.meta_path.insert(0, Nothing())
+compat.install("pika")
+"""
+PURE = """
+import amqpcodec.compat as compat, pamqp.frame
+before = dict(vars(pamqp.frame))
+for told in (compat.install("pamqp", loops=True), compat.status()["pamqp"]):
+    assert told.wanted and not told.active and told.why == "the pure build changes nothing", told
+assert dict(vars(pamqp.frame)) == before
+with compat.installed("pamqp", "pika", "amqp"):
+    pass
+assert compat.status()["pika"] == compat.Status("pika")
+"""
+
+
+@pytest.mark.parametrize("program", [BEFORE, NEVER, THREADS], ids=["before", "never", "threads"])
+def test_a_library_imported_later_is_accelerated_then(program: str) -> None:
+    output("-W", "error", "-c", program, impl="c")
+
+
+@pytest.mark.parametrize("impl", ["c", "py"])
+def test_the_module_of_a_library_installs_and_hands_out_its_names(impl: str) -> None:
+    output("-c", FACADE.format(active=impl == "c"), impl=impl)
+
+
+def test_the_pure_build_changes_nothing_and_says_so() -> None:
+    output("-W", "error", "-c", PURE, impl="py")
+
+
+def test_a_library_that_is_not_there_cannot_be_installed() -> None:
+    done = python("-c", NOT_THERE, impl="c")
+    assert b"ModuleNotFoundError: No module named 'pika'" in done.stderr
+
+
+def test_the_finder_gives_what_other_finders_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "watched_module.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    made: list[Any] = []
+
+    def make() -> Any:
+        from amqpcodec.compat._counts_c import Counts
+
+        module = sys.modules["watched_module"]
+        made.append(vars(module)["value"])
+        return _patches.Plan([_patches.Patch(module, "value", 2)], Counts())
+
+    part = _patches.Part(("watched_module",), make)
+    _patches.WATCH.add(part)
+    try:
+        module: ModuleType = importlib.import_module("watched_module")
+        assert made == [1]
+        assert module.value == 2
+        assert isinstance(module.__loader__, importlib.machinery.SourceFileLoader)
+        part.revert()
+        assert module.value == 1
+    finally:
+        _patches.WATCH.remove(part)
+        sys.modules.pop("watched_module", None)
+
+
+HIDDEN = """
+import gc, amqp, pamqp.commands, amqpcodec.compat as compat
+compat.install("pamqp"), compat.install("amqp")
+reachable = {type(each) for each in gc.get_objects()}
+assert not reachable & {amqp.Message, pamqp.commands.Basic.Publish}
+"""
+RELOADED = """
+import importlib, pamqp.frame, amqpcodec.compat as compat
+compat.install("pamqp")
+importlib.reload(pamqp.frame)
+assert "pamqp.frame.marshal" not in compat.status()["pamqp"].originals
+compat.install("pamqp")
+assert "pamqp.frame.marshal" in compat.status()["pamqp"].originals
+compat.uninstall("pamqp")
+assert type(pamqp.frame.marshal).__name__ == "function"
+"""
+CYCLES = """
+import gc, pamqp.frame, amqpcodec.compat as compat
+def cycle():
+    with compat.installed("pamqp"):
+        pass
+    gc.collect()
+    return len(gc.get_objects())
+cycle()
+before = cycle()
+assert max(cycle() for _ in range(5)) <= before + 5
+"""
+WEAKLY = """
+import weakref, pamqp.frame, amqpcodec.compat as compat
+compat.install("pamqp")
+assert weakref.ref(pamqp.frame.marshal)() is pamqp.frame.marshal
+"""
+FAILING = """
+import warnings, amqpcodec.compat as compat
+from amqpcodec.compat import _pamqp
+def failing(options):
+    raise MemoryError
+_pamqp.plan = failing
+warnings.simplefilter("error")
+compat.install("pamqp")
+import pamqp.frame
+told = compat.status()["pamqp"]
+assert not told.active and told.why == "MemoryError: ", told
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [HIDDEN, RELOADED, CYCLES, WEAKLY, FAILING],
+    ids=["hidden models", "reload", "cycles", "weak references", "a plan that fails"],
+)
+def test_what_install_leaves_behind(program: str) -> None:
+    output("-c", program, impl="c")
