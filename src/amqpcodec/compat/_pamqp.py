@@ -1,0 +1,288 @@
+"""What is replaced in pamqp, which aio-pika, aiormq, AMQPStorm and rabbitpy are built on.
+
+`pamqp.frame.marshal` and `unmarshal`, and the calls of its classes for methods and properties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from importlib import import_module
+from operator import attrgetter
+from types import FunctionType, ModuleType
+
+from .._kernel.fields_c import RecordLayout
+from .._kernel.guards_c import ModuleGuard
+from .._kernel.peer_writer_c import PeerRules
+from .._kernel.reader_c import ReaderRules
+from .._typing import Any
+from ..limits import Limits
+from ._before import REPLACED, note, untouched
+from ._counts_c import Counts
+from ._facts import Record, characters, differing, live, records
+from ._pamqp_c import Codec, PeerClass
+from ._patches import Options, Patch, Plan
+from ._rules import pamqp_profile
+
+MODULES = ("pamqp.frame",)
+
+_DEPTH = Limits().table_depth
+_FLAG_WORDS = 64
+"""More words of property flags than these are refused if hardened: 1,000 properties."""
+
+# By the names of fields.pxd.
+_KINDS = {
+    "bit": 1, "octet": 2, "short": 3, "long": 4, "longlong": 6, "shortstr": 7, "longstr": 10, "table": 11,
+    "timestamp": 13,
+}  # fmt: skip
+_PEER_CLASSES: dict[tuple[type, str], Any] = {}
+_OWN = 0  # the C code reads and writes it itself
+_OF_METHODS = ("marshal", "unmarshal", "validate", "amqp_type", "index")
+_OF_PROPERTIES = ("marshal", "unmarshal", "validate", "amqp_type", "flags", "encode_property")
+
+
+def plan(options: Options) -> Plan:
+    """Everything that is replaced in pamqp as it is imported."""
+    counts = Counts()
+    frame = import_module("pamqp.frame")
+    stock = differing("pamqp", options.rules)
+    facts = records("pamqp", options.rules)
+    stock.update({record.name: record.leave for record in facts.values() if record.leave})
+    classes = live("pamqp", options.rules)
+    served = {
+        name: _peer_class(facts[name], cls, options.rules)
+        for name, cls in classes.items()
+        if name not in stock
+    }
+    for name in [name for name, peer_class in served.items() if peer_class.layout.replaced]:
+        stock[name] = REPLACED
+        del served[name]
+    if "Basic.Properties" not in served:
+        return Plan((), counts, stock)
+    hardening = list(_hardening()) if options.hardened else []
+    guards = (
+        _guards(_READ_BY, _DICTS_READ_BY, hardening),
+        _guards(_WRITTEN_BY, _DICTS_WRITTEN_BY, hardening),
+    )
+    note(stock, (guard for both in guards for guard in both))
+    codec = _codec(options, counts, served, guards, stock)
+    unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
+    patches = untouched(
+        stock,
+        (
+            *hardening,
+            Patch(frame, "unmarshal", codec.unmarshal(unmarshal)),
+            Patch(frame, "marshal", codec.marshal(frame.marshal)),
+        ),
+    )
+    called = [peer_class for peer_class in served.values() if peer_class.layout.names]
+    for peer_class in called:
+        peer_class.serve(counts)
+
+    def undo() -> None:
+        for peer_class in called:
+            peer_class.stop()
+
+    return Plan(patches, counts, stock, undo, tuple(peer_class.layout.cls for peer_class in called))
+
+
+def _peer_class(record: Record, cls: type, rules: str) -> Any:
+    """What is known of a class; one object for good, as its layout is, unless it was replaced."""
+    made = _make_peer_class(record, cls)
+    return made if made.layout.replaced else _PEER_CLASSES.setdefault((cls, rules), made)
+
+
+def _make_peer_class(record: Record, cls: type) -> Any:
+    own = _OF_METHODS if record.is_method else _OF_PROPERTIES
+    guarded = (*own, *(f"_{field.name}" for field in record.fields))
+    fields = [(field.name, _KINDS[field.kind], field.default) for field in record.fields]
+    checks = [
+        (
+            at,
+            check.kind,
+            characters(check.operand) if check.kind == "pattern" else check.operand,
+            check.skips_none,
+        )
+        for at, field in enumerate(record.fields)
+        for check in field.checks
+    ]
+    coercions = [(field.coerce, field.instead) for field in record.fields]
+    layout = RecordLayout(cls, fields, guarded)
+    return PeerClass(layout, f"{cls.__module__}.{cls.__qualname__}", record.index, coercions, checks)
+
+
+# The classes of frames, which both find in modules of their own.
+_FRAMES = {
+    "pamqp.body": ("ContentBody",), "pamqp.header": ("ContentHeader", "ProtocolHeader", "commands"),
+    "pamqp.heartbeat": ("Heartbeat",),
+}  # fmt: skip
+
+# What the two functions look up in modules, and in dicts of these, on their way.
+_READ_BY = {
+    **_FRAMES,
+    "pamqp.frame": (
+        "frame_parts", "_unmarshal_protocol_header_frame", "_unmarshal_method_frame",
+        "_unmarshal_header_frame", "_unmarshal_body_frame", "base", "body", "commands", "common", "constants",
+        "decode", "exceptions", "header", "heartbeat", "struct",
+    ),
+    "pamqp.decode": (
+        "by_type", "bit", "boolean", "byte_array", "decimal", "double", "floating_point", "long_int",
+        "long_uint", "long_long_int", "long_str", "octet", "short_int", "short_uint", "short_short_int",
+        "short_short_uint", "short_str", "timestamp", "embedded_value", "field_array", "field_table", "void",
+        "METHODS", "TABLE_MAPPING", "common", "datetime", "struct", "_decimal",
+    ),
+}  # fmt: skip
+_WRITTEN_BY = {
+    **_FRAMES,
+    "pamqp.frame": (
+        "_marshal", "_marshal_method_frame", "_marshal_content_header_frame", "_marshal_content_body_frame",
+        "base", "body", "common", "constants", "header", "heartbeat", "struct",
+    ),
+    "pamqp.encode": (
+        "by_type", "bit", "boolean", "byte_array", "decimal", "double", "floating_point", "long_int",
+        "long_uint", "long_long_int", "long_string", "octet", "short_int", "short_uint", "short_string",
+        "timestamp", "field_array", "field_table", "table_integer", "encode_table_value", "_string",
+        "METHODS", "DEPRECATED_RABBITMQ_SUPPORT", "common", "calendar", "datetime", "struct", "time",
+        "_decimal",
+    ),
+}  # fmt: skip
+_ALTERNATIVE = "DEPRECATED_RABBITMQ_SUPPORT"  # other tags for numbers, which are not written here
+_FLAGS = "Basic.Properties.flags"
+_DICTS_READ_BY = {"pamqp.decode": ("METHODS", "TABLE_MAPPING"), "pamqp.commands": ("INDEX_MAPPING", _FLAGS)}
+_DICTS_WRITTEN_BY = {
+    "pamqp.encode": ("METHODS",),
+    "pamqp.commands": (_FLAGS,),
+    "pamqp.constants": ("DOMAIN_REGEX",),
+}
+
+
+def _guards(
+    modules: Mapping[str, tuple[str, ...]], dicts: Mapping[str, tuple[str, ...]], expected: list[Patch]
+) -> list[ModuleGuard]:
+    spaces = [(vars(import_module(name)), names, name) for name, names in modules.items()]
+    for name, held in dicts.items():
+        of_dicts = ((attrgetter(each)(import_module(name)), f"{name}.{each}") for each in held)
+        spaces += [(space, tuple(space), where) for space, where in of_dicts]
+    guards = []
+    for space, names, where in spaces:
+        guard = ModuleGuard(space, names, where)
+        if _ALTERNATIVE in names and _ALTERNATIVE in space:
+            guard.expect(_ALTERNATIVE, False)
+        for patch in expected:
+            owner = patch.owner if isinstance(patch.owner, dict) else vars(patch.owner)
+            if owner is space:
+                guard.expect(patch.name, patch.replacement)
+        guards.append(guard)
+    return guards
+
+
+def _codec(
+    options: Options,
+    counts: Any,
+    served: dict[str, Any],
+    guards: tuple[list[ModuleGuard], list[ModuleGuard]],
+    stock: dict[str, str],
+) -> Any:
+    body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
+    profile = pamqp_profile(options.rules)
+    attributes = [(name, _OWN, None) for name in ("class_id", "weight", "body_size", "properties")]
+    frames = (
+        RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal")),
+        RecordLayout(body.ContentBody, [("value", _OWN, None)], ("marshal", "unmarshal")),
+    )
+    note(stock, frames)
+    return Codec(
+        ReaderRules(profile, False, Limits(), False),
+        PeerRules(profile, False, _DEPTH),
+        counts,
+        [peer_class for name, peer_class in served.items() if name != "Basic.Properties"],
+        served["Basic.Properties"],
+        *frames,
+        heartbeat.Heartbeat,
+        header.ProtocolHeader,
+        *guards,
+        _derivation(served["Basic.Properties"].layout, options.rules),
+    )
+
+
+def _derivation(layout: Any, rules: str) -> Callable[[type], Any]:
+    """How the layout of a class derived from `Basic.Properties` is found: rabbitpy has one."""
+    record = records("pamqp", rules)["Basic.Properties"]
+    fields = [(field.name, _KINDS[field.kind], field.default) for field in record.fields]
+    names = (*_OF_PROPERTIES, *layout.names, *(f"_{name}" for name in layout.names), "__slots__")
+
+    def derive(cls: type) -> Any:
+        heritage = cls.__mro__[: -len(layout.cls.__mro__)]
+        if layout.cls not in cls.__mro__ or any(name in vars(base) for base in heritage for name in names):
+            return None
+        try:
+            return RecordLayout(cls, fields, names)
+        except TypeError:
+            return None
+
+    return derive
+
+
+# -- hardened
+
+
+class _BoundError(ValueError):
+    """Octets that would keep pamqp busy for ever; pamqp 3.3 does not expect a ValueError everywhere."""
+
+
+def _hardening() -> Iterator[Patch]:
+    """Functions of pamqp that hostile octets can keep busy for ever, with the checks that they lack."""
+    decode, header = import_module("pamqp.decode"), import_module("pamqp.header")
+    field_array = _checked_array(decode)
+    yield Patch(decode, "field_array", field_array)
+    yield Patch(decode.METHODS, "array", field_array, "pamqp.decode.METHODS['array']")
+    yield Patch(decode.TABLE_MAPPING, b"A", field_array, "pamqp.decode.TABLE_MAPPING[b'A']")
+    yield Patch(header.ContentHeader, "_get_flags", staticmethod(_checked_flags(decode, header)))
+
+
+def _checked_array(decode: ModuleType) -> Callable[[bytes], Any]:
+    original: FunctionType = decode.field_array
+
+    @wraps(original)
+    def field_array(value: bytes) -> Any:
+        if 4 + int.from_bytes(value[:4], "big") > len(value) >= 4:
+            raise _BoundError(
+                "Field array length exceeds available data"
+            )  # as pamqp 4 says it; 3.3 never ends
+        return original(value)
+
+    return field_array
+
+
+def _checked_flags(decode: ModuleType, header: ModuleType) -> Callable[[bytes], tuple[int, int]]:
+    @wraps(header.ContentHeader._get_flags)
+    def _get_flags(data: bytes) -> tuple[int, int]:
+        consumed = flags = 0
+        while True:
+            if len(data) < consumed + 2:
+                raise _BoundError("Content header flags are truncated")
+            partial: int = decode.short_int(data[consumed : consumed + 2])[1]
+            flags |= partial << consumed * 8
+            consumed += 2
+            if not partial & 1:
+                return consumed, flags
+            if consumed == 2 * _FLAG_WORDS:
+                raise _BoundError(f"Content header has more than {_FLAG_WORDS} words of flags")
+
+    return _get_flags
+
+
+def _bounded(unmarshal: FunctionType) -> Callable[[bytes], Any]:
+    """The function, which raises pamqp's own exception for tables nested without end."""
+    exceptions = import_module("pamqp.exceptions")
+
+    @wraps(unmarshal)
+    def bounded(data_in: bytes) -> Any:
+        try:
+            return unmarshal(data_in)
+        except _BoundError as error:
+            raise exceptions.UnmarshalingException("Unknown", error) from error
+        except RecursionError as error:
+            raise exceptions.UnmarshalingException("Unknown", "nested too deeply") from error
+
+    return bounded
