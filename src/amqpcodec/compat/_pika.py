@@ -1,0 +1,142 @@
+"""What is replaced in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections receive."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .._backend import load
+from .._typing import Any
+from ..limits import Limits
+from . import _facts
+from ._before import REPLACED, note, untouched
+from ._patches import Options, Patch, Plan
+from ._rules import pika_profile
+
+MODULES = ("pika.spec", "pika.frame", "pika.connection", "pika.adapters.utils.io_services_utils")
+"""What has to be imported before anything is replaced."""
+
+_FRAMES = (
+    ("Method", 1, ("method",)),
+    ("Header", 2, ("body_size", "properties")),
+    ("Body", 3, ("fragment",)),
+    ("Heartbeat", 8, ()),
+)
+"""The classes of frames, their types, and what `__init__` sets after type and channel."""
+
+_KINDS = {
+    "bit": 1, "octet": 2, "short": 3, "long": 4, "longlong": 5, "shortstr": 7, "longstr": 8, "table": 11,
+    "timestamp": 5,
+}  # fmt: skip
+"""By the names of fields.pxd."""
+
+_OWN = 0  # the C code reads and writes it itself
+
+_RECEIVED = 65536
+"""Octets that one call to the socket may bring."""
+
+_DEPTH = 32
+"""Tables nested deeper are left to pika, which may run out of stack."""
+
+# What the functions that are replaced, and those that they call, look up in their modules.
+_LOOKED_UP = {
+    "frame": ("Body", "Frame", "Header", "Heartbeat", "Method", "byte", "exceptions", "spec", "struct"),
+    "spec": (
+        "BasicProperties", "FRAME_BODY", "FRAME_END", "FRAME_END_SIZE", "FRAME_HEADER", "FRAME_HEADER_SIZE",
+        "FRAME_HEARTBEAT", "FRAME_METHOD", "as_bytes", "data", "methods", "props", "str", "str_or_bytes",
+        "struct", "unicode_type",
+    ),
+    "data": (
+        "as_bytes", "basestring", "calendar", "datetime", "decimal", "decode_short_string", "decode_table",
+        "decode_value", "encode_short_string", "encode_table", "encode_value", "exceptions", "long", "struct",
+        "timezone", "unicode_type",
+    ),
+}  # fmt: skip
+
+
+def plan(options: Options) -> Plan:
+    """What to replace in the pika that is imported.
+
+    Args:
+        options: what `install` was asked for.
+    """
+    frame = import_module("pika.frame")
+    compiled: Any = load("amqpcodec.compat._pika", "c")
+    stock = _facts.differing("pika", options.rules)
+    frames = [_frame_layout(getattr(frame, name), others) for name, _, others in _FRAMES]
+    guards = _guards()
+    note(stock, (*guards, *frames))
+    codec = _codec(options, stock, frames, guards)
+    decode_frame = compiled.fast_decode_frame(codec)
+    patches = [Patch(frame, "decode_frame", decode_frame)]
+    for layout, (_, kind, _) in zip(frames, _FRAMES, strict=True):
+        patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
+    if options.loops:
+        patches += _loop(codec, decode_frame, stock)
+    return Plan(untouched(stock, patches), codec.counts, stock)
+
+
+def _codec(options: Options, stock: dict[str, str], frames: list[Any], guards: list[Any]) -> Any:
+    """What the functions have in common."""
+    profile = pika_profile(options.rules)
+    layouts = _layouts(options.rules, stock)
+    exceptions = import_module("pika.exceptions")
+    return load("amqpcodec.compat._pika", "c").Codec(
+        load("amqpcodec._kernel.reader", "c").ReaderRules(profile, False, Limits(table_depth=_DEPTH), False),
+        load("amqpcodec._kernel.peer_writer", "c").PeerRules(profile, False, _DEPTH),
+        {index: layout for index, layout in layouts.items() if index & 0xFFFF},
+        next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
+        frames,
+        guards,
+        import_module("pika.frame").decode_frame,
+        exceptions.InvalidFrameError if options.hardened else None,
+    )
+
+
+def _layouts(rules: str, stock: dict[str, str]) -> dict[int, Any]:
+    """How the classes of methods and properties are filled and read, by index."""
+    layout = load("amqpcodec.compat._pika", "c").ClassLayout
+    classes, records = _facts.live("pika", rules), _facts.records("pika", rules)
+    layouts = {
+        record.name: layout(
+            classes[record.name],
+            [(field.name, _KINDS[field.kind], None) for field in record.fields],
+            record.index,
+            all(field.default is not _facts.REQUIRED for field in record.fields),
+        )
+        for record in records.values()
+        if record.name not in stock
+    }
+    stock.update({name: REPLACED for name, made in layouts.items() if made.replaced})
+    return {records[name].index: made for name, made in layouts.items() if name not in stock}
+
+
+def _frame_layout(cls: type, others: tuple[str, ...]) -> Any:
+    names = ("frame_type", "channel_number", *others)
+    layout = load("amqpcodec._kernel.fields", "c").RecordLayout
+    return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
+
+
+def _guards() -> list[Any]:
+    """Of modules and tables: what is looked up there has to be what it is now."""
+    guard = load("amqpcodec._kernel.guards", "c").ModuleGuard
+    spec = import_module("pika.spec")
+    guards = [guard(import_module(f"pika.{name}"), names) for name, names in _LOOKED_UP.items()]
+    tables = ("methods", "props")
+    return [
+        *guards,
+        *(guard(getattr(spec, name), getattr(spec, name), f"pika.spec.{name}") for name in tables),
+    ]
+
+
+def _loop(codec: Any, decode_frame: Any, stock: dict[str, str]) -> list[Patch]:
+    """Frames are read from a buffer that is cut once a read, reads are larger, and callbacks found sooner."""
+    compiled: Any = load("amqpcodec.compat._pika_loops", "c")
+    callback, connection = import_module("pika.callback"), import_module("pika.connection").Connection
+    transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
+    loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection)
+    note(stock, [loop])
+    return [
+        Patch(connection, "_on_data_available", compiled.fast_on_data_available(loop)),
+        Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback)),
+        Patch(transport, "_MAX_RECV_BYTES", _RECEIVED),
+    ]

@@ -1,0 +1,205 @@
+# cython: boundscheck=False, wraparound=False
+"""pika's handling of what a socket brought: frames are read where they lie, and the rest is cut off once a read.
+
+pika itself cuts off each frame by copying all that is behind it.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem
+from cpython.object cimport PyObject
+
+from .._kernel.guards_c cimport ModuleGuard, TypeGuard
+from .._kernel.octets cimport u32
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEARTBEAT, METHOD, OVERHEAD
+
+from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._pika_c cimport Codec
+
+_LOOKED_UP = ("amqp_object", "frame", "name_or_value")  # by what `pending` calls
+_OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
+
+
+cdef class Rest:
+    """What stands in a connection's `_frame_buffer` while it processes a frame: the octets behind that."""
+
+    cdef bytes octets
+    cdef Py_ssize_t at
+
+    def __bytes__(self):
+        return self.octets[self.at :]
+
+    def __len__(self):
+        return PyBytes_GET_SIZE(self.octets) - self.at
+
+    def __getitem__(self, key):
+        return bytes(self)[key]
+
+    def __add__(self, other):
+        return bytes(self) + other
+
+
+cdef class Loop:
+    """What `_on_data_available` of connections is replaced by.
+
+    Args:
+        codec: reads the frames.
+        frame: the dict of the module `pika.frame`, whose `decode_frame` is already that of the codec.
+        connection: `pika.connection.Connection`.
+    """
+
+    cdef Codec _codec
+    cdef dict _frame
+    cdef object _decode_frame
+    cdef object _on_data_available
+    cdef list _stock
+    cdef dict _guards
+    cdef readonly list replaced  # of what the loop does itself, by dotted name
+
+    def __init__(self, Codec codec, dict frame, decode_frame, connection):
+        self._codec = codec
+        self._frame = frame
+        self._decode_frame = decode_frame
+        self._on_data_available = connection._on_data_available
+        self._stock = [getattr(connection, name) for name in _OVERRIDDEN]
+        self._guards = {}
+        self.replaced = TypeGuard(connection, _OVERRIDDEN).replaced
+
+    cdef bint serves(self, object connection, object data) except -1:
+        """Whether nothing but pika's own functions would be called, but for the processing of frames."""
+        cdef PyObject *found = PyDict_GetItem(self._frame, "decode_frame")
+        cdef TypeGuard guard
+        if self.replaced or type(data) is not bytes:
+            return False
+        if found is NULL or <object>found is not self._decode_frame:
+            return False
+        found = PyDict_GetItem(self._guards, type(connection))
+        if found is NULL:
+            guard = self._guard(type(connection))
+        else:
+            guard = <TypeGuard>found
+        if not guard.unchanged():
+            return False
+        own = connection.__dict__
+        return not any([name in own for name in _OVERRIDDEN])
+
+    cdef TypeGuard _guard(self, object cls):
+        """Tells whether a class has pika's functions."""
+        guard = TypeGuard(cls, _OVERRIDDEN)
+        for name, stock in zip(_OVERRIDDEN, self._stock):
+            guard.expect(name, stock)
+        self._guards[cls] = guard
+        return guard
+
+    cdef int receive(self, object connection, object data) except -1:
+        """Have the connection process all frames that are whole now."""
+        cdef Rest rest = Rest.__new__(Rest)
+        held = connection._frame_buffer
+        if type(held) is Rest:  # this is a call from within the processing of a frame
+            held = bytes(held)
+        rest.octets = held + data if held else data
+        connection._frame_buffer = rest
+        try:
+            while rest.at < PyBytes_GET_SIZE(rest.octets):
+                consumed, frame = self._next(connection, rest)
+                if frame is None:
+                    return 0
+                rest.at += consumed
+                connection.bytes_received += consumed
+                connection._process_frame(frame)
+                if connection._frame_buffer is not rest:
+                    self._on_data_available(connection, b"")  # goes on with what somebody has put there
+                    return 0
+        finally:
+            if connection._frame_buffer is rest:
+                connection._frame_buffer = bytes(rest)
+        return 0
+
+    cdef object _next(self, object connection, Rest rest):
+        """What `decode_frame` gives for the rest."""
+        try:
+            found = self._codec.decode(rest.octets, rest.at)
+        except Exception:
+            found = None
+        if found is None:
+            self._codec.counts.decline("_on_data_available: octets")
+            return self._codec.decode_by_pika(rest.octets[rest.at : _end(rest.octets, rest.at)])
+        self._codec.counts.fast += 1
+        if self._codec.hardened is not None and found[1] is None:
+            self._refuse_oversized(connection, rest)
+        return found
+
+    cdef int _refuse_oversized(self, object connection, Rest rest) except -1:
+        """pika waits for the end of a frame of any size, and keeps up to 4 GiB meanwhile."""
+        cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(rest.octets) + rest.at
+        if len(rest) < ENVELOPE_SIZE:
+            return 0
+        most = connection.params.frame_max
+        if 0 < most < <long long>u32(p + 3) + OVERHEAD:
+            raise self._codec.hardened(f"Frame of {u32(p + 3) + OVERHEAD} octets, {most} were agreed on")
+        return 0
+
+
+cdef Py_ssize_t _end(bytes octets, Py_ssize_t at) noexcept:
+    """How far pika has to look for the frame that begins at `at`: to its end, where that can be told."""
+    cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets) + at
+    cdef Py_ssize_t left = PyBytes_GET_SIZE(octets) - at
+    if left >= ENVELOPE_SIZE and (METHOD <= p[0] <= BODY or p[0] == HEARTBEAT):
+        return at + min(left, <Py_ssize_t>u32(p + 3) + OVERHEAD)
+    if left >= OVERHEAD and p[0] == c"A" and p[1] == c"M" and p[2] == c"Q" and p[3] == c"P":
+        return at + OVERHEAD
+    return at + left
+
+
+cdef object _receive(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Loop loop = <Loop>(<FastFunction>function).state
+    if names is not NULL or count_of(nargsf) != 2:
+        return call_original(function, arguments, nargsf, names)
+    connection, data = <object>arguments[0], <object>arguments[1]
+    if not loop.serves(connection, data):
+        loop._codec.counts.decline("_on_data_available: overridden")
+        return call_original(function, arguments, nargsf, names)
+    loop.receive(connection, data)
+
+
+cdef object _pending(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Pending how = <Pending>(<FastFunction>function).state
+    if (
+        names is not NULL
+        or count_of(nargsf) != 3
+        or type(<object>arguments[1]) is not int
+        or PyDict_GetItem(how.codec._by_class, type(<object>arguments[2])) is NULL
+        or not how.guard.unchanged()
+    ):
+        return call_original(function, arguments, nargsf, names)
+    stack = (<object>arguments[0])._stack
+    prefix = str(<object>arguments[1])
+    name = (<object>arguments[2]).NAME
+    if prefix not in stack or name not in stack[prefix]:
+        return None
+    return len(stack[prefix][name])
+
+
+cdef class Pending:
+    """What `pending` has to know."""
+
+    cdef Codec codec
+    cdef ModuleGuard guard
+
+
+def fast_pending(Codec codec, callback):
+    """`pika.callback.CallbackManager.pending`, of a channel and a method: without the exceptions that pika raises
+    and catches on its way to their names.
+
+    Args:
+        codec: knows the classes of methods.
+        callback: the module.
+    """
+    cdef Pending how = Pending.__new__(Pending)
+    how.codec = codec
+    how.guard = ModuleGuard(callback, _LOOKED_UP)
+    return fast_function(callback.CallbackManager.pending, _pending, how)
+
+
+def fast_on_data_available(Loop loop):
+    """`pika.connection.Connection._on_data_available`."""
+    return fast_function(loop._on_data_available, _receive, loop)
