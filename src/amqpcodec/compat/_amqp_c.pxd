@@ -1,0 +1,59 @@
+from cpython.object cimport PyObject
+
+from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.reader_c cimport Reader
+from .._kernel.readers_c cimport ReaderPool
+from .._kernel.writer_c cimport Writer, WriterRules
+from ._counts_c cimport Counts
+from ._fast_c cimport FastFunction
+
+cdef enum:
+    MOST_LETTERS = 32
+    MOST_FORMATS = 256  # that are kept compiled
+    PROPERTIES = 14
+
+
+cdef class Format:
+    cdef Py_ssize_t size
+    cdef unsigned char kinds[MOST_LETTERS]
+
+    cdef list read(self, Reader reader)
+    cdef int write(self, Writer writer, tuple values) except -1
+
+
+cdef class Codec:
+    cdef readonly Counts counts
+    cdef readonly FastFunction loads
+    cdef readonly FastFunction dumps
+    cdef readonly FastFunction decode_properties
+    cdef readonly FastFunction serialize_properties
+    cdef ReaderPool pool
+    cdef WriterRules rules
+    cdef object syntax_error  # of py-amqp, where it is to be raised in place of a RecursionError
+    cdef dict _formats
+    cdef ModuleGuard _reading
+    cdef ModuleGuard _writing
+    cdef readonly list replaced  # of what these count on, before they were made, by dotted name
+    cdef dict _there  # the names of `amqp.serialization`
+    cdef tuple _listed  # what `Message.PROPERTIES` lists
+    cdef tuple _names
+    cdef unsigned char _kinds[PROPERTIES]
+
+    cdef int _count_on(self, ModuleGuard guard, FastFunction one, FastFunction other) except -1
+    cdef Format _format(self, object letters)
+    cdef object _read(self, object letters, bytes octets, object offset)
+    cdef object _write(self, object letters, tuple values)
+    cdef object _decoded(self, bytes octets, object offset)
+    cdef object _serialized(self, object message)
+    cdef object left_to_stock(
+        self, str reason, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
+    )
+    cdef bint reads_properties(self) except -1
+    cdef bint writes_properties(self, object listed) except -1
+    cdef dict read_properties(self, Reader reader)
+    cdef int write_properties(self, Writer writer, dict properties) except -1
+
+
+cdef Py_ssize_t index_of(object number) noexcept
+cdef object unwrapped(object function)
+cdef bint stands_for(PyObject *function, FastFunction ours) except -1

@@ -1,0 +1,366 @@
+# cython: boundscheck=False, wraparound=False
+"""py-amqp's `loads` and `dumps`, and the properties of its messages, in C.
+
+py-amqp describes arguments by a string of letters, one for each. Such a format is compiled once. Whatever is
+not the common case, be it octets, values or the call itself, goes to py-amqp's own function unchanged.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+
+from .._kernel.fields cimport (
+    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
+)
+from .._kernel.octets cimport put16
+from .._kernel.peer_writer_c cimport put_field
+from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+
+cdef extern from "Python.h":
+    list PyList_New(Py_ssize_t size)
+    void PyList_SET_ITEM(object items, Py_ssize_t at, object value)
+    Py_ssize_t PyList_GET_SIZE(object items)
+    PyObject *PyList_GET_ITEM(object items, Py_ssize_t at)
+    PyObject *PyTuple_GET_ITEM(object items, Py_ssize_t at)
+
+cdef extern from *:
+    """
+    /* The value of an exact int that is small, as most are, and not negative; -1 for anything else. */
+    static inline Py_ssize_t amqpcodec_index_of(PyObject *number) {
+        if (!PyLong_CheckExact(number)) return -1;
+    #if PY_VERSION_HEX >= 0x030C0000
+        Py_ssize_t value = PyUnstable_Long_IsCompact((PyLongObject *)number)
+            ? PyUnstable_Long_CompactValue((PyLongObject *)number) : -1;
+        return value < 0 ? -1 : value;
+    #else
+        Py_ssize_t digits = Py_SIZE(number);
+        return digits == 1 ? (Py_ssize_t)((PyLongObject *)number)->ob_digit[0] : digits == 0 ? 0 : -1;
+    #endif
+    }
+    """
+    Py_ssize_t _index_of "amqpcodec_index_of"(object number) noexcept
+
+# No method has a letter but these, and for some of the others the releases differ.
+cdef dict _KINDS = {
+    "b": BIT_FIELD, "o": OCTET_FIELD, "B": SHORT_FIELD, "l": LONG_FIELD, "L": LONGLONG_FIELD,
+    "s": SHORTSTR_FIELD, "S": TEXT_FIELD, "F": TABLE_FIELD,
+}  # fmt: skip
+
+# What py-amqp's functions call by these names, and users may have replaced.
+_READS = ("_read_item", "pstr_t", "unpack_from", "datetime", "timezone", "Decimal", "PROPERTY_CLASSES")
+_WRITES = ("_write_item", "_write_table", "_write_array", "pack", "str_to_bytes", "BytesIO", "calendar")
+
+
+cdef Py_ssize_t index_of(object number) noexcept:
+    return _index_of(number)
+
+
+cdef object unwrapped(object function):
+    """py-amqp's own function in the place of which one of ours may be."""
+    return (<FastFunction>function).original if type(function) is FastFunction else function
+
+
+cdef bint stands_for(PyObject *function, FastFunction ours) except -1:
+    """Whether a function is py-amqp's own, or one of ours in its place."""
+    return function is not NULL and unwrapped(<object>function) is ours.original
+
+
+cdef class Format:
+    """The letters of `loads` and `dumps` for one list of arguments, as kinds of fields."""
+
+    def __cinit__(self, str letters):
+        if len(letters) > MOST_LETTERS:
+            raise ValueError("too many letters")
+        self.size = len(letters)
+        for at, letter in enumerate(letters):
+            self.kinds[<Py_ssize_t>at] = _KINDS[letter]
+
+    cdef list read(self, Reader reader):
+        """The values, from where the reader stands."""
+        cdef list values = PyList_New(self.size)
+        cdef int octet = 0
+        cdef int left = 0
+        cdef Py_ssize_t at
+        for at in range(self.size):
+            if self.kinds[at] != BIT_FIELD:
+                left = 0
+                value = reader.field(self.kinds[at])
+            else:
+                if left == 0:
+                    octet = reader.bits(None)
+                    left = 8
+                value = octet & 1 != 0
+                octet >>= 1
+                left -= 1
+            Py_INCREF(value)
+            PyList_SET_ITEM(values, at, value)
+        return values
+
+    cdef int write(self, Writer writer, tuple values) except -1:
+        """As many values as there are letters."""
+        cdef int octet = 0
+        cdef int bit = 0
+        cdef Py_ssize_t at
+        for at in range(self.size):
+            value = <object>PyTuple_GET_ITEM(values, at)
+            if self.kinds[at] == BIT_FIELD:
+                octet |= <int>_truth(value) << bit
+                bit += 1
+                if bit == 8:
+                    writer.bits(octet)
+                    octet = bit = 0
+                continue
+            if bit:
+                writer.bits(octet)
+                octet = bit = 0
+            _put(writer, self.kinds[at], value)
+        if bit:
+            writer.bits(octet)
+        return 0
+
+
+cdef inline bint _truth(object value) except -1:
+    """What a bit makes of a value that cannot change the values yet to be written by being asked."""
+    if value is True or value is False:
+        return value is True
+    if value is None or type(value) is int:
+        return bool(value)
+    raise TypeError("no bit")
+
+
+cdef inline int _put(Writer writer, int kind, object value) except -1:
+    """A value for a letter; None stands for nothing in it."""
+    if value is None:
+        value = {} if kind == TABLE_FIELD else ""
+    elif type(value) is bytes and kind == SHORTSTR_FIELD:
+        return writer._put_short(<const unsigned char *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value), None)
+    elif type(value) is bytes and kind == TEXT_FIELD:
+        return writer._put_sized(PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value), None)
+    return put_field(writer, kind, value)
+
+
+cdef class Codec:
+    """Reads and writes for py-amqp.
+
+    Args:
+        serialization: the module `amqp.serialization`.
+        properties: name and letter of each property of a message, in wire order.
+        pool: readers by the rules of py-amqp's release.
+        rules: of writers.
+        counts: to count the calls that are served here, and those that are not.
+        syntax_error: exception to raise where py-amqp's own function would raise `RecursionError` for octets
+            that nest too deep; None to leave that as it is.
+
+    Attributes:
+        loads, dumps, decode_properties, serialize_properties: what takes the place of py-amqp's functions.
+    """
+
+    def __cinit__(self, serialization, properties, ReaderPool pool, WriterRules rules, Counts counts, syntax_error):
+        content = serialization.GenericContent
+        self.counts = counts
+        self.pool = pool
+        self.rules = rules
+        self.syntax_error = syntax_error
+        self.loads = fast_function(unwrapped(serialization.loads), _loads, self)
+        self.dumps = fast_function(unwrapped(serialization.dumps), _dumps, self)
+        self.decode_properties = fast_function(unwrapped(serialization.decode_properties_basic), _decode, self)
+        self.serialize_properties = fast_function(unwrapped(content._serialize_properties), _serialize, self)
+        self._formats = {}
+        self._reading = ModuleGuard(serialization, _READS)
+        self._writing = ModuleGuard(serialization, _WRITES)
+        self._count_on(self._reading, self.loads, self.decode_properties)
+        self._count_on(self._writing, self.dumps, self.serialize_properties)
+        self.replaced = self._reading.replaced + self._writing.replaced
+        self._there = vars(serialization)
+        self._listed = tuple(properties)
+        self._names = tuple([name for name, _ in properties])
+        for at, (_, letter) in enumerate(properties):
+            self._kinds[<Py_ssize_t>at] = _KINDS[letter]
+
+    cdef int _count_on(self, ModuleGuard guard, FastFunction one, FastFunction other) except -1:
+        """What is done here in place of functions that call each other, none of them may do differently."""
+        for function in (one, other):
+            guard.check(f"amqp.serialization.{function.__qualname__}", function.original)
+        return 0
+
+    # -- the four functions
+
+    cdef object _read(self, object letters, bytes octets, object offset):
+        """Values and where they end, or None."""
+        cdef Format form = self._format(letters)
+        cdef Py_ssize_t start = _index_of(offset)
+        cdef Reader reader
+        if form is None or start < 0 or start > PyBytes_GET_SIZE(octets) or not self._reading.unchanged():
+            return None
+        reader = self.pool.take()
+        try:
+            reader.attach(octets)
+            reader.aim(start, PyBytes_GET_SIZE(octets), 0)
+            values = form.read(reader)
+            return values, PyBytes_GET_SIZE(octets) - reader.left()
+        except Exception:
+            return None
+        finally:
+            self.pool.give_back(reader)
+
+    cdef object _write(self, object letters, tuple values):
+        """Octets, or None."""
+        cdef Format form = self._format(letters)
+        cdef Writer writer
+        if form is None or len(values) != form.size or not self._writing.unchanged():
+            return None
+        writer = self.rules.writer()
+        try:
+            form.write(writer, values)
+            return writer.finish()
+        except Exception:
+            return None
+
+    cdef object _decoded(self, bytes octets, object offset):
+        """Properties and where they end, or None."""
+        cdef Py_ssize_t start = _index_of(offset)
+        cdef Reader reader
+        if start < 0 or start > PyBytes_GET_SIZE(octets) or not self.reads_properties():
+            return None
+        reader = self.pool.take()
+        try:
+            reader.attach(octets)
+            reader.aim(start, PyBytes_GET_SIZE(octets), 0)
+            properties = self.read_properties(reader)
+            return properties, PyBytes_GET_SIZE(octets) - reader.left()
+        except Exception:
+            return None
+        finally:
+            self.pool.give_back(reader)
+
+    cdef object _serialized(self, object message):
+        """Octets, or None."""
+        cdef Writer writer
+        if not self.writes_properties(message.PROPERTIES) or type(message.properties) is not dict:
+            return None
+        writer = self.rules.writer()
+        try:
+            self.write_properties(writer, message.properties)
+            return writer.finish()
+        except Exception:
+            return None
+
+    cdef object left_to_stock(
+        self, str reason, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
+    ):
+        """Let py-amqp's own function read octets."""
+        self.counts.decline(reason)
+        if self.syntax_error is None:
+            return call_original(function, arguments, nargsf, names)
+        try:
+            return call_original(function, arguments, nargsf, names)
+        except RecursionError:
+            raise self.syntax_error("tables nested too deep") from None
+
+    # -- what frames need of it, too
+
+    cdef Format _format(self, object letters):
+        """A format compiled, None if it has letters that are not served."""
+        cdef PyObject *found
+        if type(letters) is not str and type(letters) is not bytes:
+            return None
+        found = PyDict_GetItem(self._formats, letters)
+        if found is not NULL:
+            return <object>found
+        try:
+            form = Format(letters if type(letters) is str else letters.decode("ascii"))
+        except (KeyError, ValueError):
+            form = None
+        if len(self._formats) < MOST_FORMATS:
+            self._formats[letters] = form
+        return form
+
+    cdef bint reads_properties(self) except -1:
+        """Whether nobody has replaced what reads properties but us."""
+        return self._reading.unchanged() and stands_for(PyDict_GetItem(self._there, "loads"), self.loads)
+
+    cdef bint writes_properties(self, object listed) except -1:
+        """Whether these are the properties that are known, and nobody has replaced what writes them but us."""
+        cdef Py_ssize_t at
+        if type(listed) is not list or PyList_GET_SIZE(listed) != PROPERTIES:
+            return False
+        for at in range(PROPERTIES):
+            if PyList_GET_ITEM(listed, at) is not PyTuple_GET_ITEM(self._listed, at):
+                return False
+        return self._writing.unchanged() and stands_for(PyDict_GetItem(self._there, "dumps"), self.dumps)
+
+    cdef dict read_properties(self, Reader reader):
+        """Flags and the values that they tell of; py-amqp heeds one word of flags, and nothing behind."""
+        cdef int flags = reader.flag_word()
+        cdef dict properties = {}
+        cdef Py_ssize_t at
+        for at in range(PROPERTIES):
+            if flags & 0x8000 >> at:
+                value = reader.field(self._kinds[at])
+                PyDict_SetItem(properties, <object>PyTuple_GET_ITEM(self._names, at), value)
+        return properties
+
+    cdef int write_properties(self, Writer writer, dict properties) except -1:
+        """Flags and values of those that are not None; names that are none of a property are passed over."""
+        cdef Py_ssize_t left = len(properties)
+        cdef Py_ssize_t start = writer._size
+        cdef unsigned int flags = 0
+        cdef Py_ssize_t at
+        cdef PyObject *value
+        writer.word(0)
+        for at in range(PROPERTIES):
+            if left == 0:
+                break
+            value = PyDict_GetItem(properties, <object>PyTuple_GET_ITEM(self._names, at))
+            if value is not NULL:
+                left -= 1
+                if value is not <PyObject *>None:
+                    flags |= <unsigned int>0x8000 >> at
+                    _put(writer, self._kinds[at], <object>value)
+        put16(writer._out + start, flags)
+        return 0
+
+
+# -- entries: calls as the interpreter has them
+
+cdef object _loads(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Codec self = <Codec>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 3 and type(<object>arguments[1]) is bytes:
+        found = self._read(<object>arguments[0], <bytes>arguments[1], <object>arguments[2])
+        if found is not None:
+            self.counts.fast += 1
+            return found
+    return self.left_to_stock("loads", function, arguments, nargsf, names)
+
+
+cdef object _dumps(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Codec self = <Codec>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 2 and type(<object>arguments[1]) in (tuple, list):
+        found = self._write(<object>arguments[0], tuple(<object>arguments[1]))
+        if found is not None:
+            self.counts.fast += 1
+            return found
+    self.counts.decline("dumps")
+    return call_original(function, arguments, nargsf, names)
+
+
+cdef object _decode(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Codec self = <Codec>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 2 and type(<object>arguments[0]) is bytes:
+        found = self._decoded(<bytes>arguments[0], <object>arguments[1])
+        if found is not None:
+            self.counts.fast += 1
+            return found
+    return self.left_to_stock("decode_properties_basic", function, arguments, nargsf, names)
+
+
+cdef object _serialize(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Codec self = <Codec>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 1:
+        found = self._serialized(<object>arguments[0])
+        if found is not None:
+            self.counts.fast += 1
+            return found
+    self.counts.decline("_serialize_properties")
+    return call_original(function, arguments, nargsf, names)

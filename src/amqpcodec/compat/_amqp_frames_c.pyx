@@ -1,0 +1,408 @@
+# cython: boundscheck=False, wraparound=False
+"""py-amqp's `frame_handler` and `frame_writer` in C.
+
+Both make a function for one connection. Ours is made together with py-amqp's own, and works on the state in
+the cells of that: which frame a channel expects, the messages that are not whole, the lock. So either may
+have any single frame, and no connection has two states.
+"""
+
+from types import FunctionType
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_DelItem, PyDict_GetItem, PyDict_SetItem
+from cpython.memoryview cimport PyMemoryView_FromObject
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsUTF8String
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.octets cimport u16, u32, u64
+from .._kernel.reader_c cimport Reader
+from .._kernel.writer_c cimport Writer
+from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
+from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._amqp_loops_c cimport read_ahead
+from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Messages
+
+cdef enum:
+    METHOD = 1
+    HEADER = 2
+    BODY = 3
+    HEARTBEAT = 8
+    MOST_CONTENT_METHODS = 8
+    AROUND = 8  # octets of a frame around its payload
+    HEAD = 12  # octets of a content header before the flags
+
+cdef class Framing:
+    """The functions that take the place of py-amqp's.
+
+    Args:
+        codec: for what frames carry.
+        messages: for the class of messages.
+        framing: the module `amqp.method_framing`.
+        serialization: the module `amqp.serialization`.
+        loops: connections made from now on read ahead.
+    """
+
+    cdef readonly FastFunction frame_handler
+    cdef readonly FastFunction frame_writer
+    cdef readonly list replaced  # of what frames are read and written by, before these functions were made
+    cdef Codec _codec
+    cdef bint _loops
+    cdef Messages _messages
+    cdef ModuleGuard _names
+    cdef dict _property_classes
+    cdef uint32_t _content_methods[MOST_CONTENT_METHODS]
+    cdef int _content_count
+
+    def __cinit__(self, Codec codec, Messages messages, framing, serialization, bint loops):
+        self._codec = codec
+        self._loops = loops
+        self.frame_handler = fast_function(unwrapped(framing.frame_handler), _make_handler, self)
+        self.frame_writer = fast_function(unwrapped(framing.frame_writer), _make_writer, self)
+        self._messages = messages
+        self._names = ModuleGuard(framing, ("Message", "pack", "pack_into", "str_to_bytes"))
+        self.replaced = self._names.replaced
+        self._property_classes = serialization.PROPERTY_CLASSES
+        for class_id, method_id in framing._CONTENT_METHODS:
+            self._content_methods[self._content_count] = <uint32_t>(class_id << 16 | method_id)
+            self._content_count += 1
+
+    cdef bint carries_content(self, uint32_t index) noexcept:
+        """Whether a content header follows the method."""
+        cdef int at
+        for at in range(self._content_count):
+            if self._content_methods[at] == index:
+                return True
+        return False
+
+    cdef bint takes_in(self, object message) except -1:
+        """Whether what has come for a message can be put into it here."""
+        return self._names.unchanged() and self._messages.may_come_in(message)
+
+    cdef bint reads_properties(self) except -1:
+        """Whether nobody has replaced what reads properties but us."""
+        cdef PyObject *decode = PyDict_GetItem(self._property_classes, 60)
+        return stands_for(decode, self._codec.decode_properties) and self._codec.reads_properties()
+
+
+cdef dict _cells(object function, FastFunction maker):
+    """What the function of another function's making keeps, by name; None if somebody else made it."""
+    code = getattr(function, "__code__", None)
+    made = getattr(getattr(maker.original, "__code__", None), "co_consts", ())
+    if type(function) is not FunctionType or not any([each is code for each in made]):
+        return None
+    return dict(zip(function.__code__.co_freevars, [cell.cell_contents for cell in function.__closure__]))
+
+
+cdef class Handler:
+    """The state of one connection's frame handler."""
+
+    cdef Framing _framing
+    cdef object _connection
+    cdef object _callback
+    cdef object _expected  # a defaultdict
+    cdef dict _partial
+
+    cdef object take(self, tuple frame):
+        """What py-amqp's function would give for a frame; None, and nothing has changed, if it should say."""
+        cdef PyObject *expected
+        cdef Py_ssize_t kind
+        cdef Py_ssize_t wanted
+        if PyTuple_GET_SIZE(frame) != 3:
+            return None
+        kind = index_of(frame[0])
+        channel = frame[1]
+        octets = frame[2]
+        if index_of(channel) < 0 or type(octets) is not bytes:
+            return None
+        if kind == HEARTBEAT:
+            self._count()
+            return False
+        expected = PyDict_GetItem(self._expected, channel)
+        wanted = METHOD if expected is NULL else index_of(<object>expected)
+        if kind != wanted:
+            return None
+        if kind == METHOD:
+            return self._take_method(channel, octets)
+        message = self._partial.get(channel)
+        if message is None or not self._framing.takes_in(message):
+            return None
+        if kind == HEADER:
+            return self._take_header(channel, message, octets)
+        if kind == BODY:
+            return self._take_body(channel, message, octets)
+        return None
+
+    cdef int _count(self) except -1:
+        self._connection.bytes_recv += 1
+        return 0
+
+    cdef object _take_method(self, object channel, bytes octets):
+        cdef Messages messages = self._framing._messages
+        cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets)
+        if PyBytes_GET_SIZE(octets) < 4:
+            return None
+        signature = (<int>u16(p), <int>u16(p + 2))
+        if not self._framing.carries_content(u32(p)):
+            self._count()
+            self._callback(channel, signature, octets, None)
+            return True
+        if not messages.makes_its_own() or not self._framing._names.unchanged():
+            return None
+        message = messages.make({})
+        messages.set(message, FRAME_METHOD, signature)
+        messages.set(message, FRAME_ARGS, octets)
+        self._count()
+        PyDict_SetItem(self._partial, channel, message)
+        PyDict_SetItem(self._expected, channel, HEADER)
+        return False
+
+    cdef object _take_header(self, object channel, object message, bytes octets):
+        cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets)
+        cdef Messages messages = self._framing._messages
+        if PyBytes_GET_SIZE(octets) < HEAD or u16(p) != 60 or not self._framing.reads_properties():
+            return None
+        properties = self._properties(octets)
+        if properties is None:
+            return None
+        self._count()
+        messages.set(message, SIZE, u64(p + 4))
+        messages.set(message, PROPERTIES, properties)
+        if u64(p + 4):
+            PyDict_SetItem(self._expected, channel, BODY)
+            return False
+        messages.set(message, READY, True)
+        return self._give(channel, message)
+
+    cdef object _properties(self, bytes octets):
+        cdef Codec codec = self._framing._codec
+        cdef Reader reader = codec.pool.take()
+        try:
+            reader.attach(octets)
+            reader.aim(HEAD, PyBytes_GET_SIZE(octets), 0)
+            return codec.read_properties(reader)
+        except Exception:
+            return None
+        finally:
+            codec.pool.give_back(reader)
+
+    cdef object _take_body(self, object channel, object message, bytes octets):
+        cdef Messages messages = self._framing._messages
+        cdef list chunks = messages.get(message, CHUNKS)
+        received = messages.get(message, RECEIVED) + PyBytes_GET_SIZE(octets)
+        self._count()
+        messages.set(message, RECEIVED, received)
+        if received < messages.get(message, SIZE):
+            chunks.append(octets)
+            return False
+        if chunks:
+            chunks.append(octets)
+            octets = b"".join(chunks)
+            chunks.clear()
+        messages.set(message, CONTENT, octets)
+        messages.set(message, READY, True)
+        return self._give(channel, message)
+
+    cdef object _give(self, object channel, object message):
+        """Hand a whole message to the connection."""
+        cdef Messages messages = self._framing._messages
+        PyDict_SetItem(self._expected, channel, METHOD)
+        PyDict_DelItem(self._partial, channel)
+        self._callback(channel, messages.get(message, FRAME_METHOD), messages.get(message, FRAME_ARGS), message)
+        return True
+
+
+cdef class Outgoing:
+    """The state of one connection's frame writer."""
+
+    cdef Framing _framing
+    cdef object _connection
+    cdef object _write
+    cdef object _lock  # that of py-amqp's function, None in releases without one
+
+    cdef object take(self, object kind, object channel, object signature, object arguments, object content):
+        """True if the frames are written; None, and nothing has changed, if py-amqp's function should."""
+        octets = None
+        if kind is not None and self._framing._names.unchanged():
+            octets = self._frames(index_of(kind), channel, signature, arguments, content)
+        if octets is None:
+            return None
+        if self._lock is None:
+            self._send(octets)
+        else:
+            with self._lock:
+                self._send(octets)
+        return True
+
+    cdef int _send(self, object octets) except -1:
+        """Hand frames to the transport: a view of those that go out at once, or each as bytes."""
+        if type(octets) is bytes:
+            self._write(PyMemoryView_FromObject(octets))
+        else:
+            for frame in octets:
+                self._write(frame)
+        self._connection.bytes_sent += 1
+        return 0
+
+    cdef object _frames(
+        self, Py_ssize_t kind, object channel, object signature, object arguments, object content
+    ):
+        """The octets of a method and its content, in a list if they are too many for one write; or None."""
+        cdef Py_ssize_t limit = index_of(self._connection.frame_max) - AROUND
+        try:
+            if kind == HEARTBEAT and arguments is None and content is None:
+                return self._method(HEARTBEAT, channel, None, b"")
+            if type(arguments) is str and not arguments:
+                arguments = b""
+            if kind != METHOD or type(signature) is not tuple or type(arguments) is not bytes or limit < 0:
+                return None
+            if content is None:
+                octets = self._method(METHOD, channel, signature, arguments)
+                return octets if PyBytes_GET_SIZE(octets) <= limit else None
+            if not self._framing._messages.may_go_out(content):
+                return None
+            return self._with_content(channel, signature, arguments, content, limit)
+        except Exception:
+            return None
+
+    cdef bytes _method(self, int kind, object channel, object signature, bytes arguments):
+        """One frame of a method, or a heartbeat."""
+        cdef Writer writer = self._framing._codec.rules.writer()
+        self._begin(writer, kind, channel, signature, arguments)
+        return writer.finish()
+
+    cdef int _begin(self, Writer writer, int kind, object channel, object signature, bytes arguments) except -1:
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(arguments)
+        cdef Py_ssize_t at = writer.begin_frame(kind, channel)
+        if signature is not None:
+            class_id, method_id = signature
+            if not 0 <= index_of(class_id) <= 0xFFFF or not 0 <= index_of(method_id) <= 0xFFFF:
+                raise ValueError("not the ids of a method")
+            writer.ids(class_id, method_id)
+        memcpy(writer._grow(size), PyBytes_AS_STRING(arguments), <size_t>size)
+        writer.end_frame(at, 0xFFFFFFFF)
+        return 0
+
+    cdef object _with_content(
+        self, object channel, tuple signature, bytes arguments, object message, Py_ssize_t limit
+    ):
+        cdef Framing framing = self._framing
+        cdef Writer writer = framing._codec.rules.writer()
+        cdef bytes body = self._body(message)
+        cdef Py_ssize_t method
+        self._begin(writer, METHOD, channel, signature, arguments)
+        method = writer._size
+        self._header(writer, channel, signature[0], message, PyBytes_GET_SIZE(body))
+        if writer._size + PyBytes_GET_SIZE(body) + AROUND <= limit:
+            return writer.finish_with(BODY, channel, body, limit)
+        if not body:
+            return None  # releases differ
+        head = writer.finish()
+        return [head[:method], head[method:], *self._pieces(channel, body, limit)]
+
+    cdef bytes _body(self, object message):
+        """The body as octets; what encodes text may be told the message first."""
+        body = message.body
+        if type(body) is bytes:
+            return body
+        properties = message.properties
+        if type(body) is not str or type(properties) is not dict:
+            raise TypeError("no body")
+        if properties.setdefault("content_encoding", "utf-8") not in ("utf-8", "UTF-8"):
+            raise ValueError("of another encoding")
+        return PyUnicode_AsUTF8String(body)
+
+    cdef int _header(
+        self, Writer writer, object channel, object class_id, object message, Py_ssize_t size
+    ) except -1:
+        cdef Framing framing = self._framing
+        cdef Py_ssize_t at = writer.begin_frame(HEADER, channel)
+        if not framing._codec.writes_properties(message.PROPERTIES) or type(message.properties) is not dict:
+            raise TypeError("no properties")
+        writer.header_start(class_id, 0, size)
+        framing._codec.write_properties(writer, message.properties)
+        writer.end_frame(at, 0xFFFFFFFF)
+        return 0
+
+    cdef list _pieces(self, object channel, bytes body, Py_ssize_t limit):
+        """A body in frames of at most `limit` octets of payload."""
+        cdef list pieces = []
+        cdef Py_ssize_t at = 0
+        cdef Writer writer
+        while at < PyBytes_GET_SIZE(body):
+            writer = self._framing._codec.rules.writer()
+            pieces.append(writer.finish_with(BODY, channel, body[at : at + limit], limit))
+            at += limit
+        return pieces
+
+
+# -- entries: calls as the interpreter has them
+
+cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    """A function for frames coming in; py-amqp's own alone if it gets more than connection and callback."""
+    cdef Framing framing = <Framing>(<FastFunction>function).state
+    cdef Handler handler
+    stock = call_original(function, arguments, nargsf, names)
+    if names is not NULL or count_of(nargsf) != 2:
+        framing._codec.counts.decline("frame_handler")
+        return stock
+    cells = _cells(stock, <FastFunction>function)
+    if cells is None:
+        framing._codec.counts.decline("frame_handler")
+        return stock
+    handler = Handler.__new__(Handler)
+    handler._framing = framing
+    handler._connection, handler._callback = <object>arguments[0], <object>arguments[1]
+    handler._expected = cells["expected_types"]
+    handler._partial = cells["partial_messages"]
+    if framing._loops:
+        read_ahead(handler._connection)
+    return fast_function(stock, _on_frame, handler)
+
+
+cdef object _make_writer(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    """A function for frames going out; py-amqp's own alone if it gets more than connection and transport."""
+    cdef Framing framing = <Framing>(<FastFunction>function).state
+    cdef Outgoing outgoing
+    stock = call_original(function, arguments, nargsf, names)
+    if names is not NULL or count_of(nargsf) != 2:
+        framing._codec.counts.decline("frame_writer")
+        return stock
+    cells = _cells(stock, <FastFunction>function)
+    if cells is None:
+        framing._codec.counts.decline("frame_writer")
+        return stock
+    outgoing = Outgoing.__new__(Outgoing)
+    outgoing._framing = framing
+    outgoing._connection = <object>arguments[0]
+    outgoing._write = (<object>arguments[1]).write
+    outgoing._lock = cells.get("buffer_lock")
+    return fast_function(stock, _write_frame, outgoing)
+
+
+cdef object _on_frame(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Handler self = <Handler>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 1 and type(<object>arguments[0]) is tuple:
+        found = self.take(<tuple>arguments[0])
+        if found is not None:
+            self._framing._codec.counts.fast += 1
+            return found
+    self._framing._codec.counts.decline("on_frame")
+    return call_original(function, arguments, nargsf, names)
+
+
+cdef object _write_frame(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Outgoing self = <Outgoing>(<FastFunction>function).state
+    if names is NULL and count_of(nargsf) == 5:
+        found = self.take(
+            <object>arguments[0], <object>arguments[1], <object>arguments[2], <object>arguments[3],
+            <object>arguments[4],
+        )
+        if found is not None:
+            self._framing._codec.counts.fast += 1
+            return None
+    self._framing._codec.counts.decline("write_frame")
+    return call_original(function, arguments, nargsf, names)

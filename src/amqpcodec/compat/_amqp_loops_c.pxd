@@ -1,0 +1,1 @@
+cdef int read_ahead(object connection) except -1
