@@ -1,0 +1,217 @@
+"""What a peer does differently with acceleration, on purpose; docs/adopting.md lists it.
+
+A difference that stands here has to occur, and no other may: the differential tests check both.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import methodcaller
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from .engine import Copy, Outcome
+from .inputs import enveloped
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+        peer: the peer's name, as `install` takes it.
+        name: what differs, in a few words.
+        reason: why it is kept.
+        hardened: it occurs with `install(peer, hardened=True)` alone.
+        scenario: an input on which it occurs.
+        stock: what the peer does there, as `engine.brief` tells it.
+        accelerated: what it does with acceleration.
+        covers: whether two outcomes of any input differ for this reason; None if no random input does.
+    """
+
+    peer: str
+    name: str
+    reason: str
+    scenario: Callable[[Copy, Random], tuple[Any, ...]]
+    stock: str
+    accelerated: str
+    covers: Callable[[Outcome, Outcome], bool] | None = None
+    hardened: bool = False
+
+
+def _refused_by(exception: str, *texts: str) -> Callable[[Outcome, Outcome], bool]:
+    """Whether acceleration raised this exception of a peer with one of these texts."""
+    return lambda stock, accelerated: accelerated[:2] == ("raised", exception) and accelerated[2] in texts
+
+
+def _nested() -> bytes:
+    """A frame with 5,000 tables, each inside the one before."""
+    octets = b""
+    for _ in range(5000):
+        octets = b"\1kF" + struct.pack(">I", len(octets)) + octets
+    return enveloped(b"\0\x32\0\x0a\0\0\0\0" + struct.pack(">I", len(octets)) + octets)
+
+
+def _pika_tables(peer: Copy, random: Random) -> tuple[Any, ...]:
+    return peer.frame.decode_frame, _nested()
+
+
+def _pika_flags(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A content header with 100 words of property flags."""
+    return peer.frame.decode_frame, enveloped(b"\0\x3c\0\0" + bytes(8) + b"\0\1" * 99 + b"\0\0", 2)
+
+
+def _pika_own_encode(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A method that got an `encode` of its own."""
+    method = peer.spec.Basic.Ack()
+    method.encode = None
+    return methodcaller("marshal"), peer.frame.Method(1, method)
+
+
+def _is_method_with(own: str) -> Callable[[Outcome, Outcome], bool]:
+    """Whether a frame with a method that has an attribute of this name was written."""
+    return lambda stock, accelerated: repr(own) in str(stock[-2])
+
+
+_TOO_DEEP = "pamqp.exceptions.UnmarshalingException: Could not unmarshal Unknown frame: nested too deeply"
+_TOO_MANY_FLAGS = (
+    "pamqp.exceptions.UnmarshalingException: "
+    "Could not unmarshal ContentHeader frame: Content header has more than 64 words of flags"
+)
+
+
+def _pamqp_tables(peer: Copy, random: Random) -> tuple[Any, ...]:
+    return peer.frame.unmarshal, _nested()
+
+
+def _pamqp_flags(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A content header with 100 words of property flags."""
+    return peer.frame.unmarshal, enveloped(b"\0\x3c\0\0" + bytes(8) + b"\0\1" * 99 + b"\0\0", 2)
+
+
+def _pamqp_own_marshal(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A method that got a `marshal` of its own."""
+    method = peer.commands.Basic.Ack(1)
+    method.marshal = None
+    return peer.frame.marshal, method, 1
+
+
+def _deep_table(depth: int) -> bytes:
+    """A table in a table in a table, as `loads` takes it."""
+    octets = b"\0\0\0\0"
+    for _ in range(depth):
+        octets = struct.pack("!I", len(octets) + 2) + b"\0F" + octets
+    return octets
+
+
+def _amqp_view(peer: Copy, random: Random) -> tuple[Any, ...]:
+    writes: list[memoryview] = []
+    connection = SimpleNamespace(frame_max=131072, bytes_sent=0)
+    writer = peer.connection.frame_writer(connection, SimpleNamespace(write=writes.append))
+
+    def read_only() -> bool:
+        writer(8, 0, None, None, None)
+        return writes[0].readonly
+
+    return (read_only,)
+
+
+def _amqp_deep(peer: Copy, random: Random) -> tuple[Any, ...]:
+    return peer.serialization.loads, "F", _deep_table(3000), 0
+
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        peer="pika",
+        name="an `encode` set on an instance",
+        reason="looking for one costs more than a tenth of the time; one on the class is called",
+        scenario=_pika_own_encode,
+        stock="TypeError: 'NoneType' object is not callable",
+        accelerated=(
+            "gave b'\\x01\\x00\\x01\\x00\\x00\\x00\\r"
+            "\\x00<\\x00P\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\xce'"
+        ),
+        covers=_is_method_with("encode"),
+    ),
+    Difference(
+        peer="pika",
+        name="tables nested without end",
+        reason="callers expect the library's own exceptions, not a RecursionError",
+        hardened=True,
+        scenario=_pika_tables,
+        stock="RecursionError: RecursionError",
+        accelerated="pika.exceptions.InvalidFrameError: Tables are nested too deeply",
+        covers=_refused_by("pika.exceptions.InvalidFrameError", "Tables are nested too deeply"),
+    ),
+    Difference(
+        peer="pika",
+        name="more than 64 words of property flags",
+        reason="pika takes time that grows with the square of their number, minutes for one frame",
+        hardened=True,
+        scenario=_pika_flags,
+        stock="gave 'builtins.tuple'",
+        accelerated="pika.exceptions.InvalidFrameError: Too many words of property flags",
+        covers=_refused_by("pika.exceptions.InvalidFrameError", "Too many words of property flags"),
+    ),
+    Difference(
+        peer="pamqp",
+        name="a `marshal` set on an instance",
+        reason="looking for one costs a tenth of the time; one on the class is called",
+        scenario=_pamqp_own_marshal,
+        stock="TypeError: 'NoneType' object is not callable",
+        accelerated=(
+            "gave b'\\x01\\x00\\x01\\x00\\x00\\x00\\r"
+            "\\x00<\\x00P\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01\\x00\\xce'"
+        ),
+        covers=_is_method_with("marshal"),
+    ),
+    Difference(
+        peer="pamqp",
+        name="tables nested without end",
+        reason="callers expect the library's own exceptions, not a RecursionError",
+        hardened=True,
+        scenario=_pamqp_tables,
+        stock="RecursionError: RecursionError",
+        accelerated=_TOO_DEEP,
+        covers=_refused_by(*_TOO_DEEP.split(": ", 1)),
+    ),
+    Difference(
+        peer="pamqp",
+        name="more than 64 words of property flags",
+        reason="pamqp 3.3 never ends, and 4.0 takes time that grows with the square of their number",
+        hardened=True,
+        scenario=_pamqp_flags,
+        stock="gave 'builtins.tuple'",
+        accelerated=_TOO_MANY_FLAGS,
+        covers=_refused_by(*_TOO_MANY_FLAGS.split(": ", 1)),
+    ),
+    Difference(
+        peer="amqp",
+        name="read-only octets for `transport.write`",
+        reason="py-amqp passes a view of a buffer that it fills again; here each view has its own octets",
+        scenario=_amqp_view,
+        stock="gave False",
+        accelerated="gave True",
+    ),
+    Difference(
+        peer="amqp",
+        name="tables nested without end",
+        reason="a frame of 18 kB fills the stack of the interpreter, which py-amqp's callers do not expect",
+        scenario=_amqp_deep,
+        stock="RecursionError: RecursionError",
+        accelerated="amqp.exceptions.FrameSyntaxError: tables nested too deep",
+        covers=lambda one, other: (
+            one[:2] == ("raised", "builtins.RecursionError")
+            and other[:2] == ("raised", "amqp.exceptions.FrameSyntaxError")
+        ),
+        hardened=True,
+    ),
+)
+
+
+def kept(peer: str, hardened: bool = False) -> tuple[Difference, ...]:
+    """The differences to be expected of one peer."""
+    return tuple(known for known in DIFFERENCES if known.peer == peer and known.hardened <= hardened)

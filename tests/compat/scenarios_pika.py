@@ -1,0 +1,136 @@
+"""What is played on pika: frames to objects, objects to frames, and the constructors."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from operator import methodcaller
+from random import Random
+from typing import Any
+
+from . import inputs
+from .engine import Copy
+
+
+def given(peer: Copy, octets: bytes) -> tuple[Any, ...]:
+    """These octets as a frame."""
+    return peer.frame.decode_frame, octets
+
+
+def decode(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A frame, sound or damaged, mostly as bytes."""
+    octets = inputs.some_frame(random)
+    kind = random.choice((bytes,) * 20 + (bytearray, memoryview, inputs.BytesChild))
+    return peer.frame.decode_frame, kind(octets)
+
+
+def decode_tables(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A frame with a random table: in an argument, or in the header of a message."""
+    return peer.frame.decode_frame, inputs.table_frame(random)
+
+
+def decode_properties(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A content header with random properties."""
+    return peer.frame.decode_frame, inputs.header_frame(random)
+
+
+@cache
+def _parameters(kind: type) -> dict[str, Any]:
+    return dict(inspect.signature(kind).parameters)
+
+
+def _argument(random: Random, name: str, default: Any) -> Any:
+    """A value of about the type of the default; names tell where that is None or missing."""
+    way = random.random()
+    if way < 0.03:
+        return random.choice((inputs.odd, inputs.odd_text))(random)
+    if isinstance(default, bool):
+        return random.choice((True, False, 0, 1))
+    if isinstance(default, int) or name in (
+        "delivery_mode",
+        "priority",
+        "timestamp",
+        "reply_code",
+        "delivery_tag",
+    ):
+        return random.randrange(200) if way < 0.6 else inputs.integer(random)
+    if name in ("headers", "arguments", "server_properties", "client_properties"):
+        return inputs.table(random)
+    return inputs.text(random)
+
+
+def _instance(peer: Copy, random: Random, kind: Any) -> Any:
+    """An instance, perhaps with attributes that were set or deleted later."""
+    chosen = {
+        name: _argument(random, name, parameter.default)
+        for name, parameter in _parameters(kind).items()
+        if parameter.default is inspect.Parameter.empty or random.random() < 0.6
+    }
+    found = kind(**chosen)
+    if vars(found) and random.random() < 0.1:
+        name = random.choice(list(vars(found)))
+        if random.random() < 0.2:
+            delattr(found, name)
+        else:
+            setattr(
+                found,
+                name,
+                random.choice((inputs.odd, inputs.odd_text, inputs.integer, inputs.value))(random),
+            )
+    return found
+
+
+def _method(peer: Copy, random: Random) -> Any:
+    spec = peer.spec
+    usual = [spec.Basic.Publish, spec.Basic.Deliver, spec.Basic.Ack] * 4
+    return _instance(peer, random, random.choice([*spec.methods.values(), *usual]))
+
+
+def marshal_method(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A method to octets."""
+    found = peer.frame.Method(inputs.channel(random), _method(peer, random))
+    return methodcaller("marshal"), found
+
+
+def marshal_header(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A content header to octets."""
+    properties = _instance(peer, random, peer.spec.BasicProperties)
+    size = random.choice((0, 5, 256, inputs.integer(random)))
+    found = peer.frame.Header(inputs.channel(random), size, properties)
+    return methodcaller("marshal"), found
+
+
+def marshal_headers(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """Properties with headers alone, which are the likeliest to differ."""
+    properties = peer.spec.BasicProperties(
+        headers=inputs.table(random), delivery_mode=random.choice((1, 2, None))
+    )
+    found = peer.frame.Header(1, 5, properties)
+    return methodcaller("marshal"), found
+
+
+def marshal_body(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """A body to octets."""
+    octets = random.choice(
+        (b"", b"octets", "text", bytearray(b"ab"), memoryview(b"ab"), None, random.randbytes(300))
+    )
+    found = random.choice((peer.frame.Body(inputs.channel(random), octets),) * 6 + (peer.frame.Heartbeat(),))
+    return methodcaller("marshal"), found
+
+
+def construct(peer: Copy, random: Random) -> tuple[Any, ...]:
+    """The text and the equality of an object, and what pickle is told of it."""
+    found = (
+        _method(peer, random) if random.random() < 0.5 else _instance(peer, random, peer.spec.BasicProperties)
+    )
+
+    def look() -> Any:
+        return found, repr(found), found == found, found.__reduce_ex__(4)
+
+    return (look,)
+
+
+SCENARIOS = (
+    decode, decode_tables, decode_properties, marshal_method, marshal_header, marshal_headers, marshal_body,
+    construct,
+)  # fmt: skip
