@@ -1,0 +1,167 @@
+"""Loops of aiormq and AMQPStorm, which take one frame after another out of what they have read.
+
+`install("pamqp", loops=True)` replaces them. Nothing is read ahead: a replacement serves frames that are
+whole in the client's own buffer, and leaves the rest, errors included, to the client's function, which finds
+that buffer as its own code would have left it. A client is known by the source of the functions that are
+replaced; with any other source its loop stays as it is, and `status()` says so.
+"""
+
+from __future__ import annotations
+
+import inspect
+from asyncio import StreamReader
+from collections.abc import Callable
+from hashlib import sha256
+from importlib import import_module
+from struct import Struct
+from typing import Any, NamedTuple
+
+from .._kernel.guards_c import is_own
+from ._before import REPLACED
+from ._counts_c import Counts
+from ._patches import Options, Patch, Plan
+
+Replacing = Callable[[Any], Callable[..., Any]]
+
+SIZE = Struct(">I").unpack_from  # of a frame's payload, at its fourth octet
+AROUND = 8  # octets of a frame that are not payload
+CONTENT_FRAMES = (1, 2, 3)  # methods, headers, bodies
+_BUFFER = {"_buffer", "_exception", "_maybe_resume_transport"}
+
+
+def aiormq_get_frame(stock: Any) -> Callable[..., Any]:
+    """`aiormq.connection.FrameReceiver.get_frame` without three reads for each frame.
+
+    Args:
+        stock: the function to replace.
+    """
+    frames = import_module("pamqp.frame")
+
+    async def get_frame(self: Any) -> Any:
+        reader = getattr(self, "reader", None)
+        if type(reader) is StreamReader and self.started and not self.lock.locked():
+            buffer = reader._buffer  # type: ignore[attr-defined]
+            if len(buffer) >= AROUND and reader.exception() is None:
+                end = AROUND + SIZE(buffer, 3)[0]
+                if end <= len(buffer):
+                    try:
+                        found = frames.unmarshal(bytes(buffer[:end]))
+                    except Exception:
+                        return await stock(self)
+                    del buffer[:end]
+                    reader._maybe_resume_transport()  # type: ignore[attr-defined]
+                    return found
+        return await stock(self)
+
+    return get_frame
+
+
+def amqpstorm_read_buffer(stock: Any) -> Callable[..., Any]:
+    """`amqpstorm.connection.Connection._read_buffer` without a copy of all that follows for each frame.
+
+    Args:
+        stock: the function to replace.
+    """
+    frames = import_module("pamqp.frame")
+    handle = import_module("amqpstorm.connection").Connection._handle_amqp_frame
+
+    def _read_buffer(self: Any, data_in: bytes) -> Any:
+        # Somebody else may have replaced the function whose work is done here.
+        if (
+            type(data_in) is not bytes
+            or type(self)._handle_amqp_frame is not handle
+            or "_handle_amqp_frame" in vars(self)
+        ):
+            return stock(self, data_in)
+        begin, size = 0, len(data_in)
+        while size - begin >= AROUND:
+            end = begin + AROUND + SIZE(data_in, begin + 3)[0]
+            if end > size:
+                break
+            try:
+                _, channel_id, frame_in = frames.unmarshal(data_in[begin:end])
+            except Exception:
+                return stock(self, data_in[begin:])
+            begin = end
+            self.heartbeat.register_read()
+            if channel_id == 0:
+                self._channel0.on_frame(frame_in)
+            elif channel_id in self._channels:
+                self._channels[channel_id].on_frame(frame_in)
+        rest = data_in[begin:]
+        # Of a frame that is not whole the client would find nothing; protocol headers and heartbeats it tells
+        # otherwise.
+        return rest if not rest or rest[0] in CONTENT_FRAMES else stock(self, rest)
+
+    return _read_buffer
+
+
+class Loop(NamedTuple):
+    """A method of a client, and what takes its place."""
+
+    module: str
+    owner: str
+    name: str
+    replacing: Replacing
+    uses: tuple[str, ...]  # methods whose work the replacement does, too
+    known: frozenset[str]  # digests of the source of all of them
+
+
+LOOPS = {
+    "aiormq": Loop(
+        "aiormq.connection",
+        "FrameReceiver",
+        "get_frame",
+        aiormq_get_frame,
+        (),
+        frozenset(
+            {
+                "b0f71b2901c22c96b9d6151b5de1dbc4126709ee1ac52d9662a6ac00c5be7390",  # 6.8 to 7.1
+                "3adff046743a2328fa6da4ce2aecd959ecc81d2282bc304b3b063d52bcbafb7d",  # 7.2
+            }
+        ),
+    ),
+    "amqpstorm": Loop(
+        "amqpstorm.connection",
+        "Connection",
+        "_read_buffer",
+        amqpstorm_read_buffer,
+        ("_handle_amqp_frame",),
+        frozenset({"1982bd1db09f0a3b025904bf82c3605b97908c24931a9b01b2c303fe6dd321f2"}),  # 3.1
+    ),
+}
+MODULES_LOOPS = {client: (loop.module,) for client, loop in LOOPS.items()}
+
+
+def plan(client: str, options: Options) -> Plan:
+    """What to replace in a client.
+
+    Args:
+        client: a key of `MODULES_LOOPS`.
+        options: those of its peer; only ``loops`` counts here, and the core has looked at it.
+    """
+    loop = LOOPS[client]
+    owner = getattr(import_module(loop.module), loop.owner, None)
+    reason = _unlike(loop, owner)
+    if reason:
+        return Plan((), Counts(), {f"{loop.module}.{loop.owner}.{loop.name}": reason}, None)
+    replacement = loop.replacing(getattr(owner, loop.name))
+    return Plan((Patch(owner, loop.name, replacement),), Counts(), {}, None)
+
+
+def _unlike(loop: Loop, owner: Any) -> str:
+    """Why the loop stays the client's own; nothing if it is one that is known."""
+    if loop.module == "aiormq.connection" and not set(StreamReader.readexactly.__code__.co_names) >= _BUFFER:
+        return "this Python's asyncio.StreamReader keeps its octets in another way"
+    names = (loop.name, *loop.uses)
+    try:
+        if not all(is_own(vars(owner)[name], loop.module.partition(".")[0]) for name in names):
+            return REPLACED
+        text = "".join(inspect.getsource(getattr(owner, name)) for name in names)
+    except (AttributeError, KeyError, TypeError, OSError):
+        return "there is no source to know it by"
+    return (
+        ""
+        if sha256(text.encode()).hexdigest() in loop.known
+        else "its source is none of those that are known"
+    )

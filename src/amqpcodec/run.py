@@ -1,0 +1,142 @@
+"""``python -m amqpcodec.run``: a program on accelerated peers, without an edit of it.
+
+``AMQPCODEC_COMPAT=pamqp,amqp+loops python -m amqpcodec.run app.py arguments`` behaves as ``python app.py
+arguments``, after `amqpcodec.compat.install` for each peer that the variable names; ``-m module`` instead of
+a path behaves as ``python -m module``. A peer's name may be followed by the options of `install`: ``+loops``,
+``+hardened``, ``+force``. Without the variable nothing is replaced.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pkgutil
+import runpy
+import sys
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
+
+VARIABLE = "AMQPCODEC_COMPAT"
+OPTIONS = ("loops", "hardened", "force")
+USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
+
+
+def peers(text: str) -> dict[str, dict[str, bool]]:
+    """What the variable asks for: options of `install` by the name of a peer.
+
+    Args:
+        text: such as ``"pamqp,amqp+loops"``.
+
+    Raises:
+        ValueError: an option is unknown, or a name is missing or there twice.
+    """
+    found: dict[str, dict[str, bool]] = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, *options = part.split("+")
+        unknown = [option for option in options if option not in OPTIONS]
+        if unknown:
+            raise ValueError(
+                f"{VARIABLE}: no option {unknown[0]!r} in {part!r}; there are {', '.join(OPTIONS)}"
+            )
+        if not name or name in found:
+            raise ValueError(f"{VARIABLE}: {text!r} {'names ' + name + ' twice' if name else 'lacks a name'}")
+        found[name] = dict.fromkeys(options, True)
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    """Install what the environment asks for, and become the program.
+
+    Args:
+        arguments: a path or ``-m`` and a module, and what the program finds in ``sys.argv`` behind its name.
+    """
+    module = arguments[:1] == ["-m"]
+    if len(arguments) < 1 + module:
+        sys.exit(USAGE)
+    try:
+        wanted = peers(os.environ.get(VARIABLE, ""))
+    except ValueError as error:
+        sys.exit(str(error))
+    if wanted:
+        from . import compat
+
+        for name, options in wanted.items():
+            compat.install(name, **options)
+    sys.argv[:] = arguments
+    sys.excepthook = _Excepthook(sys.excepthook)
+    # Ours stays alive beside the program's: functions that still run look up their names in it.
+    sys.modules["__main__"] = ModuleType("__main__")
+    vars(sys.modules["__main__"]).update(__annotations__={}, __builtins__=sys.modules["builtins"])
+    if module:
+        del sys.argv[1]
+        sys.argv[0] = "-m"  # until the module is found, as Python has it
+        _run_module(arguments[1], True)
+    else:
+        _become(arguments[0])
+
+
+def _become(path: str) -> None:
+    """Do what Python does for a path: a script, or a folder or archive with a ``__main__``."""
+    packed = pkgutil.get_importer(path) is not None
+    if not sys.flags.safe_path:
+        del sys.path[0]
+    path = os.path.abspath(path)
+    if packed:
+        sys.path.insert(0, path)
+        _run_module("__main__", False)
+        return
+    if not sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
+    try:
+        code = _code(path)
+    except OSError as error:
+        print(
+            f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    main = sys.modules["__main__"]
+    main.__file__ = path
+    main.__loader__ = SourceFileLoader("__main__", path)
+    vars(main)["__cached__"] = None
+    exec(code, vars(main))
+
+
+def _code(path: str) -> CodeType:
+    with io.open_code(path) as file:
+        compiled: CodeType | None = pkgutil.read_code(file)
+    if compiled is not None:
+        return compiled
+    with io.open_code(path) as file:
+        return compile(file.read(), path, "exec", dont_inherit=True)
+
+
+# What the interpreter itself calls for -m. The public functions of runpy put a module of theirs into the
+# place of `__main__` for the time of the run, and what the program leaves behind (threads, pickles) does not
+# find it again.
+_run_module: Callable[[str, bool], object] = runpy._run_module_as_main  # type: ignore[attr-defined]
+
+
+class _Excepthook:
+    """Prints tracebacks of the program without the frames that run it.
+
+    Args:
+        printing: the hook that prints them.
+    """
+
+    def __init__(self, printing: Callable[..., object]) -> None:
+        self._printing = printing
+
+    def __call__(self, kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+        """Leave out the last frame of this module, and what is above it."""
+        below = trace
+        while below is not None:
+            if below.tb_frame.f_code.co_filename == __file__:
+                trace = below.tb_next
+            below = below.tb_next
+        self._printing(kind, value.with_traceback(trace), trace)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,120 @@
+"""``python -m amqpcodec.run`` in the place of ``python``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipapp
+from pathlib import Path
+
+import pytest
+
+from amqpcodec.run import VARIABLE, peers
+
+SHOWN = """\
+import sys
+print(sorted(globals()), __name__, __file__, __package__, __spec__ and __spec__.name, __doc__)
+print(sys.argv, sys.path[0], sys.modules["__main__"].__dict__ is globals())
+"""
+PROGRAMS = {
+    "shown.py": SHOWN,
+    "raising.py": "def divide():\n    1 / 0\n\n\ndivide()\n",
+    "broken.py": "x = (\n",
+    "interrupted.py": "raise KeyboardInterrupt\n",
+    "leaving.py": "import sys\nsys.exit('no')\n",
+    "status.py": "raise SystemExit(7)\n",
+    "hooked.py": "import sys\nsys.excepthook = lambda kind, *_: print('hook', kind)\nraise ValueError\n",
+    "threaded.py": "import threading, time\n"
+    "class Late: pass\n"
+    "def late():\n    time.sleep(0.1); import __main__; print(__main__.Late is Late)\n"
+    "threading.Thread(target=late).start()\n",
+    "pickled.py": "import pickle\nclass M: pass\nprint(type(pickle.loads(pickle.dumps(M()))) is M)\n",
+    "package/__init__.py": "",
+    "package/__main__.py": SHOWN,
+    "package/raising.py": "1 / 0\n",
+    "folder/__main__.py": SHOWN,
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("programs")
+    for name, text in PROGRAMS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    zipapp.create_archive(folder / "folder", folder / "archive.pyz")
+    return folder
+
+
+def run(folder: Path, *arguments: str, wanted: str = "") -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), VARIABLE: wanted},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *((name,) for name in PROGRAMS if "/" not in name),
+        ("shown.py", "-m", "--flag", "word"),
+        ("folder", "word"),
+        ("archive.pyz", "word"),
+        ("-m", "package", "word"),
+        ("-m", "package.raising"),
+        ("-m", "shown", "-m", "word"),
+        ("-m", "missing_module"),
+        ("missing.py",),
+    ],
+    ids=" ".join,
+)
+def test_a_program_runs_as_it_does_without(folder: Path, arguments: tuple[str, ...]) -> None:
+    assert run(folder, "-m", "amqpcodec.run", *arguments) == run(folder, *arguments)
+
+
+def test_the_folder_of_a_program_is_not_imported_from_where_python_was_told_not_to(folder: Path) -> None:
+    for name in ("shown.py", "folder"):
+        assert run(folder, "-P", "-m", "amqpcodec.run", name) == run(folder, "-P", name)
+
+
+@pytest.mark.parametrize("arguments", [(), ("-m",)])
+def test_without_a_program_it_says_how_it_is_called(folder: Path, arguments: tuple[str, ...]) -> None:
+    status, _, told = run(folder, "-m", "amqpcodec.run", *arguments)
+    assert status != 0
+    assert told.startswith("usage: python -m amqpcodec.run")
+
+
+def test_peers_are_named_with_their_options() -> None:
+    assert peers("") == {}
+    assert peers("pamqp") == {"pamqp": {}}
+    assert peers(" pamqp+loops , pika,amqp+loops+hardened,") == {
+        "pamqp": {"loops": True},
+        "pika": {},
+        "amqp": {"loops": True, "hardened": True},
+    }
+
+
+@pytest.mark.parametrize("text", ["pamqp+fast", "pamqp,pamqp", "+loops"])
+def test_what_the_variable_cannot_mean_ends_the_program_before_it_begins(folder: Path, text: str) -> None:
+    status, printed, told = run(folder, "-m", "amqpcodec.run", "shown.py", wanted=text)
+    assert (status, printed) == (1, "")
+    assert told.startswith(VARIABLE)
+
+
+def test_a_peer_that_is_not_known_ends_the_program_before_it_begins(folder: Path) -> None:
+    status, printed, told = run(folder, "-m", "amqpcodec.run", "shown.py", wanted="nobody")
+    assert (status, printed) == (1, "")
+    assert "nobody" in told
+
+
+def test_what_is_named_is_replaced_before_the_program_begins(folder: Path) -> None:
+    program = "from amqpcodec.compat import status; print(status()['pamqp'].wanted, status()['pika'].wanted)"
+    (folder / "asking.py").write_text(program)
+    assert run(folder, "-m", "amqpcodec.run", "asking.py", wanted="pamqp") == (0, "True False\n", "")
