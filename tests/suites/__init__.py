@@ -1,0 +1,1 @@
+"""Test suites of peers and their clients, unmodified, without and with acceleration: `make test-compat`."""

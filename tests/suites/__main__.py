@@ -1,0 +1,207 @@
+"""``python -m suites [NAME...]``: fetch suites, run each without and with acceleration, print what differs.
+
+The exit code is 1 if a test ended in another way, or if nothing was accelerated. Suites that need a broker
+are given a RabbitMQ of their own, and left out, with the reason, where there is none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from support.broker import NoBrokerError, free_ports, started
+
+from .docker import docker
+from .plugin import VARIABLE
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITES = ROOT / "build" / "suites"
+ATTEMPTS = 2  # for tests that end differently
+TLS = """\
+listeners.ssl.1 = 127.0.0.1:{port}
+ssl_options.cacertfile = {folder}/ca.pem
+ssl_options.certfile = {folder}/server.pem
+ssl_options.keyfile = {folder}/server.key
+ssl_options.verify = verify_peer
+ssl_options.fail_if_no_peer_cert = false"""
+
+
+class Suite(NamedTuple):
+    """Tests in a source distribution."""
+
+    project: str
+    version: str
+    peers: str  # as AMQPCODEC_COMPAT takes them
+    arguments: tuple[str, ...]  # of pytest
+    live: bool = False
+
+
+class Result(NamedTuple):
+    """One run of a suite."""
+
+    outcomes: dict[str, list[str]]
+    status: dict[str, Any]
+
+    def count(self) -> str:
+        """Such as ``870 passed, 3 skipped``."""
+        counted = Counter(outcome.split()[1] for told in self.outcomes.values() for outcome in told)
+        return ", ".join(f"{number} {what}" for what, number in sorted(counted.items()))
+
+
+PLAIN = ("-p", "no:aiomisc")  # which takes over logging
+AMQP = (*PLAIN, "-o", "python_classes=test_*")
+WITHOUT_BROKER = "--ignore=amqpstorm/tests/functional"
+NAMES = {
+    "pamqp": Suite("pamqp", "4.0.1", "pamqp", (*PLAIN, "tests")),
+    "amqp": Suite("amqp", "5.4.2", "amqp", (*AMQP, "t/unit")),
+    "amqpstorm": Suite("amqpstorm", "3.1.4", "pamqp", (*PLAIN, WITHOUT_BROKER, "amqpstorm/tests")),
+    "rabbitpy": Suite("rabbitpy", "3.0.2", "pamqp", (*PLAIN, "--ignore=tests/test_integration.py", "tests")),
+    "amqp live": Suite("amqp", "5.4.2", "amqp", (*AMQP, "-k", "not tls", "t/integration"), True),
+    "rabbitpy live": Suite("rabbitpy", "3.0.2", "pamqp", (*PLAIN, "tests"), True),
+    "aiormq live": Suite("aiormq", "7.2.4", "pamqp", ("-p", "suites.aiormq_broker", "tests"), True),
+    "aio-pika live": Suite("aio-pika", "10.2.1", "pamqp", ("tests",), True),
+}
+LOOPS = ("amqpstorm", "aiormq live", "aio-pika live", "amqp", "amqp live")
+NAMES |= {f"{name}, loops": NAMES[name]._replace(peers=NAMES[name].peers + "+loops") for name in LOOPS}
+
+
+def fetched(suite: Suite) -> Path:
+    """The folder of a suite's distribution, downloaded once."""
+    sources = _made(SUITES / "sources")
+    (sources / "pytest.ini").touch()  # of a suite that has no settings of its own; not ours, further up
+    name = f"{suite.project.replace('-', '_')}-{suite.version}"
+    if not (sources / name).exists():
+        with tempfile.TemporaryDirectory(dir=_made(SUITES)) as folder:
+            # What builds the distribution's metadata may come as wheels.
+            command = ["download", "-q", "--no-deps", "--no-binary", suite.project, "-d", folder]
+            requirement = f"{suite.project}=={suite.version}"
+            subprocess.run([sys.executable, "-m", "pip", *command, requirement], check=True)
+            (archive,) = Path(folder).glob("*.tar.gz")
+            with tarfile.open(archive) as file:
+                file.extractall(folder, filter="data")
+            shutil.move(Path(folder, name), sources / name)
+    return sources / name
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def played(suite: Suite, source: Path, accelerated: bool, environment: dict[str, str]) -> Result:
+    """Run it.
+
+    Raises:
+        RuntimeError: it did not come to its end; with what it printed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "result.json")
+        variables = {
+            **os.environ,
+            **environment,
+            VARIABLE: str(result),
+            "PYTHONPATH": str(ROOT / "tests"),
+            "AMQPCODEC_COMPAT": suite.peers if accelerated else "",
+        }
+        command = [sys.executable, "-m", "amqpcodec.run", "-m", "pytest", "-q", "-p", "suites.plugin"]
+        command += ["--rootdir=.", "-p", "no:cacheprovider", "-p", "no:xdist", *suite.arguments]
+        done = subprocess.run(command, cwd=source, env=variables, capture_output=True, text=True, check=False)
+        if not result.exists():
+            raise RuntimeError(f"{suite.project}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+        return Result(**json.loads(result.read_text()))
+
+
+@contextmanager
+def surroundings(source: Path) -> Iterator[dict[str, str]]:
+    """Environment variables by which suites find a broker that has just been started."""
+    with ExitStack() as stack:
+        certificates = source / "tests" / "certs"
+        (secure,) = free_ports(1)
+        settings = TLS.format(port=secure, folder=certificates) if certificates.exists() else ""
+        node = stack.enter_context(started(settings=settings))
+        host = stack.enter_context(docker({"5672/tcp": node.port, "5671/tcp": secure}))
+        yield {
+            "RABBITMQ_HOST": "127.0.0.1",
+            "RABBITMQ_5672_TCP": str(node.port),
+            "RABBITMQ_5671_TCP": str(secure),
+            "RABBITMQ_URL": f"{node.url}%2F",
+            "DOCKER_HOST": host,
+        }
+
+
+def both(suite: Suite, source: Path) -> tuple[Result, Result]:
+    """Run it without and with acceleration, each at a broker of its own if it needs one."""
+    results = []
+    for accelerated in (False, True):
+        with surroundings(source) if suite.live else nullcontext({}) as environment:
+            results.append(played(suite, source, accelerated, environment))
+    return results[0], results[1]
+
+
+def differing(without: Result, with_: Result) -> list[str]:
+    """The tests that did not end in the same way."""
+    every = without.outcomes.keys() | with_.outcomes.keys()
+    return sorted(test for test in every if without.outcomes.get(test) != with_.outcomes.get(test))
+
+
+def compared(name: str) -> tuple[str, int]:
+    """A line for the table, and the number of faults.
+
+    Tests that end in another way get another chance, alone, without and with: some depend on time.
+    """
+    suite = NAMES[name]
+    source = fetched(suite)
+    without, with_ = both(suite, source)
+    apart = differing(without, with_)
+    unsteady = 0
+    for _ in range(ATTEMPTS if apart else 0):
+        found = differing(*both(suite._replace(arguments=(*_options(suite), *apart)), source))
+        unsteady += len(apart) - len(found)
+        apart = found
+        if not apart:
+            break
+    for test in apart:
+        print(f"{name}: {test}: {without.outcomes.get(test)} without, {with_.outcomes.get(test)} with")
+    faults = len(apart)
+    for peer in ("any",) if not with_.status else with_.status:
+        told = with_.status.get(peer, {"active": False, "why": "nothing was installed"})
+        if not told["active"]:
+            print(f"{name}: {peer} is not accelerated: {told['why']}")
+            faults += 1
+    line = f"| {name} | {suite.version} | {without.count()} | {with_.count()} | {len(apart)} | {unsteady} |"
+    return line, faults
+
+
+def _options(suite: Suite) -> tuple[str, ...]:
+    """The arguments but the last, which names the tests."""
+    return suite.arguments[:-1]
+
+
+def main(names: list[str]) -> int:
+    """Run those suites, or all."""
+    lines, faults = [], 0
+    for name in names or NAMES:
+        try:
+            line, found = compared(name)
+        except NoBrokerError as reason:
+            line, found = f"| {name} | | left out: {reason} | | | |", 0
+        lines.append(line)
+        faults += found
+        print(line, flush=True)
+    print("\n| suite | version | without | with | different | unsteady |")
+    print("| --- | --- | --- | --- | --- | --- |", *lines, sep="\n")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

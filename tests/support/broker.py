@@ -1,0 +1,192 @@
+"""A RabbitMQ node for tests: on the loopback interface, in a folder of its own, gone afterwards.
+
+``AMQP_URL`` in the environment names a broker to use instead. As a command it runs another one beside a node:
+``python tests/support/broker.py command arguments...`` with ``AMQP_URL`` set.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+# Where packages keep the plain script; the one on the PATH is often a wrapper that insists on its own user.
+FOLDERS = (
+    "/usr/lib/rabbitmq/bin",
+    "/opt/rabbitmq/sbin",
+    "/opt/homebrew/opt/rabbitmq/sbin",
+    "/usr/local/opt/rabbitmq/sbin",
+)
+START_SECONDS = 240  # on a machine that is busy with other things
+STOP_SECONDS = 20
+
+
+class NoBrokerError(Exception):
+    """There is no RabbitMQ to start; the text says what is missing."""
+
+
+@contextmanager
+def broker() -> Iterator[str]:
+    """Give the URL of a broker: that of ``AMQP_URL``, or of a node that runs as long as the context.
+
+    Raises:
+        NoBrokerError: RabbitMQ is not installed.
+        RuntimeError: RabbitMQ is installed, and does not start.
+    """
+    if given := os.environ.get("AMQP_URL"):
+        yield given
+        return
+    with started() as node:
+        yield node.url
+
+
+@contextmanager
+def started(port: int = 0, settings: str = "") -> Iterator[Node]:
+    """Give a node of one's own.
+
+    Args:
+        port: to listen on; 0 for any that is free.
+        settings: further lines of its ``rabbitmq.conf``.
+
+    Raises:
+        NoBrokerError, RuntimeError: as `broker`.
+    """
+    script = _script()
+    with tempfile.TemporaryDirectory(prefix="amqpcodec-broker-", ignore_cleanup_errors=True) as folder:
+        node = Node(script, Path(folder), port, settings)
+        try:
+            node.wait()
+            yield node
+        finally:
+            node.stop()
+
+
+class Node:
+    """One running node.
+
+    Args:
+        script: RabbitMQ's start script.
+        folder: an empty folder for its database, log, cookie and settings.
+        port, settings: as `started` takes them.
+    """
+
+    def __init__(self, script: Path, folder: Path, port: int, settings: str) -> None:
+        self.folder = folder
+        free, distribution, self.epmd_port = free_ports(3)
+        self.port = port or free
+        self.url = f"amqp://guest:guest@127.0.0.1:{self.port}/"
+        (folder / "rabbitmq.conf").write_text(
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}\ndisk_free_limit.absolute = 1MB\n"
+            f"log.file.level = warning\n{settings}\n"
+        )
+        for name in ("enabled_plugins", "advanced.config"):
+            (folder / name).write_text("[].\n")
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
+            "HOME": str(folder),
+            "ERL_EPMD_PORT": str(self.epmd_port),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": f"amqpcodec-{self.port}@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(distribution),
+            "RABBITMQ_CONF_ENV_FILE": str(folder / "none.conf"),
+            "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+            "RABBITMQ_MNESIA_BASE": str(folder / "data"),
+            "RABBITMQ_LOG_BASE": str(folder / "log"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
+            "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
+        }
+        with (folder / "console.log").open("wb") as console:
+            # A session of its own: its processes are stopped together, and a Ctrl-C is not theirs.
+            self.process = subprocess.Popen(
+                [str(script)],
+                env=self.environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        """Return once the node speaks AMQP.
+
+        Raises:
+            RuntimeError: it ended, or said nothing for too long; with the end of what it printed.
+        """
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                printed = (self.folder / "console.log").read_text(errors="replace")
+                raise RuntimeError(f"RabbitMQ does not start:\n{printed[-2000:]}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End the node, kindly first, and the port mapper that it started."""
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        mapper = shutil.which("epmd")
+        if mapper is not None:
+            subprocess.run(
+                [mapper, "-port", str(self.epmd_port), "-kill"],
+                env=self.environment,
+                capture_output=True,
+                check=False,
+            )
+
+    def _answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1) as connection:
+            connection.settimeout(5)
+            connection.sendall(b"AMQP\0\0\x09\1")
+            return connection.recv(1) == b"\1"
+        return False
+
+
+def _script() -> Path:
+    for folder in map(Path, FOLDERS):
+        if os.access(folder / "rabbitmq-server", os.X_OK):
+            return folder / "rabbitmq-server"
+    found = shutil.which("rabbitmq-server")
+    if found is None:
+        raise NoBrokerError(
+            "RabbitMQ is not installed (Debian: apt-get install rabbitmq-server), and AMQP_URL is not set"
+        )
+    return Path(found).resolve()
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports of the loopback interface that nobody listens on."""
+    # All are held at once, so that they differ.
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def main(command: list[str]) -> int:
+    """Run a command beside a broker; its exit code."""
+    with broker() as url:
+        return subprocess.run(command, env={**os.environ, "AMQP_URL": url}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

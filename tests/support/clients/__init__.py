@@ -1,0 +1,19 @@
+"""The same work by each client of a broker: so many messages published, and consumed with acknowledgements.
+
+A module ``on_<client>`` has ``publish(url, queue, samples, clock)`` and ``consume(url, queue, count,
+clock)``; the latter gives what arrived, as samples. What opens and closes the connection is not within the
+clock.
+"""
+
+CLIENTS = ("aiormq", "aio_pika", "amqpstorm", "rabbitpy", "pika_blocking", "pika_select", "pyamqp", "kombu")
+LEFT_ALONE = {"Basic.RecoverAsync"}  # classes that are never accelerated: this one warns when it is made
+PEERS = {
+    "aiormq": "pamqp",
+    "aio_pika": "pamqp",
+    "amqpstorm": "pamqp",
+    "rabbitpy": "pamqp",
+    "pika_blocking": "pika",
+    "pika_select": "pika",
+    "pyamqp": "amqp",
+    "kombu": "amqp",
+}
