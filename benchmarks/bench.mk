@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-columnar bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-c bench-clients bench-columnar bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -26,6 +26,12 @@ BENCH_MEMORY_MB ?= 4000
 bench-columnar:
 	$(PYTHON) benchmarks/columnar.py
 	$(PYTHON) benchmarks/columnar_captures.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
+
+# Codec calls and whole clients, without and with `amqpcodec.compat`, at a RabbitMQ of their own.
+BENCH_CLIENT_MESSAGES ?= 10000
+BENCH_CLIENT_ROUNDS ?= 7
+bench-clients:
+	$(PYTHON) benchmarks/clients/run.py --messages $(BENCH_CLIENT_MESSAGES) --rounds $(BENCH_CLIENT_ROUNDS)
 
 # Captures through Spark, beside the same jobs with nothing to decode; BENCH_SPARK_MB megabytes, four times.
 BENCH_SPARK_MB ?= 500

@@ -9,20 +9,22 @@ from pathlib import Path
 import chart
 from peers import FACTORIES
 from results import FOLDER, Figure, Results
-from targets import MIB, Verdict, column_verdicts, spark_verdicts, verdicts
+from targets import MIB, Verdict, client_verdicts, column_verdicts, spark_verdicts, verdicts
 
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
+MODES = ("accelerated", "loops")  # of clients
 NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 
 INTRODUCTION = """\
 # Benchmarks
 
 Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel`, `bench-profile`,
-`bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`; not edited by hand. All libraries
-did the same work in one process and one run, on the same octets, and what they made of them was compared
-before it was timed. Times are CPU time. Ratios within this run mean something; times on another machine will
-differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in `benchmarks/peers/`.
+`bench-clients`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`; not edited by
+hand. All libraries did the same work in one process and one run, on the same octets, and what they made of
+them was compared before it was timed. Times are CPU time. Ratios within this run mean something; times on
+another machine will differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in
+`benchmarks/peers/`.
 
 - *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
   tags, ids, header values and times from one delivery to the next.
@@ -49,12 +51,15 @@ def main() -> int:
             *_targets(results),
             *_times(results),
             *_footprint(results),
+            *_clients(results),
             *_columns(results),
             *_spark(results),
             *_profile(results),
         ]
     )
     (DOCS / "benchmarks.md").write_text(text.rstrip() + "\n")
+    adopting = DOCS / "adopting.md"
+    adopting.write_text(_between_marks(adopting.read_text(), _gains(results)))
     return 0
 
 
@@ -138,6 +143,48 @@ def _footprint(results: Results) -> Iterator[str]:
             yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
     if results.wheel:
         yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+
+
+def _clients(results: Results) -> Iterator[str]:
+    found = results.clients
+    if not found:
+        return
+    yield "\n## Clients with this codec inside\n"
+    machine = f"CPython {found['python']}, {found['cores']} cores"
+    yield "Codec calls of other libraries and whole clients, as they are and with `amqpcodec.compat` (`make"
+    yield f"bench-clients`; {machine}). Whole clients publish and consume {found['messages']:,}"
+    yield "messages of 256 B at a RabbitMQ on the same machine; times are CPU time of their process for a"
+    yield f"message. All states alternate in {found['rounds']} rounds. Figures are medians of the rounds,"
+    yield "ratios medians of the ratios within a round.\n"
+    yield from _verdicts(client_verdicts(results))
+    yield "\n| calls | as they are | accelerated | |\n| --- | ---: | ---: | ---: |"
+    for item, call in found["calls"].items():
+        times = f"{_time(call['stock'] * 1000)} | {_time(call['accelerated'] * 1000)}"
+        yield f"| {item} | {times} | {call['ratio']:.1f}x |"
+    yield ""
+    yield from _gains(results)
+
+
+def _gains(results: Results) -> Iterator[str]:
+    found = results.clients
+    if not found:
+        return
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    yield "CPU time of a client's process, a message of 256 B published, or consumed and acknowledged:\n"
+    yield "| client | | as it is | accelerated | with its loop as well |\n| --- | --- | ---: | ---: | ---: |"
+    for client, actions in found["clients"].items():
+        for action, told in actions.items():
+            times, ratios = told["microseconds"], told["ratios"]
+            cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
+            yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
+    yield f"\n{versions}."
+
+
+def _between_marks(text: str, lines: Iterable[str]) -> str:
+    """A document with what stands between its marks made anew."""
+    begin, end = "<!-- gains: written by benchmarks/report.py -->\n", "<!-- end of gains -->"
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}" + "".join(f"{line}\n" for line in lines) + end + rest.partition(end)[2]
 
 
 def _columns(results: Results) -> Iterator[str]:

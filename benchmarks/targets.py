@@ -194,6 +194,35 @@ def spark_verdicts(results: Results) -> Iterator[Verdict]:
         yield _spark_equality(results.spark_equality)
 
 
+# Ratios to the client without acceleration: of its codec alone, and with its loop.
+CLIENT_LEAST = {
+    ("aiormq", "publish"): (1.5, None),
+    ("aiormq", "consume"): (1.3, 1.6),
+    ("aio_pika", "publish"): (1.5, None),
+    ("aio_pika", "consume"): (1.3, 1.4),
+    ("amqpstorm", "publish"): (2.5, None),
+    ("amqpstorm", "consume"): (1.7, 2.0),
+    ("pika_blocking", "consume"): (1.2, 1.4),
+    ("pika_select", "consume"): (None, 1.7),
+    ("pyamqp", "publish"): (2.5, None),
+    ("kombu", "publish"): (1.5, None),
+    ("kombu", "consume"): (1.3, 2.0),
+}
+
+
+def client_verdicts(results: Results) -> Iterator[Verdict]:
+    """The targets of peers and clients that `amqpcodec.compat` accelerates."""
+    for item, found in results.clients["calls"].items():
+        yield _verdict(item, f"{found['target']:g}x", found["ratio"], found["target"], "x")
+    for (client, action), (codec, loop) in CLIENT_LEAST.items():
+        ratios = results.clients["clients"].get(client, {}).get(action, {}).get("ratios", {})
+        if codec is not None:
+            yield _verdict(f"{client}, {action}", f"{codec:g}x", ratios.get("accelerated"), codec, "x")
+        if loop is not None:
+            work = f"{client}, {action}, with its loop"
+            yield _verdict(work, f"{loop:g}x", ratios.get("loops"), loop, "x")
+
+
 def _spark_memory(found: dict[str, Any]) -> Verdict:
     work = f"capture of {found['octets'] / 1e9:.1f} GB, {found['connections']} connections"
     # The benchmark fails if a job does, or if rows are missing.
