@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-spark test-spark-versions test-pypy test-freethreaded test-dist lint build clean
+.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded test-dist lint build clean
 
 # Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
@@ -63,14 +63,14 @@ test-freethreaded: $(dir $(FREETHREADED)).tested-with
 build/pypy/bin/python3 build/freethreaded/bin/python3:
 	tools/other_python.sh $(word 2,$(subst /, ,$@)) $(@D:%/bin=%)
 
-# Hypothesis has C of its own since 6.140, which PyPy 7.3 does not load. What has no wheel for an interpreter is named,
-# and its tests are skipped.
+# Hypothesis has native code since 6.140, of which there is no wheel for either. What else has none is named, and its
+# tests are skipped.
 $(dir $(PYPY)).tested-with: | $(PYPY)
 	$(PYPY) -m pip install -q --disable-pip-version-check pytest 'hypothesis<6.140'
 	touch $@
 
 $(dir $(FREETHREADED)).tested-with: | $(FREETHREADED)
-	$(FREETHREADED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist hypothesis
+	$(FREETHREADED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
 	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard; do \
 		$(FREETHREADED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
 		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
@@ -79,6 +79,22 @@ $(dir $(FREETHREADED)).tested-with: | $(FREETHREADED)
 # What `python -m build` left in dist/, installed into empty environments and tested there.
 test-dist:
 	$(PYTHON3) tools/check_dist.py
+
+# The suites of pamqp, py-amqp and of clients on pamqp, from their source distributions, without and with acceleration,
+# and our own tests that fetch other releases. SUITES names some of tests/suites/__main__.py; all by default.
+test-compat: build build/suites/installed
+	$(PYTHON) -m pytest tests/compat -m fetches
+	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
+
+build/suites/installed: pyproject.toml
+	$(PYTHON3) -m venv build/suites/venv
+	AMQPCODEC_BUILD=skip build/suites/venv/bin/python -m pip install -q --disable-pip-version-check -e '.[suites]'
+	touch $@
+
+# Whole clients against a RabbitMQ, CLIENT_MESSAGES messages each, without and with acceleration.
+CLIENT_MESSAGES ?= 50000
+test-clients: build
+	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -rP
 
 lint: build
 	$(PYTHON) -m ruff check .
@@ -95,7 +111,7 @@ build: .venv/installed
 	@$(CHECK_PYTHON)
 	@echo "Installing what the tests need into .venv: about 1.5 GB the first time, with PySpark and a Java; minutes"
 	@$(PYTHON3) -m venv .venv
-	@AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint]'
+	@AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[cli,test,lint,clients]'
 	@touch $@
 
 # The libraries that the benchmarks compare with.
@@ -113,7 +129,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-c bench-columnar bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
+bench bench-c bench-clients bench-columnar bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

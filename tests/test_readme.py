@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+ADOPTING = ROOT / "docs" / "adopting.md"
 DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -26,14 +27,15 @@ class Example:
     printed: str | None
 
 
-def examples() -> list[Example]:
-    text = README.read_text()
+def examples(document: Path = README) -> list[Example]:
+    text = document.read_text()
     blocks = list(FENCE.finditer(text))
     found = []
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         if block[1] == "python":
             printed = after[2] if after is not None and after[1] == "text" else None
-            found.append(Example(text.count("\n", 0, block.start()) + 1, block[2], printed))
+            line = text.count("\n", 0, block.start()) + 1
+            found.append(Example(line, block[2], printed))
     return found
 
 
@@ -53,6 +55,7 @@ def test_the_examples_are_found() -> None:
     assert len(examples()) >= 2
     assert README.read_text().count("```python") == len(examples())
     assert any(example.printed for example in examples())
+    assert ADOPTING.read_text().count("```python") == len(examples(ADOPTING))
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"line-{example.line}")
@@ -62,6 +65,21 @@ def test_examples_run_and_print_what_is_said(
 ) -> None:
     if build == "py":
         monkeypatch.setenv("AMQPCODEC_IMPL", "py")
+    run(example, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("example", examples(ADOPTING), ids=lambda example: f"line-{example.line}")
+def test_examples_of_adopting_run_and_print_what_is_said(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The pure build accelerates nothing.
+    for needed in ("pamqp", "pika", "kombu", "amqpcodec._kernel.reader_c"):
+        pytest.importorskip(needed)
+    monkeypatch.delenv("AMQPCODEC_IMPL", raising=False)
+    run(example, tmp_path, monkeypatch)
+
+
+def run(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", example.code],

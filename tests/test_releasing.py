@@ -22,7 +22,8 @@ PLATFORMS = {
 
 def promised_pythons() -> list[str]:
     """The tags of the rows of the table of wheels."""
-    rows = re.findall(r"^\| (cp\d+t?)\b.*?\|(.*)\|$", (ROOT / "docs" / "releasing.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    rows = re.findall(r"^\| (cp\d+t?)\b.*?\|(.*)\|$", page, re.MULTILINE)
     assert all(set(cells.split()) - {"|"} == {"yes"} for _, cells in rows)
     return [tag for tag, _ in rows]
 
@@ -44,10 +45,11 @@ def test_cibuildwheel_lists_exactly_the_promised_builds(platform: str) -> None:
 
 
 def test_the_source_archive_holds_the_tests_and_what_they_read(tmp_path: Path) -> None:
-    command = [sys.executable, "setup.py", "-q", "egg_info", "-e", str(tmp_path), "sdist", "-d", str(tmp_path)]
+    options = ("-q", "egg_info", "-e", str(tmp_path), "sdist", "-d", str(tmp_path))
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env={"AMQPCODEC_BUILD": "skip"}
-    )
+        [sys.executable, "setup.py", *options],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, env={"AMQPCODEC_BUILD": "skip"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     [path] = tmp_path.glob("*.tar.gz")
     with tarfile.open(path) as archive:

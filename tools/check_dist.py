@@ -1,7 +1,7 @@
 """Installs what `python -m build` left in dist/ into empty environments, and runs the codec's tests there.
 
-The pure wheel and, if there is one, the compiled wheel are tested from a folder that holds no sources. The source archive
-is unpacked, installed from its own files, and its tests run there.
+Wheels, pure and compiled, are tested from a folder that holds no sources. The source archive is unpacked,
+installed from its own files, and its tests run there.
 
     python tools/check_dist.py [dist]
 """
@@ -39,7 +39,7 @@ def main(dist: Path) -> None:
 
 
 def check(folder: Path, target: Path, tests: Path, *, impl: str) -> None:
-    """Install a wheel or a folder of sources into an environment of its own, then run the tests of `tests` on it."""
+    """Install a wheel or a folder of sources into an environment of its own, and run tests on it."""
     environment = folder / "environment"
     venv.create(environment, with_pip=True)
     python = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
@@ -54,7 +54,8 @@ def check(folder: Path, target: Path, tests: Path, *, impl: str) -> None:
 
 def inherited() -> dict[str, str]:
     """The environment without what chooses a build or adds modules; the caller says those."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("AMQPCODEC_", "PYTHON"))}
+    ours = ("AMQPCODEC_", "PYTHON")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
 if __name__ == "__main__":
