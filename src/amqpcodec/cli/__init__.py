@@ -4,6 +4,7 @@ with two functions, ``add_parser(subparsers)`` and ``run(arguments) -> exit code
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -33,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.flush()
     except BrokenPipeError:
         # Whoever read the output has seen enough.
-        output.discard()
+        output.discard(sys.stdout)
         return EXIT_OK
     except output.OutputError as error:
-        output.discard()
+        output.discard(sys.stdout)
         output.tell(f"standard output: {error}")
         return EXIT_UNUSABLE
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 
 class OutputError(Exception):
@@ -51,13 +52,15 @@ def flush() -> None:
         sys.stdout.flush()
 
 
-def discard() -> None:
+def discard(stream: TextIO) -> None:
     """Send what is still buffered, and what may come, to nowhere: it must not fail again at exit."""
     with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def tell(text: str) -> None:
     """One line for the user on standard error; whether it gets there changes nothing."""
-    with suppress(OSError):
-        print(f"amqpcodec: {text}", file=sys.stderr)
+    try:
+        print(f"amqpcodec: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
