@@ -23,7 +23,7 @@ from spark_work import ROOT, SETTINGS, nowhere
 
 RESULT = ROOT / "benchmarks" / "results" / "spark-memory.json"
 CONNECTIONS = 200
-WHOLE = "1t"  # octets of a part: all of a file
+WHOLE = 1 << 40  # octets of a part: all of a file
 
 
 def capture(folder: Path, megabytes: int) -> tuple[Path, dict[str, int]]:
@@ -51,7 +51,7 @@ def jobs(spark: Any, path: Path, target: Path) -> dict[str, Callable[[], int | N
         "messages": lambda: read("messages"),
         "frames": lambda: read("frames"),
         "pcap_to_parquet": convert,
-        "pcap_to_parquet, one part": lambda: convert(maxPartitionBytes=WHOLE),
+        "pcap_to_parquet, one part": lambda: convert(max_partition_bytes=WHOLE),
     }
 
 

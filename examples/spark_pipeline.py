@@ -225,7 +225,7 @@ def write_replay(spark: SparkSession, work: str) -> int:
     """What was published, in order, as streams of frames with an index of their times; how many messages."""
     published = spark.sql("SELECT * FROM messages WHERE kind = 'publish' AND complete")
     in_order = published.repartition(2, "flow").sortWithinPartitions("ts_ns", "packet", "offset")
-    in_order.write.format("amqp").mode("overwrite").option("layout", "stream").save(f"{work}/replay")
+    in_order.write.format("amqp").mode("overwrite").option("output", "stream").save(f"{work}/replay")
     back = (
         spark.read.format("amqp")
         .options(dialect="rabbitmq-0-9-1", columns="routing_key")

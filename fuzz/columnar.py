@@ -14,20 +14,21 @@ from states import hostile_state
 from structured import Builder
 from support.outcomes import describe_error
 
-from amqpcodec import DecodeError, EncodeError, Limits, arrow
+from amqpcodec import DecodeError, EncodeError, arrow
 from amqpcodec import dialect as dialect_named
 from amqpcodec._backend import load
 from amqpcodec._columns.tables import TABLES, table_columns
 from amqpcodec.arrow import encoding
 from amqpcodec.arrow.values import TABLES as VALUE_TABLES
-from amqpcodec.capture import MAX_FRAME, CaptureError
+from amqpcodec.capture import CaptureError
+from amqpcodec.options import FRAME_MAX as LARGEST_FRAME
 
 ARRAYS = (pa.binary(), pa.large_binary(), pa.dictionary(pa.int8(), pa.binary()))
-LIMITS = (Limits(), Limits(body_size=5, open_messages=1))
+LIMITS: tuple[dict[str, Any], ...] = ({}, {"max_body_bytes": 5, "max_open_messages": 1})
 SESSIONS: tuple[dict[str, Any], ...] = (
     {},
-    {"port": None, "window_octets": 2000, "window_segments": 4, "flow_timeout": 0.5},
-    {"port": None, "limits": LIMITS[1], "max_frame": 4096, "dialect": NAMES[4]},
+    {"port": None, "out_of_order_bytes": 2000, "out_of_order_segments": 4, "flow_timeout": 0.5},
+    {"port": None, **LIMITS[1], "frame_max": 4096, "dialect": NAMES[4]},
 )
 FRAME_MAX = (131072, 0, 9, 64, 4096)
 LONG, NULL = 254, 255  # in place of the size of a value
@@ -53,11 +54,12 @@ def values(data: bytes) -> None:
     given = {
         "dialect": dialect, "explode": explode, "columns": names, "direction": build.octet() & 1,
         "mode": build.pick(("permissive", "fail", "drop") if explode else ("permissive", "fail")),
-        "credentials": build.flag(), "max_frame": build.pick((MAX_FRAME, 40)), "limits": build.pick(LIMITS),
+        "include_credentials": build.flag(), "frame_max": build.pick((LARGEST_FRAME, 40)),
+        **build.pick(LIMITS),
     }  # fmt: skip
     kind, start = build.pick(ARRAYS), build.octet() % 3
     column = pa.array(_cells(build), pa.binary()).cast(kind)[start:]
-    decoders = [arrow.ValueDecoder(table, impl=build.name, **given) for build in BUILDS]
+    decoders = [arrow.ValueDecoder(table, _impl=build.name, **given) for build in BUILDS]
     made = [attempt(lambda: decoder.decode(column), DecodeError) for decoder in decoders]  # noqa: B023
     demand(made[0] == made[1], "the builds differ", given, made)
     if not isinstance(made[0], pa.RecordBatch):
@@ -192,7 +194,7 @@ def _parts(
     rows: list[Any] = []
     state = None
     for name, end in zip(names, (*ends, None), strict=True):
-        part = arrow.CaptureSession(table, state=state, impl=name, **options)
+        part = arrow.CaptureSession(table, state=state, _impl=name, **options)
         rows += _rows(part.read(io.BytesIO(octets), end=end))
         state = part.suspend()
         states.append(state)
@@ -203,7 +205,7 @@ def _resumed(octets: bytes, table: str, state: bytes, impl: str, options: dict[s
     """The rows from a state on, which may be of something else."""
 
     def resume() -> list[Any]:
-        resumed = arrow.CaptureSession(table, state=state, impl=impl, **options)
+        resumed = arrow.CaptureSession(table, state=state, _impl=impl, **options)
         rows = _rows(resumed.read(io.BytesIO(octets), end=len(octets)))
         resumed.suspend()
         return rows + _rows(resumed.finish())

@@ -26,6 +26,7 @@ from amqpcodec._columns.buffers_py import Batch, filled, values
 from amqpcodec._columns.build import open_feeder
 from amqpcodec._columns.decoding import Decoding
 from amqpcodec._columns.tables import STREAM_TABLES, Column, table_columns
+from amqpcodec._options import resolve
 from amqpcodec.capture import (
     CapturedFrame,
     CaptureError,
@@ -36,6 +37,7 @@ from amqpcodec.capture import (
     read_frames,
     read_raw_frames,
 )
+from amqpcodec.options import AllStreamOptions
 from amqpcodec.profiles import PROFILES
 
 MAX_FRAMES = 64
@@ -255,9 +257,13 @@ def columns(data: bytes) -> None:
         demand(written[0] == written[1], "the builds write differently", dialect)
 
 
+def _decoding(dialect: str, impl: str) -> Decoding:
+    return Decoding.of(resolve(AllStreamOptions, {"dialect": dialect, "batch_rows": 5, "_impl": impl}))
+
+
 def column_outcome(impl: str, table: str, chosen: list[Column], dialect: str, chunks: list[bytes]) -> Any:
     """The values of every batch, and the error that ended them."""
-    sink, feeder = open_feeder(table, chosen, Decoding(dialect=dialect, rows=5, impl=impl))
+    sink, feeder = open_feeder(table, chosen, _decoding(dialect, impl))
     connection, offset, error = Connection(0, None, None), 0, None
     try:
         for chunk in chunks:

@@ -14,7 +14,7 @@ from zlib import crc32
 # Is told of the number of every packet in a state, and gives it back.
 Note = Callable[[int | None], int | None]
 
-FORM = 1  # counted up when what a state holds changes, or what it means
+FORM = 2  # counted up when what a state holds changes, or what it means
 _MAGIC = b"amqpcodec state "
 _CHECKSUM = 4  # octets
 _LENGTH = 8

@@ -19,8 +19,9 @@ from support import make_chaos as chaos
 from support import stored_states
 from support.columns import BUILDS
 
-from amqpcodec import DecodeError, Limits, arrow, capture
+from amqpcodec import DecodeError, arrow, capture
 from amqpcodec._state import pack, unpack
+from amqpcodec.options import FRAME_MAX
 
 ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
@@ -28,7 +29,7 @@ Rows = list[dict[str, Any]]
 TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
 TIGHT: tuple[dict[str, Any], ...] = (
     {},
-    {"port": None, "window_octets": 3000, "window_segments": 4, "flow_timeout": 10.0},
+    {"port": None, "out_of_order_bytes": 3000, "out_of_order_segments": 4, "flow_timeout": 10.0},
 )
 SEEDS = range(8)
 CAPTURES = [
@@ -51,7 +52,7 @@ def _rows(batches: Iterable[Any]) -> Rows:
 
 @lru_cache(64)  # tests that differ in who reads which part come one after another
 def _whole(octets: bytes, table: str, **options: Any) -> Rows:
-    return _rows(arrow.read_capture(io.BytesIO(octets), table, impl=BUILDS[-1], **options))
+    return _rows(arrow.read_capture(io.BytesIO(octets), table, _impl=BUILDS[-1], **options))
 
 
 def _parts(
@@ -61,10 +62,10 @@ def _parts(
     state, found = None, Rows()
     for index, (octets, name, end) in enumerate(parts):
         impl = turns[index % len(turns)]
-        session = arrow.CaptureSession(table, state=state, impl=impl, **options)
+        session = arrow.CaptureSession(table, state=state, _impl=impl, **options)
         found += _rows(session.read(io.BytesIO(octets), name, end))
         state = session.suspend()
-    session = arrow.CaptureSession(table, state=state, impl=turns[0], **options)
+    session = arrow.CaptureSession(table, state=state, _impl=turns[0], **options)
     return found + _rows(session.finish())
 
 
@@ -142,7 +143,7 @@ class TestCuts:
     @pytest.mark.parametrize("table", TABLES)
     def test_one_session_may_go_on_after_it_was_suspended(self, table: str, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(2))
-        session = arrow.CaptureSession(table, impl=turns[0])
+        session = arrow.CaptureSession(table, _impl=turns[0])
         found = Rows()
         for end in (*range(0, len(octets), 5000), None):
             found += _rows(session.read(io.BytesIO(octets), end=end))
@@ -156,10 +157,10 @@ class TestCuts:
         make.open_channel(talk)
         talk.send(make.CLIENT, *make.publish(random.Random(1), 1, bytes(300_000)))
         octets = make.pcap(truth.packets)
-        for limits in (Limits(), Limits(body_size=1000)):
+        for limits in ({}, {"max_body_bytes": 1000}):
             cuts = range(0, len(octets), 9_000)
-            found = _cut(octets, "messages", turns, cuts, limits=limits)
-            assert found == _whole(octets, "messages", limits=limits)
+            found = _cut(octets, "messages", turns, cuts, **limits)
+            assert found == _whole(octets, "messages", **limits)
             assert found
 
     def test_compressed_files_and_pipes(self, turns: tuple[str, ...]) -> None:
@@ -180,7 +181,7 @@ class TestCuts:
 
         state, found = None, Rows()
         for end in (*cuts, None):
-            session = arrow.CaptureSession(state=state, impl=turns[0])
+            session = arrow.CaptureSession(state=state, _impl=turns[0])
             found += _rows(session.read(Pipe(), end=end))  # type: ignore[arg-type]
             state = session.suspend()
         assert found + _rows(session.finish()) == expected
@@ -189,12 +190,12 @@ class TestCuts:
         path = tmp_path / "trace.pcap"
         octets = make.pcap(_disturbed(1))
         path.write_bytes(octets)
-        session = arrow.CaptureSession(impl=turns[0])
+        session = arrow.CaptureSession(_impl=turns[0])
         before = _rows(session.read(path, end=len(octets) // 2))
         with path.open("r+b") as file:
             file.seek(24)
             file.write(bytes(len(octets) // 2 - 24))
-        session = arrow.CaptureSession(state=session.suspend(), impl=turns[-1])
+        session = arrow.CaptureSession(state=session.suspend(), _impl=turns[-1])
         rows = before + _rows(session.read(path)) + _rows(session.finish())
         assert [{**row, "file": None} for row in rows] == _whole(octets, "messages")
         assert {row["file"] for row in rows} == {str(path)}
@@ -264,7 +265,7 @@ class TestFiles:
 
     def test_a_file_that_is_no_capture_is_passed_over(self, turns: tuple[str, ...]) -> None:
         packets = _disturbed(1)
-        session = arrow.CaptureSession("frames", impl=turns[0])
+        session = arrow.CaptureSession("frames", _impl=turns[0])
         found = _rows(session.read(io.BytesIO(make.pcap(packets[:40])), "file 0"))
         for octets in (b"", b"no capture", make.pcap([])[:20]):
             with pytest.raises(capture.CaptureError):
@@ -284,13 +285,13 @@ class TestScan:
             parts += [(path, len(octets) // 3), (path, len(octets)), (path, None)]
         for table in TABLES:
             pieces = [[(path, None, end)] for path, end in parts]
-            *states, last = arrow.scan_capture(pieces, table, impl=turns[0])
+            *states, last = arrow.scan_capture(pieces, table, _impl=turns[0])
             found = Rows()
             for state, (path, end) in zip(states, parts, strict=True):
-                session = arrow.CaptureSession(table, state=state, impl=turns[-1])
+                session = arrow.CaptureSession(table, state=state, _impl=turns[-1])
                 found += _rows(session.read(path, end=end))
-            found += _rows(arrow.CaptureSession(table, state=last, impl=turns[-1]).finish())
-            session = arrow.CaptureSession(table, impl=turns[0])
+            found += _rows(arrow.CaptureSession(table, state=last, _impl=turns[-1]).finish())
+            session = arrow.CaptureSession(table, _impl=turns[0])
             files = (tmp_path / "0.pcap", tmp_path / "1.pcap")
             expected = [row for path in files for row in _rows(session.read(path))]
             assert found == expected + _rows(session.finish())
@@ -312,13 +313,13 @@ class TestScan:
         for at, (octets, _, _) in enumerate(_rotated(_disturbed(2), [0, 77])):
             (tmp_path / str(at)).write_bytes(octets)
             pieces.append((opener(tmp_path / str(at)), f"file {at}"))
-        scanned = arrow.scan_capture([pieces[:1], pieces[1:]], "frames", impl=turns[0])
+        scanned = arrow.scan_capture([pieces[:1], pieces[1:]], "frames", _impl=turns[0])
         next(scanned)
         assert not opened
         next(scanned)
         assert [file.closed for file in opened] == [True]
         (last,) = scanned
-        session = arrow.CaptureSession("frames", impl=turns[-1])
+        session = arrow.CaptureSession("frames", _impl=turns[-1])
         found = [row for piece in pieces for row in _rows(session.read(*piece))]
         assert {row["file"] for row in found} == {"file 0", "file 1"}
         assert session.suspend() == last
@@ -328,20 +329,20 @@ class TestScan:
         (tmp_path / "a").write_bytes(b"no capture")
         for parts in ([[(tmp_path / "a",)]], [[(io.BytesIO(b"no capture"), f"{tmp_path}/a")]]):
             with pytest.raises(capture.CaptureError) as raised:
-                list(arrow.scan_capture(parts, impl=turns[0]))
+                list(arrow.scan_capture(parts, _impl=turns[0]))
             assert raised.value.__notes__ == [f"in '{tmp_path}/a'"]
 
     @pytest.mark.parametrize("table", TABLES)
     def test_without_columns_rows_are_counted(self, table: str, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(2))
-        session = arrow.CaptureSession(table, columns=(), impl=turns[0])
+        session = arrow.CaptureSession(table, columns=(), _impl=turns[0])
         batches = [*session.read(io.BytesIO(octets)), *session.finish()]
         assert sum(batch.num_rows for batch in batches) == len(_whole(octets, table)) > 0
 
 
 class TestStates:
     def test_a_state_does_not_grow_with_what_was_read(self, turns: tuple[str, ...]) -> None:
-        session = arrow.CaptureSession(impl=turns[0])
+        session = arrow.CaptureSession(_impl=turns[0])
         sizes = []
         for number in range(60):
             packets = make.conversations(7, count=2, bursts=6).packets
@@ -353,15 +354,15 @@ class TestStates:
         session = arrow.CaptureSession("frames")
         list(session.read(io.BytesIO(make.pcap(_disturbed(2))), end=9000))
         state = session.suspend()
-        arrow.CaptureSession("frames", state=state, columns=["ts"], mode="drop", rows=7)
+        arrow.CaptureSession("frames", state=state, columns=["ts"], mode="drop", batch_rows=7)
         for options in (
             {"table": "methods"},
             {"port": None},
             {"port": 5671},
             {"dialect": "amqp-0-9-1"},
-            {"max_frame": 5000},
-            {"limits": Limits(body_size=5)},
-            {"window_octets": 5},
+            {"frame_max": 5000},
+            {"max_body_bytes": 5},
+            {"out_of_order_bytes": 5},
             {"flow_timeout": 5},
         ):
             with pytest.raises(ValueError, match="the state was made with another"):
@@ -370,7 +371,7 @@ class TestStates:
     def test_another_form_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         state = arrow.CaptureSession().suspend()
         monkeypatch.setattr("amqpcodec._state.FORM", 77)
-        with pytest.raises(ValueError, match=r"the state has form 1, .* reads form 77"):
+        with pytest.raises(ValueError, match=r"the state has form 2, .* reads form 77"):
             arrow.CaptureSession(state=state)
 
     @pytest.mark.parametrize("table", TABLES)
@@ -379,10 +380,10 @@ class TestStates:
     ) -> None:
         """If states have changed, count `amqpcodec._state.FORM` up and tell it in the changelog."""
         _, before = stored_states.begun(table)
-        session = arrow.CaptureSession(table, state=stored_states.stored(table), impl=turns[0])
+        session = arrow.CaptureSession(table, state=stored_states.stored(table), _impl=turns[0])
         path = str(stored_states.CAPTURE)
         found = before + _rows(session.read(path)) + _rows(session.finish())
-        session = arrow.CaptureSession(table, impl=turns[0])
+        session = arrow.CaptureSession(table, _impl=turns[0])
         assert found == _rows(session.read(path, "traffic")) + _rows(session.finish())
 
     @pytest.mark.parametrize("table", TABLES)
@@ -393,7 +394,7 @@ class TestStates:
 
     def test_another_file_is_refused(self, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(2))
-        session = arrow.CaptureSession(impl=turns[0])
+        session = arrow.CaptureSession(_impl=turns[0])
         found = _rows(session.read(io.BytesIO(octets), end=9000))
         with pytest.raises(ValueError, match="begins otherwise"):
             list(session.read(io.BytesIO(make.pcap([], nanos=True))))
@@ -420,7 +421,7 @@ class TestStates:
 
     def test_steps_out_of_order_are_refused(self, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(2))
-        session = arrow.CaptureSession("frames", rows=1, impl=turns[0])
+        session = arrow.CaptureSession("frames", batch_rows=1, _impl=turns[0])
         batches = session.read(io.BytesIO(octets))
         next(batches)
         for step in (session.suspend, session.finish, lambda: session.read(io.BytesIO(octets))):
@@ -438,7 +439,7 @@ class TestStates:
         talk.open()
         make.open_channel(talk)
         talk.send(make.CLIENT, b"\1\0\1\0\0\0\4" + bytes(4) + b"no end of a frame")
-        session = arrow.CaptureSession("frames", mode="fail", impl=turns[0])
+        session = arrow.CaptureSession("frames", mode="fail", _impl=turns[0])
         with pytest.raises(DecodeError):
             list(session.read(io.BytesIO(make.pcap(truth.packets))))
         with pytest.raises(ValueError, match="a read was left before its end"):
@@ -480,7 +481,7 @@ class TestDamage:
             for _ in range(150):
                 hostile = pack(_spoilt(tree, rng))
                 try:
-                    session = arrow.CaptureSession(table, port=None, impl=impl, state=hostile)
+                    session = arrow.CaptureSession(table, port=None, _impl=impl, state=hostile)
                     _rows(session.read(io.BytesIO(octets), end=_size(octets)))
                     session.suspend()
                     _rows(session.finish())
@@ -506,7 +507,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("impl", BUILDS)
     def test_text_that_is_no_unicode_is_refused(self, impl: str) -> None:
-        session = arrow.CaptureSession(impl=impl)
+        session = arrow.CaptureSession(_impl=impl)
         list(session.read(io.BytesIO(make.pcap(_disturbed(2))), "a", end=9000))
         tree = list(unpack(session.suspend())._values)
         (before, name), *_ = tree[3]
@@ -514,13 +515,13 @@ class TestDamage:
         for text in ("\ud800", "\udcff"):
             tree[3] = [[before, text]]
             with pytest.raises(ValueError, match="the state is damaged: there is text that is none"):
-                arrow.CaptureSession(impl=impl, state=pack(tree))
+                arrow.CaptureSession(_impl=impl, state=pack(tree))
 
     @pytest.mark.parametrize(
         ("direction", "expected", "reason"),
         [
-            (0, 9 + capture.MAX_FRAME, "out of range"),
-            (1, 1 + capture.MAX_FRAME, "out of range"),
+            (0, 9 + FRAME_MAX, "out of range"),
+            (1, 1 + FRAME_MAX, "out of range"),
             (1, 1, "there is something before the first octet"),
             (1, None, "there is something before the first octet"),
         ],
@@ -530,14 +531,14 @@ class TestDamage:
         self, direction: int, expected: int | None, reason: str, impl: str
     ) -> None:
         packets = make.conversations(1, count=1, bursts=1).packets[:4]
-        session = arrow.CaptureSession(impl=impl)
+        session = arrow.CaptureSession(_impl=impl)
         list(session.read(io.BytesIO(make.pcap(packets))))  # a protocol header, and nothing of the server
         tree = list(unpack(session.suspend())._values)
-        arrow.CaptureSession(impl=impl, state=pack(tree))
+        arrow.CaptureSession(_impl=impl, state=pack(tree))
         ((_, decoder),) = tree[5][0]
         decoder[6 + direction][9] = expected
         with pytest.raises(ValueError, match=reason):
-            arrow.CaptureSession(impl=impl, state=pack(tree))
+            arrow.CaptureSession(_impl=impl, state=pack(tree))
 
 
 _ODD: tuple[Any, ...] = (

@@ -83,13 +83,13 @@ class TestEveryTable:
 
     def test_batches_are_bounded_by_rows(self, build: str, name: str) -> None:
         whole = table(build, name, STREAM)
-        batches = Table(build, name, rows=2).batches(stream(STREAM))
+        batches = Table(build, name, batch_rows=2).batches(stream(STREAM))
         assert [batch.num_rows for batch in batches[:-1]] == [2] * (len(batches) - 1)
         assert pa.Table.from_batches(batches).equals(whole)
 
     def test_batches_do_not_depend_on_the_cut(self, build: str, name: str) -> None:
-        batches = Table(build, name, octets=150).batches(stream(STREAM))
-        other = Table(build, name, octets=150).batches(stream(*chopped(STREAM, 11)))
+        batches = Table(build, name, _batch_bytes=150).batches(stream(STREAM))
+        other = Table(build, name, _batch_bytes=150).batches(stream(*chopped(STREAM, 11)))
         assert [batch.num_rows for batch in other] == [batch.num_rows for batch in batches]
         assert all(one.equals(two) for one, two in zip(other, batches, strict=True))
 
@@ -108,7 +108,7 @@ class TestEveryTable:
 def test_batches_are_bounded_by_octets(build: str) -> None:
     octets = message(1, bytes(32)) * 10
     each = len(octets) // 10
-    batches = Table(build, "messages", octets=3 * each).batches(stream(octets))
+    batches = Table(build, "messages", _batch_bytes=3 * each).batches(stream(octets))
     assert [batch.num_rows for batch in batches] == [3, 3, 3, 1]
 
 
@@ -135,7 +135,7 @@ def test_damage_and_cuts_give_the_same_rows_as_the_whole(build: str, data: st.Da
 
 class TestBatchDecoder:
     def test_it_gives_full_batches_at_once_and_the_rest_at_the_end(self) -> None:
-        decoder = arrow.BatchDecoder("frames", rows=2)
+        decoder = arrow.BatchDecoder("frames", batch_rows=2)
         first = decoder.feed(HEARTBEAT * 5)
         assert [batch.num_rows for batch in first] == [2, 2]
         assert all(batch.schema == decoder.schema for batch in first)
@@ -162,11 +162,11 @@ class TestBatchDecoder:
             ({"columns": ["nothing"]}, "no column 'nothing'"),
             ({"columns": ["offset", "offset"]}, "asked for twice"),
             ({"dialect": "amqp-1-0"}, "no dialect 'amqp-1-0'"),
-            ({"mode": "quiet"}, "no mode 'quiet'"),
-            ({"max_frame": 7}, "max_frame must be 8 to 9223372036854775807, not 7"),
-            ({"max_frame": 2**63}, "max_frame must be 8 to"),
-            ({"rows": 0}, "holds nothing"),
-            ({"direction": 2}, "direction must be 0 or 1"),
+            ({"mode": "quiet"}, "mode: 'quiet' is none of"),
+            ({"frame_max": 7}, "frame_max: must be 8 to 9223372036854775807, not 7"),
+            ({"frame_max": 2**63}, "frame_max: must be 8 to"),
+            ({"batch_rows": 0}, "batch_rows: must be 1 to"),
+            ({"direction": 2}, "direction: must be 0 to 1, not 2"),
         ],
     )
     def test_wrong_arguments_are_refused(self, options: dict[str, Any], message: str) -> None:
@@ -191,7 +191,7 @@ class TestWholeStreams:
         assert batch.schema == arrow.schema("messages", dialects=["rabbitmq-0-9-1"])
 
     def test_more_than_one_batch_holds_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("amqpcodec.arrow.decoding._WHOLE_OCTETS", 100)
+        monkeypatch.setattr("amqpcodec.arrow.decoding._WHOLE_BYTES", 100)
         assert arrow.decode_frames(HEARTBEAT * 13).num_rows == 13
         with pytest.raises(ValueError, match="use BatchDecoder"):
             arrow.decode_frames(HEARTBEAT * 14)
@@ -259,7 +259,7 @@ def deliveries(count: int) -> bytes:
 def test_batches_that_are_kept_stay_as_they_are_while_others_are_given_back(table: str) -> None:
     octets = deliveries(6000)
     whole = getattr(arrow, f"decode_{table}")(octets)
-    decoder = arrow.BatchDecoder(table, rows=300)
+    decoder = arrow.BatchDecoder(table, batch_rows=300)
     source = random.Random(3)
     kept: dict[int, pa.RecordBatch] = {}
     row = 0
@@ -279,7 +279,7 @@ def test_batches_that_are_kept_stay_as_they_are_while_others_are_given_back(tabl
 
 def test_batches_outlive_their_decoder() -> None:
     octets = deliveries(1200)
-    batches = arrow.BatchDecoder("messages", rows=300).feed(octets)
+    batches = arrow.BatchDecoder("messages", batch_rows=300).feed(octets)
     gc.collect()
     assert pa.Table.from_batches(batches).to_batches()[-1].equals(arrow.decode_messages(octets).slice(900))
 

@@ -24,7 +24,7 @@ SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "25")))
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"port": None},
-    {"window_octets": 2000, "window_segments": 5},
+    {"out_of_order_bytes": 2000, "out_of_order_segments": 5},
     {"flow_timeout": 0.5},
 )
 
@@ -32,7 +32,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 def _batches(impl: str, octets: bytes, table: str, **options: Any) -> list[Any]:
     """Batches, the error that ended them, and the faults counted."""
     found: list[Any] = []
-    reader = arrow.read_capture(io.BytesIO(octets), table, rows=50, impl=impl, **options)
+    reader = arrow.read_capture(io.BytesIO(octets), table, batch_rows=50, _impl=impl, **options)
     try:
         found.extend(reader)
     except AmqpError as error:
@@ -69,6 +69,6 @@ def test_rows_are_the_frames_that_were_sent(seed: int) -> None:
     packets, _ = make.disturb(truth.packets, seed, reorder=0.1, duplicate=0.1)
     for impl in wanted():
         file, columns = io.BytesIO(make.pcap(packets)), ["flow", "direction", "offset"]
-        batches = arrow.read_capture(file, "frames", columns=columns, impl=impl)
+        batches = arrow.read_capture(file, "frames", columns=columns, _impl=impl)
         rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
         assert sorted(rows) == sorted(frame[:3] for frame in truth.frames)

@@ -48,7 +48,7 @@ def rows_of(chunks: list[bytes], table: str, **options: Any) -> list[dict[str, A
 
 
 def test_a_second_thread_is_refused() -> None:
-    decoder = arrow.BatchDecoder("methods", rows=100)
+    decoder = arrow.BatchDecoder("methods", batch_rows=100)
     octets, start, refused = GOOD * 5_000, threading.Barrier(3), []
     rows = [0] * 3
 

@@ -225,7 +225,7 @@ class TestColumnsFromElsewhere:
 
     @pytest.mark.parametrize("frame_max", [True, 1.5, None, "4096"])
     def test_a_limit_that_is_no_number_is_refused(self, frame_max: Any) -> None:
-        with pytest.raises(EncodeError, match="frame_max must be an int, not"):
+        with pytest.raises(TypeError, match="frame_max: must be a whole number, not"):
             arrow.encode_messages(batch(body=[b"a"]), frame_max=frame_max)
 
     def test_a_column_of_another_kind_is_refused(self) -> None:

@@ -68,7 +68,7 @@ def _encoding_build(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_values_whose_memory_is_not_right_are_refused(build: str, name: str) -> None:
-    decoder, array = arrow.ValueDecoder("frames", impl=build), DAMAGED[name]()
+    decoder, array = arrow.ValueDecoder("frames", _impl=build), DAMAGED[name]()
     with pytest.raises(ValueError, match=r"."):
         decoder.decode(array)
     assert decoder.decode(pa.array([b""])).num_rows == 1
@@ -110,12 +110,12 @@ def test_a_batch_with_fewer_values_than_it_says_is_refused(build: str, rows: int
         with pytest.raises(ValueError, match="too small"):
             arrow.encode_messages(batch)
         with pytest.raises(ValueError, match="too small"):
-            arrow.ValueDecoder("frames", impl=build).decode(batch.column(0))
+            arrow.ValueDecoder("frames", _impl=build).decode(batch.column(0))
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_chunks_whose_memory_is_not_right_are_refused(build: str, name: str) -> None:
-    decoder = arrow.ValueDecoder("frames", impl=build)
+    decoder = arrow.ValueDecoder("frames", _impl=build)
     good = pa.array([HEARTBEAT], DAMAGED[name]().type)
     with pytest.raises(ValueError, match=r"."):
         decoder.decode(pa.chunked_array([good, DAMAGED[name]()]))
@@ -124,7 +124,7 @@ def test_chunks_whose_memory_is_not_right_are_refused(build: str, name: str) -> 
 def test_chunks_are_read_as_one_array(build: str) -> None:
     chunks = [[HEARTBEAT], [], [HEARTBEAT * 2, HEARTBEAT]]
     for given in (pa.chunked_array(chunks, pa.binary()), pa.chunked_array([], pa.binary())):
-        rows = arrow.ValueDecoder("frames", impl=build).decode(given)
+        rows = arrow.ValueDecoder("frames", _impl=build).decode(given)
         assert (
-            rows.num_rows == arrow.ValueDecoder("frames", impl=build).decode(given.combine_chunks()).num_rows
+            rows.num_rows == arrow.ValueDecoder("frames", _impl=build).decode(given.combine_chunks()).num_rows
         )

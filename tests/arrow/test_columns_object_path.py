@@ -77,7 +77,7 @@ class TestVectors:
         codec = amqpcodec.dialect(dialect)
         frames = self.vectors(dialect, "method")
         octets, offset = in_sync(b"".join(frames))
-        rows = stream_rows(build, "methods", octets, dialect=dialect, credentials=False)
+        rows = stream_rows(build, "methods", octets, dialect=dialect, include_credentials=False)
         assert len(rows) == len(frames) > 100
         for row, frame in zip(rows, frames, strict=True):
             assert row["offset"] == offset
@@ -126,7 +126,9 @@ class TestVectors:
         frames = self.vectors(dialect, *kinds[:-1])
         octets, offset = in_sync(b"".join(frames))
         names = ["offset", "frame_type", "channel", "size", "payload"]
-        rows = stream_rows(build, "frames", octets, dialect=dialect, columns=names, credentials=True)[1:]
+        rows = stream_rows(build, "frames", octets, dialect=dialect, columns=names, include_credentials=True)[
+            1:
+        ]
         for row, frame in zip(rows, frames, strict=True):
             assert row == {
                 "offset": offset, "frame_type": frame[0], "channel": int.from_bytes(frame[1:3], "big"),
@@ -299,7 +301,7 @@ class TestDamagedSequences:
         source, frames = random.Random(dialect), self.frames(dialect)
         for _ in range(60):
             octets = b"".join(self.bent(frames, source))
-            rows = stream_rows(impl.name, "messages", in_sync(octets)[0], dialect=dialect, checks=True)
+            rows = stream_rows(impl.name, "messages", in_sync(octets)[0], dialect=dialect, _check_all=True)
             sound = [row for row in rows if row["complete"] and row["_error"] is None]
             found = [(row["channel"], row["name"], row["body"]) for row in sound]
             assert found == self.whole(codec, octets)
@@ -312,7 +314,7 @@ def test_a_second_protocol_header_is_no_frame(build: str, chunk: int, direction:
     octets = header + header + heartbeat * 2 + header + heartbeat * 2
     chunks = (octets[at : at + chunk] for at in range(0, len(octets), chunk))
     events = list(stream(*chunks, direction=direction))
-    items = list(capture.read_items(events, "auto"))
+    items = list(capture.read_items(events, dialect="auto"))
     sizes = [(item.offset, item.size) for item in items if isinstance(item, CapturedFrame)]
     assert sizes == [(0, 8), (16, 0), (24, 0), (40, 0), (48, 0)]
     rows = Table(build, "frames", dialect="auto").rows(events)

@@ -14,7 +14,6 @@ from support.implementation import wanted
 from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
-from amqpcodec import Limits
 from amqpcodec._columns.tables import STREAM_TABLES
 from amqpcodec._generated.index import DIALECTS
 from amqpcodec.capture import Close, Connection, Data, Endpoint, Event, Gap
@@ -60,13 +59,13 @@ def case(seed: int, table: str, dialect: str) -> tuple[list[Event], dict[str, An
         clean[0] = peer.codec.DIALECT.protocol_header + clean[0]
     streams = damaged(source, clean[0]), damaged(source, clean[1])
     auto = dialect == "rabbitmq-0-9-1" and source.random() < 0.3
-    limits = Limits(body_size=2000) if source.random() < 0.1 else Limits()
     options = {
         "columns": columns_of(source, table, dialect),
         "dialect": "auto" if auto else dialect,
-        "limits": Limits(open_messages=1) if source.random() < 0.1 else limits,
-        "rows": source.choice((1, 3, 10_000)),
-        "octets": source.choice((100, 4 << 20)),
+        "max_body_bytes": 2000 if source.random() < 0.1 else 512 << 20,
+        "max_open_messages": 1 if source.random() < 0.1 else 65535,
+        "batch_rows": source.choice((1, 3, 10_000)),
+        "_batch_bytes": source.choice((100, 4 << 20)),
         "file": source.choice((None, "a")),
     }
     return list(events(source, streams, source.random() < 0.5)), options

@@ -56,7 +56,7 @@ def talk(old: ModuleType, product: str = "RabbitMQ") -> bytes:
 
 
 def rows(octets: bytes, table: str, build: str, **options: Any) -> list[dict[str, Any]]:
-    batches = arrow.read_capture(io.BytesIO(octets), table, impl=build, **options)
+    batches = arrow.read_capture(io.BytesIO(octets), table, _impl=build, **options)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -91,10 +91,10 @@ def test_every_table_has_it(build: str, old: ModuleType) -> None:
     [connection] = rows(octets, "connections", build)
     assert connection["errors"] == 0
     for table in ("frames", "methods"):
-        found = rows(octets, table, build, checks=True)
+        found = rows(octets, table, build, _check_all=True)
         assert [row["name"] for row in found if row["name"] in NAMES] == NAMES
         assert not any(row["_error"] for row in found)
-    messages = rows(octets, "messages", build, checks=True)
+    messages = rows(octets, "messages", build, _check_all=True)
     assert [(row["body"], row["_error"]) for row in messages] == [(b"body", None)] * len(EXTENSIONS)
 
 
@@ -115,12 +115,12 @@ def test_a_state_keeps_it(build: str, table: str, old: ModuleType) -> None:
         state, found = None, []
         for number, end in enumerate((cut, None)):
             other = BUILDS[(BUILDS.index(build) + number) % len(BUILDS)]
-            session = arrow.CaptureSession(table, state=state, impl=other)
+            session = arrow.CaptureSession(table, state=state, _impl=other)
             found += [
                 row for batch in session.read(io.BytesIO(octets), "t", end) for row in batch.to_pylist()
             ]
             state = session.suspend()
-        last = arrow.CaptureSession(table, state=state, impl=build)
+        last = arrow.CaptureSession(table, state=state, _impl=build)
         found += [row for batch in last.finish() for row in batch.to_pylist()]
         assert [{**row, "file": None} for row in found] == [{**row, "file": None} for row in whole]
 

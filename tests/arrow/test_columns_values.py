@@ -160,7 +160,7 @@ class TestCredentials:
         octets = rabbitmq.encode_method(0, method)
         for table, column in (("methods", "args"), ("frames", "payload")):
             hidden, told = (
-                str(stream_rows(build, table, octets, columns=[column], credentials=credentials))
+                str(stream_rows(build, table, octets, columns=[column], include_credentials=credentials))
                 for credentials in (False, True)
             )
             assert "secret" not in hidden.replace("'new_secret'", "")
@@ -175,7 +175,11 @@ class TestCredentials:
         # A peer that speaks RabbitMQ's dialect may be read as the one it comes from.
         octets, _ = in_sync(rabbitmq.encode_method(0, rabbitmq.Connection.UpdateSecret(b"secret", "due")))
         hidden, told = (
-            str(stream_rows(build, table, octets, columns=[column], dialect="amqp-0-9-1", credentials=shown))
+            str(
+                stream_rows(
+                    build, table, octets, columns=[column], dialect="amqp-0-9-1", include_credentials=shown
+                )
+            )
             for shown in (False, True)
         )
         assert "secret" not in hidden
@@ -187,7 +191,7 @@ class TestCredentials:
         octets[-2:] = b"\xce"
         found = stream_rows(build, "errors", rabbitmq.encode_heartbeat() + octets)
         assert [(row["code"], row["octets"]) for row in found] == [("FRAME_ERROR", None)]
-        found = stream_rows(build, "errors", rabbitmq.encode_heartbeat() + octets, credentials=True)
+        found = stream_rows(build, "errors", rabbitmq.encode_heartbeat() + octets, include_credentials=True)
         assert [row["octets"] for row in found] == [bytes(octets)]
 
 

@@ -13,7 +13,7 @@ from support.columns import BUILDS
 from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
-from amqpcodec import DecodeError, EncodeError, Limits, arrow, rabbitmq
+from amqpcodec import DecodeError, EncodeError, arrow, rabbitmq
 from amqpcodec._generated.index import DIALECTS
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
@@ -26,7 +26,7 @@ TABLES = ("frames", "methods", "messages")
 
 
 def decoded(build: str, values: list[bytes | None], table: str, **options: Any) -> list[dict[str, Any]]:
-    batch = arrow.decode_values(pa.array(values, pa.binary()), table, impl=build, **options)
+    batch = arrow.decode_values(pa.array(values, pa.binary()), table, _impl=build, **options)
     batch.validate(full=True)
     rows: list[dict[str, Any]] = batch.to_pylist()
     return rows
@@ -99,14 +99,14 @@ def test_login_data_are_not_shown(build: str) -> None:
     columns = ["args.response", "args.mechanism", "_corrupt_record"]
     (row,) = decoded(build, [LOGIN], "methods", columns=columns)
     assert row["args"] == {"response": None, "mechanism": "PLAIN"}
-    (row,) = decoded(build, [LOGIN], "methods", columns=columns, credentials=True)
+    (row,) = decoded(build, [LOGIN], "methods", columns=columns, include_credentials=True)
     assert row["args"]["response"] == b"\0me\0secret"
     assert decoded(build, [LOGIN], "frames", columns=["payload"]) == [{"payload": None}]
 
 
 @pytest.mark.parametrize("explode", [False, True])
 def test_the_first_error_ends_a_column_but_not_its_decoder(build: str, explode: bool) -> None:
-    decoder = arrow.ValueDecoder("methods", mode="fail", explode=explode, impl=build)
+    decoder = arrow.ValueDecoder("methods", mode="fail", explode=explode, _impl=build)
     with pytest.raises(DecodeError, match="value 1: ") as caught:
         decoder.decode(pa.array([ACK, CUT_ARGUMENTS, ACK]))
     assert caught.value.offset == 11
@@ -118,7 +118,7 @@ def test_the_first_error_ends_a_column_but_not_its_decoder(build: str, explode: 
 
 def test_part_of_an_array_of_another_type_is_a_column(build: str) -> None:
     values = pa.array([MESSAGE, ACK, None, ACK], pa.large_binary())[1:3]
-    names = arrow.decode_values(values, columns=["name"], impl=build)["name"]
+    names = arrow.decode_values(values, columns=["name"], _impl=build)["name"]
     assert names.to_pylist() == ["basic.ack", None]
 
 
@@ -126,7 +126,7 @@ def test_part_of_an_array_of_another_type_is_a_column(build: str) -> None:
     "options",
     [
         {"table": "errors"}, {"mode": "drop"}, {"mode": "other"}, {"dialect": "auto"}, {"direction": 2},
-        {"columns": ["nothing"]}, {"max_frame": 3},
+        {"columns": ["nothing"]}, {"frame_max": 3},
     ],
 )  # fmt: skip
 def test_what_no_column_of_values_can_be_is_refused(options: dict[str, Any]) -> None:
@@ -150,10 +150,10 @@ def test_both_builds_give_the_same_rows(table: str, seed: int, dialect: str) -> 
             values.append(damaged(source, whole) if len(whole) > 100 and source.random() < 0.4 else whole)
         explode = source.random() < 0.5
         decoder = arrow.ValueDecoder(
-            table, columns=columns_of(source, table, dialect), explode=explode, dialect=dialect, impl=impl,
+            table, columns=columns_of(source, table, dialect), explode=explode, dialect=dialect, _impl=impl,
             mode=source.choice(("permissive", "permissive", "drop" if explode else "fail", "fail")),
-            credentials=source.random() < 0.3, max_frame=source.choice((2000, 16 << 20)),
-            limits=source.choice((Limits(), Limits(body_size=2000, open_messages=1))),
+            include_credentials=source.random() < 0.3, frame_max=source.choice((2000, 16 << 20)),
+            **source.choice(({}, {"max_body_bytes": 2000, "max_open_messages": 1})),
         )  # fmt: skip
         try:
             outcomes.append(decoder.decode(pa.array(values, pa.binary())))

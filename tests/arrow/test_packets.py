@@ -28,8 +28,8 @@ SYN, ACK, FIN = make.SYN, make.ACK, make.FIN
 
 
 def read(build: str, octets: bytes, **options: Any) -> Rows:
-    options = {"columns": EVERY, "credentials": True, **options}
-    reader = arrow.read_capture(io.BytesIO(octets), "packets", impl=build, **options)
+    options = {"columns": EVERY, "include_credentials": True, **options}
+    reader = arrow.read_capture(io.BytesIO(octets), "packets", _impl=build, **options)
     return [row for batch in reader for row in batch.to_pylist()]
 
 
@@ -106,7 +106,7 @@ class TestPlaces:
             stream = streams.setdefault((row["flow"], row["direction"]), bytearray())
             stream[row["offset"] : row["offset"] + row["length"]] = row["payload"]
         columns = ["flow", "direction", "offset", "size", "frame_type", "payload"]
-        frames = arrow.read_capture(io.BytesIO(octets), "frames", columns=columns, credentials=True)
+        frames = arrow.read_capture(io.BytesIO(octets), "frames", columns=columns, include_credentials=True)
         found = [row for batch in frames for row in batch.to_pylist() if row["frame_type"] < 9]
         assert found
         for row in found:
@@ -139,7 +139,7 @@ class TestPlaces:
 
     def test_a_segment_larger_than_the_window_has_its_place(self, build: str) -> None:
         given = [(A, 100 + at * 900, ACK, bytes(900), 900) for at in range(4)]
-        assert offsets(build, *OPENED, *given, window_octets=500)[3:] == [0, 900, 1800, 2700]
+        assert offsets(build, *OPENED, *given, out_of_order_bytes=500)[3:] == [0, 900, 1800, 2700]
 
     def test_a_new_connection_of_the_same_endpoints_begins_anew(self, build: str) -> None:
         again = ((A, 70_000_000, SYN, b"", 0), (A, 70_000_001, ACK, b"x", 0), (A, 70_000_002, ACK, b"y", 0))
@@ -179,14 +179,19 @@ class TestRows:
         def sizes(**options: Any) -> Iterable[tuple[int, int]]:
             columns = ["payload"]
             reader = arrow.read_capture(
-                io.BytesIO(octets), "packets", columns=columns, credentials=True, impl=build, **options
+                io.BytesIO(octets),
+                "packets",
+                columns=columns,
+                include_credentials=True,
+                _impl=build,
+                **options,
             )
             for batch in reader:
                 found = batch.column(0).to_pylist()
                 yield len(found), sum(map(len, found)) - len(found[-1])
 
-        assert {rows for rows, _ in list(sizes(rows=7))[:-1]} == {7}
-        by_octets = list(sizes(octets=3000))
+        assert {rows for rows, _ in list(sizes(batch_rows=7))[:-1]} == {7}
+        by_octets = list(sizes(_batch_bytes=3000))
         assert len(by_octets) > 10
         assert all(before_last < 3000 for _, before_last in by_octets)
 
@@ -196,7 +201,7 @@ class TestRows:
         assert whole
         for column in EVERY:
             assert read(build, octets, columns=[column]) == [{column: row[column]} for row in whole]
-        reader = arrow.read_capture(io.BytesIO(octets), "packets", columns=(), impl=build)
+        reader = arrow.read_capture(io.BytesIO(octets), "packets", columns=(), _impl=build)
         assert sum(batch.num_rows for batch in reader) == len(whole)
 
     def test_faults_of_the_recording_are_counted(self, build: str) -> None:
@@ -206,7 +211,7 @@ class TestRows:
         octets = make.pcap(packets)[:-7]
         counted = []
         for table in ("errors", "packets"):
-            reader = arrow.read_capture(io.BytesIO(octets), table, impl=build)
+            reader = arrow.read_capture(io.BytesIO(octets), table, _impl=build)
             assert list(reader)
             counted.append((reader.faults["GAP"], reader.faults["FILE"]))
         assert counted[0] == counted[1]
@@ -218,7 +223,11 @@ class TestBuilds:
     @pytest.mark.parametrize("seed", [0, 1, *range(3, 12)])  # 2 is of a link layer that cannot be read
     def test_they_give_equal_rows(self, seed: int) -> None:
         octets = chaos.capture(seed)
-        for options in ({}, {"port": None}, {"port": None, "window_octets": 500, "window_segments": 4}):
+        for options in (
+            {},
+            {"port": None},
+            {"port": None, "out_of_order_bytes": 500, "out_of_order_segments": 4},
+        ):
             one, other = (read(build, octets, **options) for build in ("c", "py"))
             assert one == other
             assert one
@@ -244,8 +253,8 @@ class TestRefusals:
         octets = make.pcap(disturbed(1))
         assert "payload" not in arrow.schema("packets").names
         for open_it in (
-            lambda: arrow.read_capture(io.BytesIO(octets), "packets", columns=["payload"], impl=build),
-            lambda: arrow.CaptureSession("packets", columns=["payload"], impl=build),
+            lambda: arrow.read_capture(io.BytesIO(octets), "packets", columns=["payload"], _impl=build),
+            lambda: arrow.CaptureSession("packets", columns=["payload"], _impl=build),
         ):
             with pytest.raises(ValueError, match="login data"):
                 open_it()

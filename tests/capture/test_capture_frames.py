@@ -296,7 +296,7 @@ def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.M
     monkeypatch.setattr(DirectionDecoder, "data", data)
     frames = rabbitmq.encode_heartbeat() * 100_000
     connection = Connection(0, None, None)
-    found = list(read_items([Data(connection, 0, 0, frames, 1, 1)], "auto"))
+    found = list(read_items([Data(connection, 0, 0, frames, 1, 1)], dialect="auto"))
     assert [item.offset for item in found] == list(range(0, len(frames), 8))
     assert max(given) <= PIECE < sum(given) == len(frames)
 

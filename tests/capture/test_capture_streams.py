@@ -77,9 +77,9 @@ def test_a_syn_tells_who_is_the_client_whatever_the_ports(flags: int) -> None:
 def test_without_a_syn_the_port_asked_for_or_the_lower_one_is_the_server() -> None:
     wire = Wire().put(B, 50, data=b"x")
     for ports in ((5672,), None):
-        [event, *_] = wire.events(ports=ports)
+        [event, *_] = wire.events(port=ports)
         assert event.connection.server == B
-    [event, *_] = wire.events(ports=(40000,))
+    [event, *_] = wire.events(port=(40000,))
     assert event.connection.server == A
 
 
@@ -89,7 +89,7 @@ def test_ports_not_asked_for_are_passed_over_but_numbered() -> None:
     wire.segments[0] = wire.segments[0]._replace(destination=other)
     wire.put(A, 1, data=b"amqp")
     assert wire.streams() == {(1, 0): b"amqp"}
-    assert wire.streams(ports=None) == {(0, 0): b"web", (1, 0): b"amqp"}
+    assert wire.streams(port=None) == {(0, 0): b"web", (1, 0): b"amqp"}
 
 
 def test_a_syn_with_a_new_number_opens_a_new_connection() -> None:
@@ -186,7 +186,7 @@ def test_memory_is_bounded_over_all_connections() -> None:
         wire.put(A, 100, SYN).put(A, 111, data=bytes(1000))
         for index in (-1, -2):
             wire.segments[index] = wire.segments[index]._replace(source=Endpoint(A.address, 41000 + number))
-    tracker = capture.StreamTracker(max_waiting=5_000)
+    tracker = capture.StreamTracker(max_waiting_bytes=5_000)
     early = [event for segment in wire.segments for event in tracker.feed(segment)]
     assert sum(isinstance(event, Gap) for event in early) >= 15
     assert tracker.finish()  # what came last still waits
@@ -221,7 +221,7 @@ def test_segments_far_away_count_as_waiting() -> None:
             yield Segment(1, 0, client, B, 0, 0, SYN, b"", 0)
             yield Segment(1, 0, client, B, 2**31, 0, ACK, bytes(20_000), 20_000)
 
-    assert kept(flood(), max_waiting=100_000) < 400_000
+    assert kept(flood(), max_waiting_bytes=100_000) < 400_000
 
 
 def test_segments_that_wait_count_with_what_it_takes_to_keep_them() -> None:
@@ -231,4 +231,4 @@ def test_segments_that_wait_count_with_what_it_takes_to_keep_them() -> None:
             flags = ACK if number % 100 else SYN
             yield Segment(1, 0, client, B, 2 * (number % 100), 0, flags, b"x", 1)
 
-    assert kept(flood(), max_waiting=100_000) < 400_000
+    assert kept(flood(), max_waiting_bytes=100_000) < 400_000

@@ -146,7 +146,7 @@ def test_ports_and_dialects(convert: Convert, out: Path) -> None:
 def test_raw_streams(convert: Convert, out: Path, tmp_path: Path) -> None:
     path = tmp_path / "stream.amqp"
     path.write_bytes(amqp.encode_message(1, amqp.Basic.Publish(exchange="x"), amqp.BasicProperties(), b"yes"))
-    convert("--raw", path, out, "--dialect", "rabbitmq-0-9-1")
+    convert("--input", "stream", path, out, "--dialect", "rabbitmq-0-9-1")
     [row] = parquet.read_table(out).to_pylist()
     assert (row["file"], row["exchange"], row["body"], row["ts"]) == (str(path), "x", b"yes", None)
 
@@ -155,7 +155,7 @@ def test_credentials_are_left_out_unless_asked_for(convert: Convert, out: Path) 
     options = (BUNNY, out, "--table", "methods", "--columns", "args.response")
     convert(*options)
     assert {row["args"]["response"] for row in parquet.read_table(out).to_pylist()} == {None}
-    convert(*options, "--show-credentials")
+    convert(*options, "--include-credentials")
     assert b"\0guest\0guest" in {row["args"]["response"] for row in parquet.read_table(out).to_pylist()}
 
 
@@ -169,7 +169,7 @@ def test_a_file_name_that_is_no_text(convert: Convert, out: Path, tmp_path: Path
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip", "none"])
 def test_compression_and_row_groups(compression: str, convert: Convert, out: Path) -> None:
-    convert(BUNNY, TXAMQP, out, "--table", "frames", "--compression", compression, "--row-group", 100)
+    convert(BUNNY, TXAMQP, out, "--table", "frames", "--compression", compression, "--row-group-rows", 100)
     _same(out, _expected([BUNNY, TXAMQP], "frames"))
     metadata = parquet.ParquetFile(out).metadata
     groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
@@ -187,7 +187,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_modes(convert: Convert, out: Path, damaged: Path) -> None:
-    arguments = ("--raw", damaged, out, "--table", "methods", "--columns", "offset,_error")
+    arguments = ("--input", "stream", damaged, out, "--table", "methods", "--columns", "offset,_error")
     convert(*arguments, code=1)
     assert [row["_error"] for row in parquet.read_table(out).to_pylist()] == [
         None, "COMMAND_INVALID at 20", None,
@@ -213,10 +213,10 @@ def _stream(path: Path, mode: str) -> pa.Table:
     [
         (["x.csv"], "its ending should be one of .parquet, .arrow, .ipc, .feather"),
         (["x.arrow", "--compression", "snappy"], "no compression snappy"),
-        (["x.parquet", "--columns", "nonsense"], "--columns: no column 'nonsense'"),
-        (["x.parquet", "--columns", ""], "--columns: no column ''"),
-        (["x.parquet", "--table", "packets", "--columns", "payload"], "shown with credentials only"),
-        (["x.parquet", "--table", "packets", "--raw"], "no table 'packets' of a stream"),
+        (["x.parquet", "--columns", "nonsense"], "no column 'nonsense'"),
+        (["x.parquet", "--columns", ""], "no column ''"),
+        (["x.parquet", "--table", "packets", "--columns", "payload"], "include_credentials shows it"),
+        (["x.parquet", "--table", "packets", "--input", "stream"], "no table 'packets' of a stream"),
         (["absent/x.parquet"], "'absent/x.parquet': No such file or directory"),
     ],
 )
@@ -268,7 +268,7 @@ def test_a_disk_that_is_full_is_blamed_on_the_output(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tablefile.TableFile, "_write_group", full)
-    told = convert(BUNNY, BUNNY, BUNNY, out, "--row-group", 7, code=2)
+    told = convert(BUNNY, BUNNY, BUNNY, out, "--row-group-rows", 7, code=2)
     assert told == f"amqpcodec: {str(out)!r}: No space left on device\n"
     assert os.listdir(out.parent) == []
 
@@ -332,7 +332,7 @@ def test_an_interrupted_conversion_leaves_nothing_and_keeps_what_was_there(
     number: signal.Signals, code: int, out: Path
 ) -> None:
     out.write_bytes(b"precious")
-    command = _command("-", out, "--row-group", 5)
+    command = _command("-", out, "--row-group-rows", 5)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stderr is not None

@@ -92,7 +92,7 @@ def test_credentials_are_hidden_unless_asked_for(run: Run) -> None:
         shown = "\n".join(run(BUNNY, TXAMQP, "--format", form))
         assert "guest" not in shown.replace("user_id='guest'", "").replace('"user_id": "guest"', "")
         assert "redacted" in shown
-    shown = "\n".join(run(BUNNY, "--show-credentials", "--format", "jsonl"))
+    shown = "\n".join(run(BUNNY, "--include-credentials", "--format", "jsonl"))
     assert b"\0guest\0guest".hex() in shown
 
 
@@ -100,7 +100,9 @@ def test_the_old_dialect_is_recognised_and_can_be_forced(run: Run, tmp_path: Pat
     assert {row["dialect"] for row in run.rows(TXAMQP)} == {"amqp-0-8"}
     assert {row["dialect"] for row in run.rows(BUNNY)} == {"rabbitmq-0-9-1"}
     path = _raw(tmp_path, amqp.encode_method(1, amqp.Channel.Open()))
-    assert {row["dialect"] for row in run.rows("--raw", path, "--dialect", "amqp-0-9-1")} == {"amqp-0-9-1"}
+    assert {row["dialect"] for row in run.rows("--input", "stream", path, "--dialect", "amqp-0-9-1")} == {
+        "amqp-0-9-1"
+    }
 
 
 def test_filters_keep_the_content_of_a_chosen_method(run: Run) -> None:
@@ -135,7 +137,7 @@ def test_a_port_without_amqp_is_empty_and_any_port_finds_it(run: Run) -> None:
         ["--channel", "65536"],
         ["--channel", "-1"],
         ["--dialect", "amqp-1-0"],
-        ["--body", "1.5"],
+        ["--body-bytes", "1.5"],
     ],
 )
 def test_bad_arguments_end_with_code_2(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,10 +164,10 @@ def test_what_is_no_capture_gets_one_line_and_code_2(run: Run, tmp_path: Path) -
 def test_faults_are_lines_of_their_own_and_code_1(run: Run, tmp_path: Path) -> None:
     good = amqp.encode_method(1, amqp.Channel.Open())
     path = _raw(tmp_path, good, b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x03\xe7\xce", good, b"\x01\x00")
-    [_, error, _, lost] = run("--raw", path, code=1)
+    [_, error, _, lost] = run("--input", "stream", path, code=1)
     assert re.search(r"#0 >  -     error     503 .*\(offset 13, 12 octets\)", error)
     assert re.search(r"#0 >  -     lost      the stream ends inside this frame \(offset 38, 2 octets\)", lost)
-    [_, error_row, _, lost_row] = run.rows("--raw", path, code=1)
+    [_, error_row, _, lost_row] = run.rows("--input", "stream", path, code=1)
     assert (error_row["kind"], error_row["reply_code"], error_row["offset"], error_row["length"]) == (
         "error",
         503,
@@ -195,17 +197,17 @@ def test_nothing_from_the_wire_reaches_the_terminal_unescaped(run: Run, tmp_path
         amqp.encode_method(1, amqp.Queue.Declare(arguments=table)),
     )
     for form in ("text", "jsonl"):
-        lines = run("--raw", path, "--format", form)
+        lines = run("--input", "stream", path, "--format", form)
         assert len(lines) == 4
         assert all(line.isprintable() for line in lines)
 
 
 def test_octets_that_are_no_text_survive_in_json(run: Run, tmp_path: Path) -> None:
     publish = amqp.Basic.Publish(exchange="\udcff\udc80")
-    [row] = run.rows("--raw", _raw(tmp_path, amqp.encode_method(1, publish)))
+    [row] = run.rows("--input", "stream", _raw(tmp_path, amqp.encode_method(1, publish)))
     assert row["fields"]["exchange"] == "\udcff\udc80"
     assert run.out.isascii()
-    [line] = run("--raw", tmp_path / "stream.amqp")
+    [line] = run("--input", "stream", tmp_path / "stream.amqp")
     assert r"exchange='\udcff\udc80'" in line
 
 
@@ -455,7 +457,7 @@ def test_each_file_without_amqp_is_named_beside_those_with_it(run: Run, tmp_path
 
 
 def test_an_empty_raw_stream_has_no_port_to_speak_of(run: Run, tmp_path: Path) -> None:
-    assert run("--raw", _raw(tmp_path)) == []
+    assert run("--input", "stream", _raw(tmp_path)) == []
     assert run.err == ""
 
 
@@ -499,7 +501,7 @@ def test_a_summary_counts_faults_and_shows_what_was_sent_without_control_charact
 ) -> None:
     close = amqp.encode_method(1, amqp.Channel.Close(reply_code=404, reply_text="\x1b[2J"))
     path = _raw(tmp_path, close, b"\x01\x00\x01\x00\x00\x00\x05\x00\x3c\x00\x50\xff\xce")
-    lines = run(path, "--raw", "--summary", code=1)
+    lines = run(path, "--input", "stream", "--summary", code=1)
     assert lines[-2:] == ["refused      1 channel.close 404 '\\x1b[2J'", "faults       1 error"]
     assert "answers      none" in lines
 

@@ -6,8 +6,9 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from amqpcodec.cli import main, sparkconvert
+from amqpcodec.cli import main, options, sparkconvert
 from amqpcodec.cli.sparksession import told
+from amqpcodec.options import SparkConversionOptions
 
 
 def convert(*arguments: str) -> int:
@@ -18,10 +19,9 @@ def convert(*arguments: str) -> int:
     ("arguments", "complaint"),
     [
         (["--table", "frame"], "invalid choice: 'frame'"),
-        (["--option", "colour"], "'colour' is not NAME=VALUE"),
-        (["--option", "columns=ts"], "'columns' is given by an argument of its own"),
-        (["--option", "include_credentials=true"], "is given by an argument of its own"),
-        (["--option", "src=x"], "is given by an argument of its own"),
+        (["--max-group-bytes", "many"], "argument --max-group-bytes: 'many' is no size"),
+        (["--flow-timeout", "soon"], "argument --flow-timeout: 'soon' is no time"),
+        (["--mode", "failfast"], "invalid choice: 'failfast'"),
         (["--conf", "=1"], "'=1' is not NAME=VALUE"),
         (["--master", "local", "--remote", "sc://x"], "not allowed with argument --master"),
     ],
@@ -54,22 +54,20 @@ def test_arguments_become_those_of_the_library() -> None:
     parser = argparse.ArgumentParser()
     sparkconvert.add_parser(parser.add_subparsers())
     given = parser.parse_args(
-        ["convert", "a", "b", "out", "--columns", "ts,body", "--mode", "drop", "--port", "any", "--raw",
-         "--show-credentials", "--option", "maxGroupBytes=2g", "--conf", "spark.x=1=2"],
+        ["convert", "a", "b", "out", "--columns", "ts,body", "--mode", "drop", "--port", "any",
+         "--input", "stream", "--include-credentials", "--max-group-bytes", "2g", "--no-stitch",
+         "--conf", "spark.x=1=2"],
     )  # fmt: skip
     assert given.files == ["a", "b"]
     assert given.conf == [("spark.x", "1=2")]
-    assert sparkconvert._asked(given) == {
-        "table": "messages",
-        "columns": ["ts", "body"],
-        "mode": "dropmalformed",
-        "compression": "zstd",
-        "save": "errorifexists",
-        "dialect": "auto",
-        "ports": "any",
+    assert options.given(given, SparkConversionOptions) == {
+        "columns": ("ts", "body"),
+        "mode": "drop",
+        "port": None,
         "input": "stream",
-        "includeCredentials": True,
-        "maxGroupBytes": "2g",
+        "include_credentials": True,
+        "max_group_bytes": 2 << 30,
+        "stitch": False,
     }
 
 

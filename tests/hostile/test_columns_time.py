@@ -8,7 +8,7 @@ import pytest
 from support.columns import BUILDS, Table, stream
 from support.timing import undisturbed, within
 
-from amqpcodec import Limits, rabbitmq
+from amqpcodec import rabbitmq
 
 HEARTBEAT = rabbitmq.encode_heartbeat()
 BODY = rabbitmq.encode_body(1, b"")
@@ -94,7 +94,7 @@ def test_channels_that_were_seen_cost_nothing_at_the_limit_of_open_contents(buil
 
     def work(lead: bytes) -> float:
         events = list(stream(HEARTBEAT + lead, unit * 500))
-        made = Table(build, "messages", columns=["_error"], limits=Limits(open_messages=50))
+        made = Table(build, "messages", columns=["_error"], max_open_messages=50)
         begin = time.process_time()
         made.batches(events)
         return time.process_time() - begin

@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ran(java: None, folder: Path) -> dict[str, Ran]:
     """What each command came to, in this order."""
     commands: dict[str, list[str]] = {
-        "convert": ["convert", "set", "table", "--option", "maxGroupBytes=1"],
+        "convert": ["convert", "set", "table", "--max-group-bytes", "1"],
         "convert chosen columns": [
             "convert", "set", "chosen", "--table", "methods", "--columns", "name,channel",
         ],

@@ -38,7 +38,7 @@ def names(folder: Path) -> list[str]:
 
 def test_rows_are_those_of_the_library_and_are_counted(spark: Any, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
-    found = pcap_to_parquet(spark, str(folder), str(out), maxGroupBytes=1)
+    found = pcap_to_parquet(spark, str(folder), str(out), max_group_bytes=1)
     expected = wanted(folder)
     assert parquet.read_table(out).equals(expected)
     assert spark.read.parquet(str(out)).count() == expected.num_rows
@@ -57,7 +57,7 @@ def test_columns_compression_and_mode_are_chosen(spark: Any, folder: Path, tmp_p
     columns = ["_corrupt_record", "channel", "args.routing_key"]
     found = pcap_to_parquet(
         spark, [str(folder)], str(tmp_path / "out"), table="methods", columns=columns, compression="snappy",
-        mode="dropmalformed", columnNameOfCorruptRecord="bad",
+        mode="drop", column_name_of_corrupt_record="bad",
     )  # fmt: skip
     written = parquet.read_table(tmp_path / "out")
     assert written.equals(
@@ -94,7 +94,7 @@ def test_what_fails_leaves_nothing(spark: Any, folder: Path, tmp_path: Path) -> 
     ack = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
     (source / "stream").write_bytes(ack + b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x99\x99\xce" + ack)
     with pytest.raises(PySparkException, match=r"in '.*/stream'"):
-        pcap_to_parquet(spark, str(source), str(tmp_path / "out"), table="methods", mode="failfast")
+        pcap_to_parquet(spark, str(source), str(tmp_path / "out"), table="methods", mode="fail")
     assert names(tmp_path) == ["in"]
 
 
@@ -126,15 +126,19 @@ def test_captures_without_rows_make_a_table_without_rows(spark: Any, tmp_path: P
     [
         ({"save": "replace"}, "save: 'replace' is none of errorifexists, append, overwrite"),
         ({"compression": "lzma"}, "compression: 'lzma' is none of zstd"),
-        ({"table": "frame"}, "option 'table'"),
-        ({"colour": "red"}, "no option 'colour'"),
+        ({"table": "frame"}, "no table 'frame'"),
         ({"columns": ["ts", "colour"]}, "no column 'colour'; there are file, "),
         ({"columns": ["properties.colour"]}, "no column 'properties.colour'"),
         ({"columns": ["ts", "ts"]}, "column 'ts' is asked for twice"),
-        ({"table": "packets", "columns": ["payload"]}, "it is shown with credentials only"),
-        ({"frameMax": 7}, "max_frame must be 8 to"),
+        ({"table": "packets", "columns": ["payload"]}, "include_credentials shows it"),
+        ({"frame_max": 7}, "frame_max: must be 8 to"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
         pcap_to_parquet(None, "in", "out", **arguments)  # type: ignore[arg-type]
+
+
+def test_a_wrong_option_is_refused_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match="the nearest option is 'max_group_bytes'"):
+        pcap_to_parquet(None, "in", "out", maxGroupBytes=1)  # type: ignore[arg-type]

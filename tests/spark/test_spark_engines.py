@@ -30,13 +30,13 @@ messages = spark.read.format("amqp").option("maxGroupBytes", "1").load(path)
 place = ["flow", "direction", "offset"]
 message = ["name", "exchange", "routing_key", "properties", "headers_raw", "body"]
 found = {"rows": messages.count()}
-written = pcap_to_parquet(spark, path, out, table="frames", maxGroupBytes=1)
+written = pcap_to_parquet(spark, path, out, table="frames", max_group_bytes=1)
 found["written"] = sum(row.rows for row in written.collect())
 pcap_to_parquet(spark, path, out + "-messages", columns=place + message)
 
 # A row of octets for each message, and back.
 stored = spark.read.parquet(out + "-messages")
-rows = stored.write.format("amqp").mode("append").options(layout="rows", keys=",".join(place))
+rows = stored.write.format("amqp").mode("append").options(output="rows", keys=",".join(place))
 rows.save(out + "-octets")
 octets = spark.read.parquet(out + "-octets")
 if lack("to_amqp") is None:
@@ -49,7 +49,7 @@ found["decode_frames"] = frames.where("name IN ('basic.publish', 'basic.deliver'
 streams = decode_streams(octets, ["flow", "direction"], "offset", "octets", columns=["body_size"])
 found["decode_streams"] = streams.count()
 
-stored.write.format("amqp").mode("append").option("layout", "stream").save(out + "-stream")
+stored.write.format("amqp").mode("append").option("output", "stream").save(out + "-stream")
 found["stream"] = spark.read.format("amqp").option("columns", "kind").load(out + "-stream").count()
 replayed = parquet_to_stream(spark, out + "-messages", out + "-replayed").collect()
 found["replayed"] = sum(row.messages for row in replayed if row.path.endswith(".amqp"))
@@ -133,7 +133,7 @@ spark = session(**{"spark.master": "local[2, 4]"}).getOrCreate()
 watcher = threading.Thread(target=kill, daemon=True)
 watcher.start()
 # The pure build takes long enough to be met at work.
-written = pcap_to_parquet(spark, given["path"], given["out"], table="frames", maxGroupBytes=1, impl="py")
+written = pcap_to_parquet(spark, given["path"], given["out"], table="frames", max_group_bytes=1, impl="py")
 watcher.join(10)
 tell(written=sum(row.rows for row in written.collect()), killed=len(killed))
 spark.stop()
@@ -160,7 +160,7 @@ limit = spark.range(1).mapInArrow(limit, "octets long").collect()[0].octets
 found = spark.read.format("amqp").load(given["path"])
 counted = found.selectExpr("count(body) AS rows", "sum(body_size) AS octets").collect()[0]
 from amqpcodec.spark import pcap_to_parquet
-written = pcap_to_parquet(spark, given["path"], given["out"], maxPartitionBytes="1g").collect()
+written = pcap_to_parquet(spark, given["path"], given["out"], max_partition_bytes=1 << 30).collect()
 tell(limit=limit, written=[row.rows for row in written], **counted.asDict())
 spark.stop()
 """

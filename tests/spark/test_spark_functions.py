@@ -83,9 +83,9 @@ def test_a_function_is_evaluated_once_however_it_is_used(spark: Any, capsys: Any
 def test_a_damaged_value_can_end_the_query(spark: Any) -> None:
     df = table_of(spark, [ACK, b"odd"])
     with pytest.raises(PythonException, match=r"Error: value \d: "):
-        df.select(from_amqp("octets", mode="FAILFAST")).collect()
-    with pytest.raises(ValueError, match="none of permissive, failfast"):
-        from_amqp("octets", mode="dropmalformed")
+        df.select(from_amqp("octets", mode="fail")).collect()
+    with pytest.raises(ValueError, match="drop' goes with explode only"):
+        from_amqp("octets", mode="drop")
     with pytest.raises(ValueError, match="no column"):
         from_amqp("octets", columns=["nothing"])
 
@@ -135,7 +135,7 @@ def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
     numbers = [row.pop("value") for row in rows]
     keys = [{"twice": 2 * number, "id": number} for number in numbers]
     assert [plain(row) for row in found] == [key | row for key, row in zip(keys, rows, strict=True)]
-    dropped = decode_frames(df, "octets", mode="DROPMALFORMED", columns=["_error"])
+    dropped = decode_frames(df, "octets", mode="drop", columns=["_error"])
     assert dropped.count() == len(rows) - 1
     with pytest.raises(ValueError, match="two columns with the name 'offset'"):
         decode_frames(df.withColumnRenamed("id", "offset"), "octets", keys=["offset"])
@@ -186,7 +186,7 @@ def test_no_octets_of_a_stream_are_lost_without_a_word(spark: Any) -> None:
     ]  # fmt: skip
     cut = df.where("flow = 'cut'")
     with pytest.raises(PythonException, match="in the stream cut"):
-        decode_streams(cut, "flow", "at", "chunk", table="methods", mode="failfast").collect()
+        decode_streams(cut, "flow", "at", "chunk", table="methods", mode="fail").collect()
 
 
 def test_streams_are_not_sorted_twice(spark: Any, capsys: Any) -> None:
@@ -201,4 +201,4 @@ def test_streams_are_not_sorted_twice(spark: Any, capsys: Any) -> None:
 def test_the_stream_in_error_is_named(spark: Any) -> None:
     df = spark.createDataFrame([("good", 0, ACK), ("bad", 0, CUT_ARGUMENTS)], "flow string, at int, c binary")
     with pytest.raises(PythonException, match="in the stream bad"):
-        decode_streams(df, "flow", "at", "c", table="methods", mode="failfast").collect()
+        decode_streams(df, "flow", "at", "c", table="methods", mode="fail").collect()

@@ -19,14 +19,15 @@ from support.rotations import busy, records, write_rotated
 
 from amqpcodec import arrow
 from amqpcodec._columns.tables import TABLES
-from amqpcodec.spark.options import ReadOptions
+from amqpcodec._options import resolve
+from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark.planning import plan
 from amqpcodec.spark.reading import batches, with_states
 
 
-def rows(options: ReadOptions) -> list[dict[str, object]]:
+def rows(options: SparkReadOptions) -> list[dict[str, object]]:
     """All rows that tasks read, in the order of their parts."""
-    names = arrow.schema(options.table).names
+    names = arrow.schema(options["table"]).names
     found = []
     for recording in plan(options):
         for part in with_states(recording, options):
@@ -34,8 +35,8 @@ def rows(options: ReadOptions) -> list[dict[str, object]]:
     return found
 
 
-def options(path: Path, **others: object) -> ReadOptions:
-    return ReadOptions(paths=(str(path),), **others)  # type: ignore[arg-type]
+def options(*paths: Path | str, **others: object) -> SparkReadOptions:
+    return resolve(SparkReadOptions, {"paths": [str(path) for path in paths], **others})  # type: ignore[return-value]
 
 
 def read(*paths: Path, table: str = "messages") -> list[dict[str, object]]:
@@ -56,7 +57,7 @@ def test_a_capture_gives_its_rows_in_pieces_of_any_size(tmp_path: Path, table: s
     octets = busy(path)
     whole = read(path, table=table)
     for size in (len(octets) // 3, 50_021):
-        given = options(path, table=table, partition_octets=size)
+        given = options(path, table=table, max_partition_bytes=size)
         assert len(plan(given)[0]) == -(-len(octets) // size)
         assert rows(given) == whole
 
@@ -68,13 +69,13 @@ def test_damaged_captures_give_their_rows_in_pieces(tmp_path: Path, seed: int) -
     for table in TABLES:
         whole = read(path, table=table)
         for size in (7_001, 40_000):
-            assert rows(options(path, table=table, partition_octets=size, ports=(5672,))) == whole
+            assert rows(options(path, table=table, max_partition_bytes=size, port=5672)) == whole
 
 
 def test_the_pure_build_reads_the_same_pieces(tmp_path: Path) -> None:
     path = tmp_path / "trace.pcap"
     busy(path, 60_000)
-    assert rows(options(path, partition_octets=9_000, impl="py")) == read(path)
+    assert rows(options(path, max_partition_bytes=9_000, impl="py")) == read(path)
 
 
 @pytest.mark.parametrize("group", [1, 60_000, 1 << 30])
@@ -82,14 +83,14 @@ def test_rotated_files_are_one_recording_in_groups_of_any_size(tmp_path: Path, g
     octets = busy(tmp_path / "whole")
     paths = write_rotated(tmp_path / "set", octets, seed=group, files=7)
     for table in ("messages", "errors", "connections"):
-        assert rows(options(tmp_path / "set", table=table, group_octets=group)) == session(paths, table)
+        assert rows(options(tmp_path / "set", table=table, max_group_bytes=group)) == session(paths, table)
 
 
 def test_connections_go_on_over_files(tmp_path: Path) -> None:
     octets = busy(tmp_path / "whole")
     write_rotated(tmp_path / "set", octets, seed=5, files=9)
     whole = read(tmp_path / "whole")
-    found = rows(options(tmp_path / "set", group_octets=100_000))
+    found = rows(options(tmp_path / "set", max_group_bytes=100_000))
     for row in (*whole, *found):
         del row["file"], row["packet"]
     assert found == whole
@@ -99,13 +100,13 @@ def test_the_order_in_which_files_are_named_does_not_matter(tmp_path: Path) -> N
     paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=6, files=5)
     names = [str(path) for path in paths]
     random.Random(1).shuffle(names)
-    assert rows(ReadOptions(paths=tuple(names))) == session(paths)
+    assert rows(options(*names)) == session(paths)
 
 
 def test_large_files_and_small_ones_are_divided_as_they_are(tmp_path: Path) -> None:
     paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=8, files=6)
     largest = max(path.stat().st_size for path in paths)
-    given = options(tmp_path / "set", partition_octets=largest // 2, group_octets=largest)
+    given = options(tmp_path / "set", max_partition_bytes=largest // 2, max_group_bytes=largest)
     parts = plan(given)[0]
     assert any(len(part.pieces) > 1 for part in parts)
     assert any(part.pieces[-1].end is not None for part in parts)
@@ -114,7 +115,7 @@ def test_large_files_and_small_ones_are_divided_as_they_are(tmp_path: Path) -> N
 
 def recordings(folder: Path, **others: object) -> list[list[str]]:
     """Names of files, by the recording they are put into."""
-    given = options(folder, partition_octets=1 << 40, group_octets=1 << 40, **others)
+    given = options(folder, max_partition_bytes=1 << 40, max_group_bytes=1 << 40, **others)
     return [
         [os.path.basename(piece.path) for part in recording for piece in part.pieces]
         for recording in plan(given)
@@ -159,14 +160,14 @@ def test_compressed_files_are_put_together_only_on_request(tmp_path: Path) -> No
         path.with_suffix(".pcap.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
         path.unlink()
     assert len(recordings(tmp_path / "set")) == 3
-    found = rows(options(tmp_path / "set", rotated="true", group_octets=1, partition_octets=100))
+    found = rows(options(tmp_path / "set", rotated="true", max_group_bytes=1, max_partition_bytes=100))
     assert [row | {"file": None} for row in found] == [row | {"file": None} for row in expected]
     assert found[0]["file"] == str(tmp_path / "set" / "trace_00001.pcap.gz")
 
 
 def test_without_stitching_groups_are_recordings_of_their_own(tmp_path: Path) -> None:
     paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole"), seed=4, files=4)
-    given = options(tmp_path / "set", group_octets=1, partition_octets=1000, stitch=False)
+    given = options(tmp_path / "set", max_group_bytes=1, max_partition_bytes=1000, stitch=False)
     planned = plan(given)
     assert [len(recording) for recording in planned] == [1, 1, 1, 1]
     assert rows(given) == read(*paths)

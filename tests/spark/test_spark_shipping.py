@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource
 
 from amqpcodec.spark import reading
-from amqpcodec.spark.options import ReadOptions
+from amqpcodec.spark.options import read_options
 from amqpcodec.spark.planning import Part
 from amqpcodec.spark.schemas import table_schema
 from amqpcodec.spark.shipping import opener, shipped
@@ -35,7 +35,7 @@ def sent(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def test_a_reader_arrives_as_it_was_sent() -> None:
-    sent = AmqpReader(ReadOptions(table="frames"), table_schema("frames"))
+    sent = AmqpReader(read_options({"table": "frames"}), table_schema("frames"))
     arrived = pickle.loads(cloudpickle.dumps(sent))
     assert type(arrived) is AmqpReader
     assert arrived.__dict__ == sent.__dict__
@@ -75,8 +75,8 @@ def test_functions_tell_what_a_worker_lacks_when_they_are_called(monkeypatch: py
 def test_a_worker_without_the_compiled_part_refuses_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "IMPL", "py")
     with pytest.raises(reading.NotCompiledError, match="without its compiled part"):
-        next(reading.batches(Part("capture", ()), ["ts"], ReadOptions()))
-    assert list(reading.batches(Part("capture", ()), ["ts"], ReadOptions(impl="py"))) == []
+        next(reading.batches(Part("capture", ()), ["ts"], read_options({})))
+    assert list(reading.batches(Part("capture", ()), ["ts"], read_options({"impl": "py"}))) == []
 
 
 class Registry:

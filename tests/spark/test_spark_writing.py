@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 
 from amqpcodec import arrow
 from amqpcodec.spark import parquet_to_stream, register, replay
+from amqpcodec.spark.options import write_options
 
 MOVED = ["file", "flow", "offset", "packet", "ts_last"]  # the packets are others
 
@@ -50,7 +51,7 @@ def in_order(table: pa.Table) -> list[dict[str, Any]]:
 
 def test_a_capture_is_written_with_the_same_messages(df: Any, messages: pa.Table, tmp_path: Path) -> None:
     df.repartition(2, "flow").sortWithinPartitions("ts_ns").write.format("amqp").mode("append").options(
-        layout="pcap"
+        output="capture"
     ).save(str(tmp_path / "out"))
     assert names(tmp_path / "out") == ["_SUCCESS", "part.pcap", "part.pcap"]
     reader = arrow.read_capture(sorted((tmp_path / "out").glob("*.pcap")))
@@ -77,7 +78,7 @@ def test_rows_have_the_octets_of_messages_behind_their_keys(
     df: Any, messages: pa.Table, tmp_path: Path
 ) -> None:
     target = tmp_path / "out"
-    writer = df.coalesce(1).write.format("amqp").mode("append").options(layout="rows", keys="flow, ts_ns")
+    writer = df.coalesce(1).write.format("amqp").mode("append").options(output="rows", keys="flow, ts_ns")
     writer.save(str(target))
     (file,) = target.glob("*.parquet")
     found = parquet.read_table(file)
@@ -86,12 +87,12 @@ def test_rows_have_the_octets_of_messages_behind_their_keys(
     assert found["octets"].to_pylist() == arrow.encode_values(messages).to_pylist()
 
 
-@pytest.mark.parametrize("layout", ["stream", "pcap", "rows"])
-def test_a_message_that_cannot_be_written_leaves_nothing(spark: Any, layout: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("output", ["stream", "capture", "rows"])
+def test_a_message_that_cannot_be_written_leaves_nothing(spark: Any, output: str, tmp_path: Path) -> None:
     register(spark)
     rows = [("a" * (256 if number == 7 else 1), number % 3 > 0) for number in range(10)]
     df = spark.createDataFrame(rows, "routing_key string, complete boolean").repartition(2)
-    writer = df.write.format("amqp").mode("append").option("layout", layout)
+    writer = df.write.format("amqp").mode("append").option("output", output)
     with pytest.raises(PySparkException, match=r"not complete|not 256"):
         writer.save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
@@ -104,12 +105,12 @@ def test_rows_that_are_no_whole_message_are_left_out_if_asked(spark: Any, tmp_pa
     register(spark)
     rows = [("a", True), ("b", False)]
     df = spark.createDataFrame(rows, "routing_key string, complete boolean").coalesce(1)
-    for layout, ending in (("stream", "amqp"), ("rows", "parquet")):
-        target = tmp_path / layout
-        df.write.format("amqp").mode("append").options(layout=layout, skipIncomplete=True).save(str(target))
+    for output, ending in (("stream", "amqp"), ("rows", "parquet")):
+        target = tmp_path / output
+        df.write.format("amqp").mode("append").options(output=output, skipIncomplete=True).save(str(target))
         (file,) = target.glob(f"*.{ending}")
         octets = file.read_bytes()
-        if layout == "rows":
+        if output == "rows":
             octets = parquet.read_table(file)["octets"].to_pylist()[0]
         assert arrow.decode_messages(octets)["routing_key"].to_pylist() == ["a"]
 
@@ -117,9 +118,9 @@ def test_rows_that_are_no_whole_message_are_left_out_if_asked(spark: Any, tmp_pa
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"layout": "json"}, "none of stream, pcap, rows"),
-        ({"layout": "rows", "keys": "nothing"}, "cannot be a key"),
-        ({"keys": "flow"}, "is for the layout rows"),
+        ({"output": "json"}, "none of stream, capture, rows"),
+        ({"output": "rows", "keys": "nothing"}, "cannot be a key"),
+        ({"keys": "flow"}, "is for the output rows"),
         ({"table": "messages"}, "no option 'table'"),
     ],
 )
@@ -153,7 +154,7 @@ def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Pat
     parquet.write_table(messages, tmp_path / "a.parquet", row_group_size=50)
     groups = parquet.ParquetFile(tmp_path / "a.parquet").num_row_groups
     monkeypatch.setattr(replay, "_GROUP_OCTETS", 1)
-    options = replay.WriteOptions(str(tmp_path / "out"))
+    options = write_options({"path": str(tmp_path / "out")})
     job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.parquet"),), options)
     parts = list(replay._plan(job, None))
     assert [part.groups for part in parts] == [range(group, group + 1) for group in range(groups)]
@@ -164,7 +165,7 @@ def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Pat
 
 
 def test_files_without_a_column_that_names_their_folder_are_refused(tmp_path: Path) -> None:
-    options = replay.WriteOptions(str(tmp_path / "out"))
+    options = write_options({"path": str(tmp_path / "out")})
     for folder in ("day=1/exchange=a", "day=1/size=2"):
         source = tmp_path / folder / "a.parquet"
         source.parent.mkdir(parents=True)
@@ -180,7 +181,7 @@ def test_files_without_a_column_that_names_their_folder_are_refused(tmp_path: Pa
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.pcap").write_bytes(b"\xd4\xc3\xb2\xa1" * 6)
-    options = replay.WriteOptions(str(tmp_path / "out"))
+    options = write_options({"path": str(tmp_path / "out")})
     job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.pcap"),), options)
     with pytest.raises(ValueError, match=r"/a.pcap' is no Parquet file: "):
         list(replay._plan(job, None))

@@ -169,7 +169,7 @@ def test_a_raw_stream_has_messages_and_no_times(tmp_path: Path) -> None:
         amqp.encode_message(1, amqp.Basic.Publish(exchange="x"), amqp.BasicProperties(), b"yes")
         + amqp.encode_method(1, amqp.Basic.Ack(1))
     )
-    summary = _summary(path, raw=True)
+    summary = _summary(path, input="stream")
     assert _counts(summary.exchanges, "octets") == {"x": 3}
     assert (summary.rates.start_ns, summary.first_us, summary.acks.count) == (None, None, 0)
 

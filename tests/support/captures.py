@@ -11,16 +11,18 @@ from amqpcodec._columns.buffers_py import values
 from amqpcodec._columns.build import open_feeder
 from amqpcodec._columns.decoding import Decoding
 from amqpcodec._columns.tables import table_columns
+from amqpcodec._options import resolve
 from amqpcodec.capture import ByteSource, CaptureError, Connection
+from amqpcodec.options import AllCaptureOptions
 
 from .implementation import Implementation
 
 # Rules that captures of a few hundred packets would not reach with the limits that serve everybody.
 TIGHT: tuple[dict[str, Any], ...] = (
     {},
-    {"ports": None},
-    {"window_octets": 2000, "window_segments": 5},
-    {"max_connections": 2, "max_waiting": 3000},
+    {"port": None},
+    {"out_of_order_bytes": 2000, "out_of_order_segments": 5},
+    {"max_connections": 2, "max_waiting_bytes": 3000},
     {"flow_timeout": 0.5},
 )
 
@@ -48,7 +50,7 @@ def events(impl: Implementation, octets: bytes, **options: Any) -> list[Any]:
 def packets(impl: Implementation, octets: bytes, **options: Any) -> Any:
     """The values of each column of the table `packets`, the faults counted, and the error that ended them."""
     columns, faults, error = table_columns("packets"), dict[str, int](), None
-    decoding = Decoding(credentials=True, impl=impl.name)
+    decoding = Decoding.of(resolve(AllCaptureOptions, {"include_credentials": True, "_impl": impl.name}))
     sink, feeder = open_feeder("packets", columns, decoding, faults=faults)
     feed = load("amqpcodec._columns.capture", impl.name).feed_capture
     try:

@@ -16,8 +16,10 @@ import pyarrow as pa
 from amqpcodec import DecodeError, InlineContent, capture
 from amqpcodec._columns.build import open_feeder
 from amqpcodec._columns.decoding import Decoding
+from amqpcodec._options import resolve
 from amqpcodec.arrow.layout import record_batch, schema_of
 from amqpcodec.capture import Close, Connection, Data, Event, Fault
+from amqpcodec.options import AMQP_PORT, AllStreamOptions
 from support.implementation import wanted
 
 BUILDS = wanted()
@@ -38,7 +40,9 @@ class Table:
         file: str | None = None,
         **options: Any,
     ) -> None:
-        decoding = Decoding(impl=impl, dialect=dialect, **options)
+        known = {name: options.pop(name) for name in ("report_foreign", "from_start") if name in options}
+        options |= {"_impl": impl, "dialect": dialect}
+        decoding = Decoding.of(resolve(AllStreamOptions, options), **known)
         self.columns = decoding.columns(table, columns)
         self.schema = schema_of(self.columns)
         self._sink, self._feeder = open_feeder(table, self.columns, decoding, file=file)
@@ -69,7 +73,7 @@ def stream(*chunks: bytes, direction: int = 0) -> Iterator[Event]:
     yield Close(connection, 1 - direction, 0, None, None)
 
 
-def captured(file: Any, ports: Iterable[int] | None = (capture.AMQP_PORT,)) -> Iterator[Event | Fault]:
+def captured(file: Any, ports: Iterable[int] | None = (AMQP_PORT,)) -> Iterator[Event | Fault]:
     """The events of a capture."""
     with capture.ByteSource(file) as source:
         segments = capture.read_segments(capture.read_packets(source))

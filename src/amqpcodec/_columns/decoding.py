@@ -2,69 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from functools import cached_property
 from types import ModuleType
+from typing import Any
 
-from amqpcodec import IMPL, Limits
-from amqpcodec._kernel.wire import OVERHEAD
-from amqpcodec.capture import MAX_FRAME, Connection
-from amqpcodec.capture.dialects import module
+from amqpcodec import Limits
+from amqpcodec.capture import Connection
 from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.limits import MAX_LIMIT
 
 from .tables import ALL_DIALECTS, Column, chosen, table_columns
 
-MODES = ("permissive", "drop", "fail")
-ROWS = 10_000
-OCTETS = 4 << 20
-
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """The options of decoding, checked.
+    """Those options of `amqpcodec.options` that concern rows, and what is known besides.
 
     Attributes:
-        dialect: a dialect's name, the module of a foreign one, or ``"auto"`` to find out for each connection.
-        mode: what becomes of rows in error: ``"permissive"`` keeps them, ``"drop"`` leaves them out,
-            ``"fail"`` raises. The latter two look for errors in every row.
-        checks: whether to do so in any mode, also in fields that nobody asked for.
-        rows: rows of a full batch.
-        octets: octets of frames that make a batch full however few its rows.
-        credentials: whether to show login data.
-        max_frame: octets of the largest frame accepted, whatever was negotiated.
-        limits: `body_size` and `open_messages` (of each direction) count.
         report_foreign: whether to tell of connections without a single frame.
         from_start: whether a direction is known to begin with a frame or a protocol header: then none is
             searched for there, and octets that belong to no frame are a row with LOST in `_error`.
-        impl: the build, ``"c"`` or ``"py"``.
-
-    Raises:
-        ValueError: no such dialect or mode, a `max_frame` that no frame has, a batch of no rows or octets.
     """
 
-    dialect: str | ModuleType = "auto"
-    mode: str = "permissive"
-    checks: bool = False
-    rows: int = ROWS
-    octets: int = OCTETS
-    credentials: bool = False
-    max_frame: int = MAX_FRAME
-    limits: Limits = field(default_factory=Limits)
+    dialect: str | ModuleType
+    mode: str
+    include_credentials: bool
+    frame_max: int
+    max_body_bytes: int
+    max_open_messages: int
+    check_all: bool
+    batch_bytes: int
+    impl: str
+    batch_rows: int = MAX_LIMIT
     report_foreign: bool = True
     from_start: bool = False
-    impl: str = IMPL
 
-    def __post_init__(self) -> None:
-        if self.dialect != "auto":
-            module(self.dialect)
-        if not OVERHEAD <= self.max_frame <= MAX_LIMIT:
-            raise ValueError(f"max_frame must be {OVERHEAD} to {MAX_LIMIT}, not {self.max_frame}")
-        if self.mode not in MODES:
-            raise ValueError(f"no mode {self.mode!r}; there are {', '.join(MODES)}")
-        if self.rows < 1 or self.octets < 1:
-            raise ValueError(f"a batch of {self.rows} rows and {self.octets} octets holds nothing")
+    @classmethod
+    def of(cls, options: Mapping[str, Any], **known: Any) -> Decoding:
+        """Those among resolved options that concern rows; `known` is what no option tells."""
+        given = {name.removeprefix("_"): value for name, value in options.items()}
+        return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given}, **known)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Those of contents, of each direction."""
+        return Limits(body_size=self.max_body_bytes, open_messages=self.max_open_messages)
 
     @property
     def dialects(self) -> tuple[str | ModuleType, ...]:
@@ -94,4 +78,4 @@ class Decoding:
     @cached_property
     def _frames(self) -> Limits:
         """Made once: a recording may have very many connections."""
-        return Limits(frame_size=self.max_frame)
+        return Limits(frame_size=self.frame_max)

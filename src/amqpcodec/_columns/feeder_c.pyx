@@ -45,11 +45,11 @@ cdef class Feeder(ExactWay):
         cdef Columns columns = sink.store
         decoding = sink.decoding
         self._sink = sink
-        self._size_limit = decoding.max_frame - OVERHEAD
+        self._size_limit = decoding.frame_max - OVERHEAD
         self._body_limit = decoding.limits.body_size
         self._open_limit = min(decoding.limits.open_messages, 65536)  # there are no more channels
-        self._most_rows = min(decoding.rows, 2**31 - 1)
-        self._most_octets = min(decoding.octets, 2**63 - 1)
+        self._most_rows = min(decoding.batch_rows, 2**31 - 1)
+        self._most_octets = min(decoding.batch_bytes, 2**63 - 1)
         self._table = _TABLES[sink.table]
         self._payloads = sink.payloads
         aim(&self._targets, columns)

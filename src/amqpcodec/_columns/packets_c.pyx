@@ -25,8 +25,8 @@ cdef class PacketFeeder(OctetConsumer):
         cdef Columns columns = sink.store
         self.every_segment = True
         self._sink = sink
-        self._most_rows = min(sink.decoding.rows, 2**31 - 1)
-        self._most_octets = min(sink.decoding.octets, 2**63 - 1)
+        self._most_rows = min(sink.decoding.batch_rows, 2**31 - 1)
+        self._most_octets = min(sink.decoding.batch_bytes, 2**63 - 1)
         aim(&self._targets, columns)
         self._targets.files = <PyObject *>sink.make.files
         self._file = name_file(&self._targets)

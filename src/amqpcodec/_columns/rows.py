@@ -209,8 +209,8 @@ class Rows:
         self._wanted = {column.name for column in columns}
         self._wanted |= {f"{column.name}.{child.name}" for column in columns for child in column.children}
         told = not self._wanted.isdisjoint(("_error", "_corrupt_record"))
-        self.checks = decoding.checks or told or decoding.mode != "permissive"
-        self._credentials = decoding.credentials
+        self.checks = decoding.check_all or told or decoding.mode != "permissive"
+        self._credentials = decoding.include_credentials
         self._connection_classes = {each.DIALECT.connection_class for each in modules}
         self._open_ids = _open_ids(modules)
         self.files = Files(file)

@@ -130,7 +130,7 @@ class Sink:
                 return
         store, decoding = self.store, self.decoding
         store.append(cells, octets)
-        if store.rows >= decoding.rows or store.octets >= decoding.octets:
+        if store.rows >= decoding.batch_rows or store.octets >= decoding.batch_bytes:
             self.cut()
 
     def _count(self, code: str) -> None:

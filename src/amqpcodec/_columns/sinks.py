@@ -52,13 +52,14 @@ class PacketSink(Sink):
     """The table `packets`: segments and faults in, batches out.
 
     Raises:
-        ValueError: payloads are asked for without `credentials`: login data cannot be left out of them.
+        ValueError: payloads are asked for without `include_credentials`: login data cannot be left out of
+            them.
     """
 
     def __init__(self, table: str, columns: Sequence[Column], decoding: Decoding, **options: Any) -> None:
         super().__init__(table, columns, decoding, **options)
-        if any(column.name == "payload" for column in columns) and not decoding.credentials:
-            raise ValueError("the payload of packets has login data in it: it is shown with credentials only")
+        if any(column.name == "payload" for column in columns) and not decoding.include_credentials:
+            raise ValueError("the payload of packets has login data in it: include_credentials shows it")
 
     def packet(self, placed: Placed) -> None:
         """Add a row."""

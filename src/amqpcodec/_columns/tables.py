@@ -13,10 +13,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from amqpcodec.capture.dialects import module
+from amqpcodec.options import STREAM_TABLES, TABLES
 from amqpcodec.spec import FieldSpec
 
-STREAM_TABLES = ("frames", "methods", "messages", "connections", "errors")
-TABLES = (*STREAM_TABLES, "packets")  # those of captures
 ALL_DIALECTS = ("rabbitmq-0-9-1", "amqp-0-9-1", "amqp-0-9", "amqp-0-8", "qpid-0-8")
 
 # What holds every value of a wire type; an unsigned 64-bit number may be too large for its column.

@@ -64,7 +64,7 @@ cdef class ValueReader:
         self._lane.layout = &self._plan.layout
         self._lane.direction = direction
         self._table = _TABLES[table]
-        self._size_limit = decoding.max_frame - OVERHEAD
+        self._size_limit = decoding.frame_max - OVERHEAD
         self._body_limit = decoding.limits.body_size
 
     @property

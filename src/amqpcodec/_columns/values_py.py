@@ -76,7 +76,7 @@ class ValueReader:
         self.columns = (VALUE, *columns) if explode else tuple(columns)
         self.store = store(self.columns)
         self._gathered = _Gathered()
-        self._decoding = replace(decoding, rows=_WITHOUT_END, octets=_WITHOUT_END, from_start=True)
+        self._decoding = replace(decoding, batch_rows=_WITHOUT_END, batch_bytes=_WITHOUT_END, from_start=True)
         self._sink = make_sink(table, columns, self._decoding, store=self._gathered.begin)
         self.make = self._sink.make
         self._table = table

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from .. import DecoderInUseError, Limits
+from .. import DecoderInUseError
 from .._columns.build import open_feeder
-from .._columns.decoding import OCTETS, ROWS, Decoding
+from .._columns.decoding import Decoding
 from .._columns.tables import stream_table
 from .._kernel.turn_py import Turn
-from ..capture import CLIENT_TO_SERVER, MAX_FRAME, Close, Connection, Data, Event
+from .._options import takes
+from ..capture import Close, Connection, Data, Event
+from ..options import DIALECT, AllColumnOptions, AllStreamOptions, ColumnOptions, StreamOptions
 from .layout import empty, record_batch, schema_of
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-DIALECT = "rabbitmq-0-9-1"
 # What one batch can hold: the offsets of a column of text or octets have 31 bits, and a value in a map may
 # be longer as text than it was on the wire.
 _WHOLE_ROWS = 2**31 - 1
-_WHOLE_OCTETS = 1 << 30
+_WHOLE_BYTES = 1 << 30
 
 
+@takes(AllStreamOptions, dialect=DIALECT)
 class BatchDecoder:
     """The octets of one direction, fed as they come, to record batches of bounded size.
 
@@ -34,49 +34,22 @@ class BatchDecoder:
 
     Args:
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"`` or ``"errors"``.
-        columns: names of the columns wanted, in that order, see `schema`; None for all but the optional ones.
-        dialect: a dialect's name, the module of a foreign one, or ``"auto"``: the stream tells.
-        direction: what the column `direction` says: 0 client to server, 1 server to client.
-        mode: what becomes of rows in error: ``"permissive"`` keeps them, ``"drop"`` leaves them out,
-            ``"fail"`` raises.
-        rows: rows of a full batch.
-        octets: octets of frames that make a batch full however few its rows.
-        credentials: whether to show login data.
-        max_frame: octets of the largest frame accepted.
-        limits: `body_size` and `open_messages` count here.
+        options: those of `StreamOptions`.
 
     Attributes:
         schema: that of every batch.
 
     Raises:
-        ValueError: no such table, column, dialect or mode.
+        TypeError, ValueError: no such table or column; an option that cannot be.
     """
 
-    def __init__(
-        self,
-        table: str,
-        *,
-        columns: Iterable[str] | None = None,
-        dialect: str | ModuleType = DIALECT,
-        direction: int = CLIENT_TO_SERVER,
-        mode: str = "permissive",
-        rows: int = ROWS,
-        octets: int = OCTETS,
-        credentials: bool = False,
-        max_frame: int = MAX_FRAME,
-        limits: Limits | None = None,
-    ) -> None:
-        if direction not in (0, 1):
-            raise ValueError(f"direction must be 0 or 1, not {direction!r}")
-        decoding = Decoding(
-            dialect=dialect, mode=mode, rows=rows, octets=octets, credentials=credentials,
-            max_frame=max_frame, limits=limits or Limits(), from_start=True,
-        )  # fmt: skip
-        wanted = decoding.columns(stream_table(table), columns)
+    def __init__(self, table: str, **options: Unpack[StreamOptions]) -> None:
+        decoding = Decoding.of(options, from_start=True)
+        wanted = decoding.columns(stream_table(table), options["columns"])
         self.schema: pa.Schema = schema_of(wanted)
         self._sink, self._feeder = open_feeder(table, wanted, decoding)
         self._connection = Connection(0, None, None)
-        self._direction = direction
+        self._direction = options["direction"]
         self._offset = 0
         self._ended = ""  # why no more octets are taken
         self._finished = False
@@ -151,37 +124,51 @@ class BatchDecoder:
         return [record_batch(self.schema, batch) for batch in self._sink.batches(final)]
 
 
-def decode_frames(octets: ReadableBuffer, **options: Any) -> pa.RecordBatch:
+@takes(AllColumnOptions, dialect=DIALECT)
+def decode_frames(octets: ReadableBuffer, **options: Unpack[ColumnOptions]) -> pa.RecordBatch:
     """One row for each frame in a stream: its envelope and ids, and where it lies.
 
     Args:
         octets: bytes-like: a contiguous stream of frames of one direction.
-        options: `columns`, `dialect`, `direction`, `mode`, `credentials`, `max_frame` and `limits` of
-            `BatchDecoder`.
+        options: those of `ColumnOptions`.
 
     Returns:
         All rows in one batch.
 
     Raises:
         DecodeError: in mode ``"fail"``, at the first row in error.
-        ValueError: no such column, dialect or mode, or more than one batch can hold (1 GiB of frames).
+        TypeError, ValueError: no such column; an option that cannot be; more than one batch can hold (1 GiB
+            of frames).
     """
     return _whole("frames", octets, options)
 
 
-def decode_methods(octets: ReadableBuffer, **options: Any) -> pa.RecordBatch:
-    """One row for each method in a stream, with its arguments; see `decode_frames`."""
+@takes(AllColumnOptions, dialect=DIALECT)
+def decode_methods(octets: ReadableBuffer, **options: Unpack[ColumnOptions]) -> pa.RecordBatch:
+    """One row for each method in a stream, with its arguments; see `decode_frames`.
+
+    Args:
+        octets: bytes-like: a contiguous stream of frames of one direction.
+        options: those of `ColumnOptions`.
+    """
     return _whole("methods", octets, options)
 
 
-def decode_messages(octets: ReadableBuffer, **options: Any) -> pa.RecordBatch:
-    """One row for each message in a stream: method, properties, headers, body; see `decode_frames`."""
+@takes(AllColumnOptions, dialect=DIALECT)
+def decode_messages(octets: ReadableBuffer, **options: Unpack[ColumnOptions]) -> pa.RecordBatch:
+    """One row for each message in a stream: method, properties, headers, body; see `decode_frames`.
+
+    Args:
+        octets: bytes-like: a contiguous stream of frames of one direction.
+        options: those of `ColumnOptions`.
+    """
     return _whole("messages", octets, options)
 
 
-def _whole(table: str, octets: ReadableBuffer, options: dict[str, Any]) -> pa.RecordBatch:
-    decoder = BatchDecoder(table, rows=_WHOLE_ROWS, octets=_WHOLE_OCTETS, **options)
+def _whole(table: str, octets: ReadableBuffer, options: ColumnOptions) -> pa.RecordBatch:
+    whole: dict[str, Any] = {**options, "batch_rows": _WHOLE_ROWS, "_batch_bytes": _WHOLE_BYTES}
+    decoder = BatchDecoder(table, **whole)
     batches = decoder.feed(octets) + decoder.finish()
     if len(batches) > 1:
-        raise ValueError(f"more than {_WHOLE_OCTETS} octets of frames in one batch: use BatchDecoder")
+        raise ValueError(f"more than {_WHOLE_BYTES} octets of frames in one batch: use BatchDecoder")
     return batches[0] if batches else empty(decoder.schema)

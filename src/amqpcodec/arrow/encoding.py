@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterator
-from types import ModuleType, TracebackType
-from typing import Any, BinaryIO
+from types import TracebackType
+from typing import Any, BinaryIO, Unpack
 
 import pyarrow as pa
 
@@ -14,23 +14,18 @@ from .. import EncodeError, _backend
 from .._columns.buffers_py import Batch
 from .._columns.encode_py import Encoded
 from .._columns.tables import Column, table_columns
+from .._options import takes
 from ..capture.dialects import module
-from .decoding import DIALECT
+from ..options import EncodingOptions
 from .layout import conforming, memory_of
 
-FRAME_MAX = 131072
 _MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
 TIME = Column("ts_ns", "int64")
 _INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_ns", pa.int64())])
 
 
-def encode_messages(
-    messages: Any,
-    *,
-    dialect: str | ModuleType = DIALECT,
-    frame_max: int = FRAME_MAX,
-    skip_incomplete: bool = False,
-) -> bytes:
+@takes(EncodingOptions)
+def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
     """The frames of messages in columns, as `decode_messages` and `read_capture` give them.
 
     Args:
@@ -38,9 +33,7 @@ def encode_messages(
             protocol. The columns are those of the table `messages`; others are passed over. What is missing
             or null takes its default: basic.publish on channel 1, empty arguments and body, no properties.
             `name` tells the method, or `kind` one of the class basic; `headers_raw` goes before `headers`.
-        dialect: name of the dialect to write, or the module of a foreign one.
-        frame_max: octets of the largest frame; bodies are cut to it. 0 for no limit.
-        skip_incomplete: leave out rows with `_error` or with `complete` false, which are refused otherwise.
+        options: those of `EncodingOptions`. Incomplete are rows with `_error`, or with `complete` false.
 
     Returns:
         All frames, in the order of the rows: what `encode_message` of the dialect gives for each.
@@ -48,11 +41,13 @@ def encode_messages(
     Raises:
         EncodeError: a value that cannot be written, naming row and column; a row in error or incomplete;
             a column of another type.
-        ValueError: no such dialect; memory that is not as Arrow has it (`pyarrow.ArrowInvalid`).
+        TypeError, ValueError: an option that cannot be; memory that is not as Arrow has it
+            (`pyarrow.ArrowInvalid`).
     """
-    return b"".join(each.octets for each, _ in encoded_batches(messages, dialect, frame_max, skip_incomplete))
+    return b"".join(each.octets for each, _ in encoded_batches(messages, options))
 
 
+@takes(EncodingOptions)
 class StreamWriter:
     """Writes messages to a file of frames, and beside it an index of where each lies and of its time.
 
@@ -60,25 +55,22 @@ class StreamWriter:
         file: the file of frames, which `read_stream` reads: a path or binary file object.
         index: the index, an Arrow IPC file of `offset`, `length` and `ts_ns`, one row a message in order:
             a path or binary file object; None for the path of the file with ``.index.arrow`` behind it.
-        dialect, frame_max, skip_incomplete: as for `encode_messages`.
+        options: those of `EncodingOptions`.
 
     To be closed, or used in a ``with`` statement; the index is whole only then. File objects are left open.
 
     Raises:
         OSError: a file cannot be written.
-        ValueError: no such dialect; a file object without one for the index.
+        TypeError, ValueError: an option that cannot be; a file object without one for the index.
     """
 
     def __init__(
         self,
         file: str | os.PathLike[str] | BinaryIO,
         index: str | os.PathLike[str] | BinaryIO | None = None,
-        *,
-        dialect: str | ModuleType = DIALECT,
-        frame_max: int = FRAME_MAX,
-        skip_incomplete: bool = False,
+        **options: Unpack[EncodingOptions],
     ) -> None:
-        self._options = module(dialect), frame_max, skip_incomplete
+        self._options = options
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
         if index is None:
             if path is None:
@@ -102,7 +94,7 @@ class StreamWriter:
         import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
 
         count = 0
-        for encoded, batch in encoded_batches(messages, *self._options):
+        for encoded, batch in encoded_batches(messages, self._options):
             ends = int64s(encoded.ends)
             starts = pa.concat_arrays([pa.array([0], pa.int64()), ends])[:-1]
             arrays = [pc.add(starts, self._offset), pc.subtract(ends, starts), _times(batch, encoded)]
@@ -130,11 +122,9 @@ class StreamWriter:
         self.close()
 
 
-def encoded_batches(
-    messages: Any, dialect: str | ModuleType, frame_max: int, skip_incomplete: bool
-) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
+def encoded_batches(messages: Any, options: EncodingOptions) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
     """The frames of each batch, with the batch."""
-    codec = module(dialect)
+    codec = module(options["dialect"])
     wanted = table_columns("messages", (codec,))
     first = 0
     encoder: Any = None
@@ -144,7 +134,9 @@ def encoded_batches(
         taken = [taken_from(batch, column) for column in wanted if column.name in names]
         columns = [column for column, _ in taken]
         if columns != described:
-            encoder = _MessageEncoder(columns, codec, frame_max=frame_max, skip_incomplete=skip_incomplete)
+            encoder = _MessageEncoder(
+                columns, codec, frame_max=options["frame_max"], skip_incomplete=options["skip_incomplete"]
+            )
             described = columns
         memory = tuple(memory_of(column, array) for column, array in taken)
         yield encoder.encode(Batch(batch.num_rows, memory), first), batch

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from .. import Limits, _backend
+from .. import _backend
 from .._columns.build import open_feeder
-from .._columns.decoding import OCTETS, ROWS, Decoding
+from .._columns.decoding import Decoding
 from .._columns.feeder_py import Feeder
 from .._columns.packets_py import PacketFeeder
 from .._columns.tables import stream_table
 from .._columns.text import clean
-from ..capture import (
-    AMQP_PORT,
-    CLIENT_TO_SERVER,
-    FLOW_TIMEOUT,
-    MAX_FRAME,
-    WINDOW_OCTETS,
-    WINDOW_SEGMENTS,
-    ByteSource,
-    Source,
-    raw_events,
-)
+from .._options import among, takes
+from ..capture import ByteSource, Source, raw_events
 from ..errors import AmqpError
-from .decoding import DIALECT
+from ..options import (
+    DIALECT,
+    AllCaptureOptions,
+    AllStreamOptions,
+    CaptureOptions,
+    StreamOptions,
+    TrackingOptions,
+)
 from .layout import record_batch, schema_of
 
 # Feeds all that is in a file, and stops now and then, for full batches to be taken.
@@ -103,24 +100,9 @@ class CaptureReader:
         yield from batches(final=True)
 
 
+@takes(AllCaptureOptions)
 def read_capture(
-    files: Source | Iterable[Source],
-    table: str = "messages",
-    *,
-    columns: Iterable[str] | None = None,
-    port: int | Iterable[int] | None = AMQP_PORT,
-    dialect: str | ModuleType = "auto",
-    mode: str = "permissive",
-    checks: bool = False,
-    rows: int = ROWS,
-    octets: int = OCTETS,
-    credentials: bool = False,
-    max_frame: int = MAX_FRAME,
-    limits: Limits | None = None,
-    window_octets: int = WINDOW_OCTETS,
-    window_segments: int = WINDOW_SEGMENTS,
-    flow_timeout: float = FLOW_TIMEOUT,
-    impl: str = _backend.IMPL,
+    files: Source | Iterable[Source], table: str = "messages", **options: Unpack[CaptureOptions]
 ) -> CaptureReader:
     """A table of what is in captures.
 
@@ -128,71 +110,44 @@ def read_capture(
         files: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard; or
             several.
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"`` or ``"packets"``.
-        columns, dialect, mode, rows, octets, credentials, max_frame, limits: as for `BatchDecoder`;
-            with the dialect ``"auto"`` the columns are those of all five.
-        checks: whether to look for errors in values that no column shows, too, so that `faults` does not
-            depend on the columns. It is done anyway for `_error`, and in modes other than permissive.
-        port, window_octets, window_segments, flow_timeout: as for `amqpcodec.capture.read_frames`.
-        impl: the build that reads, ``"c"`` or ``"py"``.
+        options: those of `CaptureOptions`. With the dialect "auto" the columns are those of all dialects.
 
     Raises:
-        ValueError: no such table, column, dialect or mode; `payload` of ``"packets"`` without `credentials`.
+        TypeError, ValueError: no such table or column; an option that cannot be; `payload` of ``"packets"``
+            without `include_credentials`.
     """
-    ports = ports_of(port)
-    decoding = Decoding(
-        dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
-        max_frame=max_frame, limits=limits or Limits(), report_foreign=ports is not None, impl=impl,
-    )  # fmt: skip
-    options: dict[str, Any] = {
-        "ports": ports,
-        "window_octets": window_octets,
-        "window_segments": window_segments,
-        "flow_timeout": flow_timeout,
-    }
-    build = _backend.load("amqpcodec._columns.capture", impl)
+    decoding = Decoding.of(options, report_foreign=options["port"] is not None)
+    tracking = among(TrackingOptions, options)
+    build = _backend.load("amqpcodec._columns.capture", decoding.impl)
 
     def feed(source: ByteSource, feeder: _Feeder) -> Iterator[None]:
-        fed: Iterator[None] = build.feed_capture(source, feeder, **options)
+        fed: Iterator[None] = build.feed_capture(source, feeder, **tracking)
         return fed
 
-    return CaptureReader(files, table, feed, columns, decoding)
+    return CaptureReader(files, table, feed, options["columns"], decoding)
 
 
+@takes(AllStreamOptions, dialect=DIALECT)
 def read_stream(
-    files: Source | Iterable[Source],
-    table: str = "messages",
-    *,
-    columns: Iterable[str] | None = None,
-    dialect: str | ModuleType = DIALECT,
-    direction: int = CLIENT_TO_SERVER,
-    mode: str = "permissive",
-    checks: bool = False,
-    rows: int = ROWS,
-    octets: int = OCTETS,
-    credentials: bool = False,
-    max_frame: int = MAX_FRAME,
-    limits: Limits | None = None,
+    files: Source | Iterable[Source], table: str = "messages", **options: Unpack[StreamOptions]
 ) -> CaptureReader:
     """A table of what is in files that hold the octets of one direction and nothing else.
 
-    Arguments and errors are those of `read_capture` and `BatchDecoder`; there is no table ``"packets"``.
+    Args:
+        files: a path or binary file object, as it is or in gzip or Zstandard; or several.
+        table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"`` or ``"errors"``.
+        options: those of `StreamOptions`.
+
+    Raises:
+        TypeError, ValueError: no such table or column; an option that cannot be.
     """
 
     def feed(source: ByteSource, feeder: _Feeder) -> Iterator[None]:
-        for event in raw_events(source, direction):
+        for event in raw_events(source, options["direction"]):
             feeder.feed(event)
             yield
 
-    decoding = Decoding(
-        dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
-        max_frame=max_frame, limits=limits or Limits(),
-    )  # fmt: skip
-    return CaptureReader(files, stream_table(table), feed, columns, decoding)
-
-
-def ports_of(port: int | Iterable[int] | None) -> list[int] | None:
-    """The ports asked for, each once and in ascending order; None for every port."""
-    return [port] if isinstance(port, int) else None if port is None else sorted(set(port))
+    return CaptureReader(files, stream_table(table), feed, options["columns"], Decoding.of(options))
 
 
 def name_of(file: object) -> str | None:

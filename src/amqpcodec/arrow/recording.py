@@ -6,19 +6,20 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterable
-from types import ModuleType, TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from types import TracebackType
+from typing import Any, BinaryIO, NamedTuple, Unpack
 
 import pyarrow as pa
 
 from .. import EncodeError
 from .._columns.buffers_py import values
 from .._columns.tables import Column, table_columns
-from ..capture import AMQP_PORT, CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
+from .._options import takes
+from ..capture import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
 from ..capture.dialects import module
 from ..capture.writing import Conversation, PacketWriter
-from .decoding import DIALECT
-from .encoding import FRAME_MAX, TIME, encoded_batches, taken_from
+from ..options import AMQP_PORT, EncodingOptions
+from .encoding import TIME, encoded_batches, taken_from
 from .layout import memory_of
 
 _ENDPOINT = re.compile(r"\[?([0-9A-Fa-f:.]+?)\]?:(\d{1,5})")
@@ -57,12 +58,13 @@ class _Row(NamedTuple):
 _COLUMNS = tuple(column for column in table_columns("messages", ()) if column.name in _Row._fields)
 
 
+@takes(EncodingOptions)
 class CaptureWriter:
     """Writes messages to a capture: a TCP connection for each `flow` of each `file`, packets in their order.
 
     Args:
         file: path or binary file object to write a pcap file with nanoseconds to; an object is left open.
-        dialect, frame_max, skip_incomplete: as for `encode_messages`.
+        options: those of `EncodingOptions`.
 
     Beside the columns of the message, `file`, `flow`, `client`, `server`, `direction` and `ts_ns` (or `ts`)
     count; rows without `flow` share a connection. A client's protocol header comes first. To be closed, or
@@ -70,20 +72,12 @@ class CaptureWriter:
 
     Raises:
         OSError: the file cannot be written.
-        ValueError: no such dialect.
+        TypeError, ValueError: an option that cannot be.
     """
 
-    def __init__(
-        self,
-        file: str | os.PathLike[str] | BinaryIO,
-        *,
-        dialect: str | ModuleType = DIALECT,
-        frame_max: int = FRAME_MAX,
-        skip_incomplete: bool = False,
-    ) -> None:
-        codec: Any = module(dialect)
-        self._header = codec.protocol_header()
-        self._options = codec, frame_max, skip_incomplete
+    def __init__(self, file: str | os.PathLike[str] | BinaryIO, **options: Unpack[EncodingOptions]) -> None:
+        self._header = module(options["dialect"]).protocol_header()
+        self._options = options
         self._own = open(file, "wb", 1 << 20) if isinstance(file, (str, os.PathLike)) else None  # noqa: SIM115
         self._packets = PacketWriter(self._own or file)  # type: ignore[arg-type]
         self._open: dict[tuple[str | None, int | None], Conversation] = {}
@@ -97,7 +91,7 @@ class CaptureWriter:
         Nothing is written of a batch with a row that is refused.
         """
         count = first = 0
-        for encoded, batch in encoded_batches(messages, *self._options):
+        for encoded, batch in encoded_batches(messages, self._options):
             rows, times = _rows(batch), _times(batch)
             _check_directions(rows, encoded.rows, first)
             first += batch.num_rows

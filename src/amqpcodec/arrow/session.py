@@ -5,31 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Unpack
 
 import pyarrow as pa
 
-from .. import Limits, _backend
+from .. import _backend
 from .._columns.build import open_feeder
-from .._columns.decoding import OCTETS, ROWS, Decoding
+from .._columns.decoding import Decoding
 from .._columns.text import clean
+from .._options import among, takes
 from .._state import Fields, pack, unpack
-from ..capture import (
-    AMQP_PORT,
-    FLOW_TIMEOUT,
-    MAX_FRAME,
-    WINDOW_OCTETS,
-    WINDOW_SEGMENTS,
-    ByteSource,
-    CaptureError,
-    Source,
-)
+from ..capture import ByteSource, CaptureError, Source
 from ..capture.dialects import module
 from ..capture.place import FilePlace
 from ..errors import AmqpError
+from ..options import AllCaptureOptions, CaptureOptions, TrackingOptions
 from .layout import record_batch, schema_of
-from .reading import name_of, ports_of
+from .reading import name_of
 
 Opener = Callable[[], BinaryIO]  # of a file whose turn comes later
 # Arguments of `CaptureSession.read`.
@@ -40,6 +32,7 @@ Piece = (
 )
 
 
+@takes(AllCaptureOptions)
 class CaptureSession:
     """A table of what is in capture files, all of them one recording, read part by part.
 
@@ -49,67 +42,46 @@ class CaptureSession:
     whole recording.
 
     Args:
-        table, columns, dialect, mode, checks, rows, octets, credentials, max_frame, limits, port,
-            window_octets, window_segments, flow_timeout, impl: as for `read_capture`. Without columns,
-            batches have only a number of rows.
-        state: what `suspend` gave; None to begin a recording. It depends on the table, dialect, port, limits
-            and windows, which have to be the same, but not on columns, mode or build.
+        table: as for `read_capture`.
+        state: what `suspend` gave; None to begin a recording. It depends on the table, the dialect, the
+            options of following connections and those with `max` in their names, which have to be the same,
+            but not on columns, mode or build.
+        options: those of `CaptureOptions`. Without columns, batches have only a number of rows.
 
     Attributes:
         schema: that of every batch.
         faults: as for `CaptureReader`, of what this session has read.
 
     Raises:
-        ValueError: no such table, column, dialect or mode; a state that is damaged, or was made with other
-            arguments, or has a form that this version of the library does not read.
+        TypeError, ValueError: no such table or column; an option that cannot be; a state that is damaged, or
+            was made with other options, or has a form that this version of the library does not read.
     """
 
     def __init__(
-        self,
-        table: str = "messages",
-        *,
-        columns: Iterable[str] | None = None,
-        state: bytes | None = None,
-        port: int | Iterable[int] | None = AMQP_PORT,
-        dialect: str | ModuleType = "auto",
-        mode: str = "permissive",
-        checks: bool = False,
-        rows: int = ROWS,
-        octets: int = OCTETS,
-        credentials: bool = False,
-        max_frame: int = MAX_FRAME,
-        limits: Limits | None = None,
-        window_octets: int = WINDOW_OCTETS,
-        window_segments: int = WINDOW_SEGMENTS,
-        flow_timeout: float = FLOW_TIMEOUT,
-        impl: str = _backend.IMPL,
+        self, table: str = "messages", *, state: bytes | None = None, **options: Unpack[CaptureOptions]
     ) -> None:
-        ports = ports_of(port)
-        limits = limits or Limits()
-        decoding = Decoding(
-            dialect=dialect, mode=mode, checks=checks, rows=rows, octets=octets, credentials=credentials,
-            max_frame=max_frame, limits=limits, report_foreign=ports is not None, impl=impl,
-        )  # fmt: skip
-        wanted = decoding.columns(table, columns)
+        decoding = Decoding.of(options, report_foreign=options["port"] is not None)
+        wanted = decoding.columns(table, options["columns"])
         self.schema: pa.Schema = schema_of(wanted)
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
-        streams = _backend.load("amqpcodec.capture.streams", impl)
-        self._tracker = streams.StreamTracker(
-            ports, window_octets=window_octets, window_segments=window_segments, flow_timeout=flow_timeout
-        )
-        self._read_part = _backend.load("amqpcodec._columns.capture", impl).feed_part
+        streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
+        self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
+        self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
         self._place: FilePlace | None = None  # None between two files
         self._before = 0  # packets of the files before
         self._closed = ""  # why nothing can be done any more
         # What a state depends on.
         self._terms: list[tuple[str, Any]] = [
             ("table", table),
-            ("dialect", dialect if dialect == "auto" else module(dialect).DIALECT.name),
-            ("port", ports),
-            ("max_frame", max_frame),
-            ("limits", [limits.open_messages, limits.body_size]),
-            ("window", [window_octets, window_segments, str(flow_timeout)]),
+            ("dialect", "auto" if decoding.dialect == "auto" else module(decoding.dialect).DIALECT.name),
+            ("port", options["port"]),
+            ("frame_max", decoding.frame_max),
+            ("max_open_messages", decoding.max_open_messages),
+            ("max_body_bytes", decoding.max_body_bytes),
+            ("out_of_order_bytes", options["out_of_order_bytes"]),
+            ("out_of_order_segments", options["out_of_order_segments"]),
+            ("flow_timeout", str(options["flow_timeout"])),
         ]
         if state is not None:
             self._restore(unpack(state))
@@ -253,8 +225,13 @@ class CaptureSession:
         state.end()
 
 
+@takes(AllCaptureOptions)
 def scan_capture(
-    parts: Iterable[Iterable[Piece]], table: str = "messages", *, state: bytes | None = None, **options: Any
+    parts: Iterable[Iterable[Piece]],
+    table: str = "messages",
+    *,
+    state: bytes | None = None,
+    **options: Unpack[CaptureOptions],
 ) -> Iterator[bytes]:
     """The states in which a recording can be divided, found in one pass that makes no rows.
 
@@ -263,7 +240,7 @@ def scan_capture(
             `CaptureSession.read`: `(file,)`, `(file, name)` or `(file, name, end)`.
         table: name of the table that is to be read.
         state: where the first part begins; None for the beginning of a recording.
-        options: further arguments of `CaptureSession`, but for `columns`.
+        options: those of `CaptureOptions`; columns do not count.
 
     Yields:
         The state before each part and, at last, the one behind all of them. With it a `CaptureSession` gives
@@ -272,7 +249,7 @@ def scan_capture(
     Raises:
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
     """
-    session = CaptureSession(table, columns=(), state=state, **options)
+    session = CaptureSession(table, state=state, **options | {"columns": ()})
     yield session.suspend()
     for part in parts:
         for piece in part:

@@ -2,85 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
-from types import ModuleType
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
-from .. import DecoderInUseError, EncodeError, Limits, _backend
+from .. import DecoderInUseError, EncodeError
 from .._columns.build import open_values
-from .._columns.decoding import MODES, Decoding
+from .._columns.decoding import Decoding
 from .._columns.encode_py import Encoded
 from .._columns.tables import LEAD
 from .._columns.values_py import VALUES
 from .._kernel.turn_py import Turn
-from ..capture import CLIENT_TO_SERVER, MAX_FRAME
-from .decoding import DIALECT
-from .encoding import FRAME_MAX, encoded_batches, int64s
+from .._options import takes
+from ..options import DIALECT, AllColumnOptions, ColumnOptions, EncodingOptions
+from .encoding import encoded_batches, int64s
 from .layout import converted, empty, memory_of, record_batch, schema_of
 
 TABLES = ("frames", "methods", "messages")
 UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone
 
 
+@takes(AllColumnOptions, dialect=DIALECT)
 class ValueDecoder:
     """Decodes columns of octets: each value is read by itself, as whole frames of one direction.
 
     Args:
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        columns: names of the columns wanted, see `schema`; None for all but the optional ones and those
-            that tell of files and packets.
         explode: False for exactly one row a value, which is null for a null, and says in `_error` if there
             is not exactly one in it: NOTHING, SEVERAL with the offset of the second, or LOST with that of
             octets that belong to no frame. True for all rows of all values, each behind the number of its
             value in the column `value`; octets that belong to no frame are a row with LOST in `_error`.
-        dialect: a dialect's name, or the module of a foreign one.
-        direction: what the column `direction` says.
-        mode: what becomes of rows in error: ``"permissive"`` keeps them, ``"fail"`` raises, ``"drop"``, only
-            with `explode`, leaves them out.
-        credentials, max_frame, limits: as for `BatchDecoder`.
-        impl: the build that decodes, ``"c"`` or ``"py"``.
+        options: those of `ColumnOptions`.
+
+    Without names of columns, those that tell of files and packets are left out, too. A value cannot tell its
+    dialect, so there is no ``"auto"``. The mode ``"drop"`` goes with `explode` only.
 
     Attributes:
         schema: that of every batch.
 
     Raises:
-        ValueError: no such table, column, dialect or mode.
+        TypeError, ValueError: no such table or column; an option that cannot be.
     """
 
     def __init__(
         self,
         table: str = "frames",
         *,
-        columns: Iterable[str] | None = None,
         explode: bool = False,
-        dialect: str | ModuleType = DIALECT,
-        direction: int = CLIENT_TO_SERVER,
-        mode: str = "permissive",
-        credentials: bool = False,
-        max_frame: int = MAX_FRAME,
-        limits: Limits | None = None,
-        impl: str = _backend.IMPL,
+        **options: Unpack[ColumnOptions],
     ) -> None:
         if table not in TABLES:
             raise ValueError(f"no table {table!r} of values; there are {', '.join(TABLES)}")
-        if mode not in MODES or (mode == "drop" and not explode):
-            raise ValueError(f"no mode {mode!r}; there are {', '.join(MODES)}, drop only with explode")
-        if dialect == "auto":
-            raise ValueError("a value cannot tell its dialect: name one")
-        if direction not in (0, 1):
-            raise ValueError(f"direction must be 0 or 1, not {direction!r}")
-        decoding = Decoding(
-            dialect=dialect, mode=mode, credentials=credentials, max_frame=max_frame,
-            limits=limits or Limits(), impl=impl,
-        )  # fmt: skip
-        wanted = decoding.columns(table, columns)
-        if columns is None:
+        if options["mode"] == "drop" and not explode:
+            raise ValueError("mode: 'drop' goes with explode only")
+        if options["dialect"] == "auto":
+            raise ValueError("dialect: a value cannot tell it: name one")
+        decoding = Decoding.of(options)
+        wanted = decoding.columns(table, options["columns"])
+        if options["columns"] is None:
             absent = UNTOLD - {"offset"} if explode else UNTOLD
             wanted = tuple(column for column in wanted if column.name not in absent)
-        self._open = partial(open_values, table, wanted, decoding, direction=direction, explode=explode)
+        self._open = partial(
+            open_values, table, wanted, decoding, direction=options["direction"], explode=explode
+        )
         self._reader = self._open()
         self.schema: pa.Schema = schema_of(self._reader.columns)
         self._turn = Turn()
@@ -117,51 +102,51 @@ class ValueDecoder:
         return record_batch(self.schema, batch)
 
 
-def decode_values(values: Any, table: str = "frames", **options: Any) -> pa.RecordBatch:
-    """The rows of a column of octets; options and errors are those of `ValueDecoder`."""
-    return ValueDecoder(table, **options).decode(values)
+@takes(AllColumnOptions, dialect=DIALECT)
+def decode_values(
+    values: Any, table: str = "frames", *, explode: bool = False, **options: Unpack[ColumnOptions]
+) -> pa.RecordBatch:
+    """The rows of a column of octets.
+
+    Args:
+        values: as for `ValueDecoder.decode`, whose errors it raises.
+        table, explode: as for `ValueDecoder`.
+        options: those of `ColumnOptions`.
+    """
+    return ValueDecoder(table, explode=explode, **options).decode(values)
 
 
+@takes(EncodingOptions)
 def encode_values(
-    messages: Any,
-    *,
-    dialect: str | ModuleType = DIALECT,
-    frame_max: int = FRAME_MAX,
-    skip_incomplete: bool = False,
-    mode: str = "fail",
+    messages: Any, *, mode: Literal["permissive", "fail"] = "fail", **options: Unpack[EncodingOptions]
 ) -> pa.ChunkedArray:
     """The frames of messages in columns, those of each in a value of its own.
 
     Args:
-        messages, dialect, frame_max: as for `encode_messages`.
-        skip_incomplete: rows with `_error` or with `complete` false, which are refused otherwise, are null.
+        messages: as for `encode_messages`.
         mode: ``"fail"`` raises at a row that cannot be written, ``"permissive"`` makes it null.
+        options: those of `EncodingOptions`. Rows left out are null.
 
     Returns:
         One binary value a row.
 
     Raises:
         EncodeError: as `encode_messages`, in mode ``"fail"``.
-        ValueError: no such dialect or mode.
+        TypeError, ValueError: no such mode; an option that cannot be.
     """
     if mode not in ("permissive", "fail"):
         raise ValueError(f"no mode {mode!r}; there are permissive, fail")
     table = pa.table(messages) if not isinstance(messages, pa.RecordBatch) else messages
     try:
-        chunks = [
-            _in_rows(encoded, batch.num_rows)
-            for encoded, batch in encoded_batches(table, dialect, frame_max, skip_incomplete)
-        ]
+        chunks = [_in_rows(encoded, batch.num_rows) for encoded, batch in encoded_batches(table, options)]
     except EncodeError:
         if mode == "fail":
             raise
-        list(encoded_batches(empty(table.schema), dialect, frame_max, False))  # raises for a column's type
+        list(encoded_batches(empty(table.schema), options))  # raises for a column's type
         if table.num_rows == 1:
             return pa.chunked_array([pa.nulls(1, pa.binary())])
         half = table.num_rows // 2
-        encode = partial(
-            encode_values, dialect=dialect, frame_max=frame_max, skip_incomplete=skip_incomplete, mode=mode
-        )
+        encode = partial(encode_values, mode=mode, **options)
         chunks = [*encode(table.slice(0, half)).chunks, *encode(table.slice(half)).chunks]
     return pa.chunked_array(chunks, pa.binary())
 

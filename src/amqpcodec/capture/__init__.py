@@ -17,12 +17,14 @@ each layer keeps is bounded.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from .. import _backend
+from .._options import among, takes
+from ..options import DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from .container import MAX_RECORD, read_packets
-from .frames import MAX_FRAME, read_items
+from .frames import read_items
 from .model import (
     CLIENT_TO_SERVER,
     DIRECTION_NAMES,
@@ -46,28 +48,16 @@ from .source import ByteSource
 
 if TYPE_CHECKING:
     from .events_py import read_events
-    from .streams_py import (
-        AMQP_PORT,
-        FLOW_TIMEOUT,
-        WINDOW_OCTETS,
-        WINDOW_SEGMENTS,
-        StreamTracker,
-        read_streams,
-    )
+    from .streams_py import StreamTracker, read_streams
 else:
     _backend.export("amqpcodec.capture.streams", globals())
     _backend.export("amqpcodec.capture.events", globals())
 
 __all__ = [
-    "AMQP_PORT",
     "CLIENT_TO_SERVER",
     "DIRECTION_NAMES",
-    "FLOW_TIMEOUT",
-    "MAX_FRAME",
     "MAX_RECORD",
     "SERVER_TO_CLIENT",
-    "WINDOW_OCTETS",
-    "WINDOW_SEGMENTS",
     "ByteSource",
     "CaptureError",
     "CapturedFrame",
@@ -99,27 +89,13 @@ _CHUNK = 1 << 16
 Source = str | os.PathLike[str] | BinaryIO | ByteSource
 
 
-def read_frames(
-    file: Source,
-    *,
-    port: int | Iterable[int] | None = AMQP_PORT,
-    dialect: str = "auto",
-    max_frame: int = MAX_FRAME,
-    window_octets: int = WINDOW_OCTETS,
-    window_segments: int = WINDOW_SEGMENTS,
-    flow_timeout: float = FLOW_TIMEOUT,
-) -> Iterator[Item]:
+@takes(FrameOptions)
+def read_frames(file: Source, **options: Unpack[FrameOptions]) -> Iterator[Item]:
     """The AMQP frames of every TCP connection in a capture, in the order in which they were completed.
 
     Args:
         file: path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard.
-        port: server port or ports; None looks into every connection and passes over those without AMQP.
-        dialect: name of a dialect, or ``"auto"``: the protocol header and connection.start tell.
-        max_frame: octets of the largest frame accepted, whatever was negotiated.
-        window_octets: how far out of order TCP segments of one direction may be.
-        window_segments: how many of them may wait for an earlier one.
-        flow_timeout: seconds of silence after which a segment that does not go on exactly where its
-            direction stands is taken to be of a new connection.
+        options: those of `FrameOptions`.
 
     Yields:
         `CapturedFrame`, and `Fault` for what is missing, lost or in error; reading goes on behind it.
@@ -127,39 +103,31 @@ def read_frames(
     Raises:
         CaptureError: the file is not a capture, or is damaged before its first packet.
         OSError: the file cannot be opened or read.
-        ValueError: no such dialect.
+        TypeError, ValueError: an option that cannot be, such as a dialect that there is not.
     """
-    ports = (port,) if isinstance(port, int) else port
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        tracker = StreamTracker(
-            ports,
-            window_octets=window_octets,
-            window_segments=window_segments,
-            flow_timeout=flow_timeout,
-        )
-        events = read_events(source, tracker)
-        yield from read_items(events, dialect, max_frame, report_foreign=ports is not None)
+        events = read_events(source, StreamTracker(**among(TrackingOptions, options)))
+        report_foreign = options["port"] is not None
+        yield from read_items(events, report_foreign=report_foreign, **among(DecodingOptions, options))
     finally:
         if source is not file:
             source.close()
 
 
-def read_raw_frames(
-    file: Source,
-    *,
-    dialect: str = "auto",
-    direction: int = CLIENT_TO_SERVER,
-    max_frame: int = MAX_FRAME,
-) -> Iterator[Item]:
+@takes(RawFrameOptions)
+def read_raw_frames(file: Source, **options: Unpack[RawFrameOptions]) -> Iterator[Item]:
     """The frames in a file that holds the octets of one direction and nothing else.
 
-    Arguments, results and errors are those of `read_frames`; `direction` is what the frames are said to
-    have. Packets and times are None.
+    Args:
+        file: a path or binary file object, as it is or in gzip or Zstandard.
+        options: those of `RawFrameOptions`.
+
+    Results and errors are those of `read_frames`. Packets and times are None.
     """
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        yield from read_items(raw_events(source, direction), dialect, max_frame)
+        yield from read_items(raw_events(source, options["direction"]), **among(DecodingOptions, options))
     finally:
         if source is not file:
             source.close()

@@ -12,12 +12,12 @@ from .source import ByteSource, Octets
 MAX_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
 
 
-def read_packets(source: ByteSource, *, max_record: int = MAX_RECORD) -> Iterator[Packet | Fault]:
+def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> Iterator[Packet | Fault]:
     """Packets of a pcap or pcapng file, in file order; memory in use is bounded by one packet.
 
     Args:
         source: placed at the start of the file.
-        max_record: octets of one packet beyond which the file is taken to be damaged.
+        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
 
     Yields:
         `Packet`, and `Fault` of kind ``"file"`` for what could not be read.
@@ -26,7 +26,7 @@ def read_packets(source: ByteSource, *, max_record: int = MAX_RECORD) -> Iterato
         CaptureError: the file is neither container, or is damaged before its first packet. Damage that
             forbids reading on later ends the packets with a fault instead.
     """
-    reader = packet_reader(container(source), source, max_record)
+    reader = packet_reader(container(source), source, max_record_bytes)
     number = 0
     try:
         while (packet := reader.read()) is not None:

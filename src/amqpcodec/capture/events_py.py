@@ -17,14 +17,14 @@ __all__ = ["read_events"]
 
 
 def read_events(
-    source: ByteSource, tracker: StreamTracker, *, max_record: int = MAX_RECORD
+    source: ByteSource, tracker: StreamTracker, *, max_record_bytes: int = MAX_RECORD
 ) -> Iterator[Event | Fault]:
     """The ordered octets of every connection in a capture that a tracker is interested in.
 
     Args:
         source: a pcap or pcapng file, placed at its start.
         tracker: new, and of the build in use.
-        max_record: octets of one packet beyond which the file is taken to be damaged.
+        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
 
     Yields:
         `Data`, `Gap` and `Close` of the directions, and `Fault` of kind ``"file"``, in the order of the file.
@@ -33,4 +33,4 @@ def read_events(
         CaptureError: the file is not a capture, or is damaged before its first packet.
         OSError: the file cannot be read.
     """
-    return read_streams(read_segments(read_packets(source, max_record=max_record)), tracker)
+    return read_streams(read_segments(read_packets(source, max_record_bytes=max_record_bytes)), tracker)

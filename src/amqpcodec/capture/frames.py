@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 
 from amqpcodec import DecodeError, Limits
+from amqpcodec._options import takes
 from amqpcodec._state import Fields, Note
+from amqpcodec.options import FRAME_MAX, DecodingOptions
 
 from . import dialects
 from .direction import DirectionDecoder
@@ -16,8 +18,7 @@ from .envelopes import FrameReader
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
 
-MAX_FRAME = 16 * 1024 * 1024
-LIMITS = Limits(frame_size=MAX_FRAME)
+LIMITS = Limits(frame_size=FRAME_MAX)
 USUAL_FRAME_MAX = 131072
 PIECE = 262144  # octets
 _IDS = struct.Struct("!HH")
@@ -235,28 +236,26 @@ def _pieces(event: Data) -> Iterator[Data]:
         yield event._replace(offset=event.offset + at, octets=event.octets[at : at + PIECE])
 
 
+@takes(DecodingOptions)
 def read_items(
-    events: Iterable[Event | Fault], dialect: str, max_frame: int = MAX_FRAME, report_foreign: bool = True
+    events: Iterable[Event | Fault], *, report_foreign: bool = True, **options: Unpack[DecodingOptions]
 ) -> Iterator[Item]:
     """The frames of every connection, in the order in which they were completed.
 
     Args:
         events: of `streams.read_streams`, or of a raw stream.
-        dialect: a dialect's name, or ``"auto"`` to find out for each connection.
-        max_frame: octets of the largest frame accepted, whatever was negotiated.
         report_foreign: whether to tell of connections without a single frame.
+        options: those of `DecodingOptions`.
     """
-    if dialect != "auto":
-        dialects.module(dialect)  # complain about a wrong name now, not at the first frame
     decoders: dict[Connection, ConnectionDecoder] = {}
-    limits = Limits(frame_size=max_frame)
+    limits = Limits(frame_size=options["frame_max"])
     for event in events:
         if isinstance(event, Fault):
             yield event
             continue
         decoder = decoders.get(event.connection)
         if decoder is None:
-            decoder = ConnectionDecoder(event.connection, dialect, limits, report_foreign)
+            decoder = ConnectionDecoder(event.connection, options["dialect"], limits, report_foreign)
             decoders[event.connection] = decoder
         yield from decoder.feed(event)
         if decoder.ended:

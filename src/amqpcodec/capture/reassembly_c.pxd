@@ -18,8 +18,8 @@ cdef class Piece:
 
 @cython.final
 cdef class Reassembler:
-    cdef long long _window_octets
-    cdef long long _window_segments
+    cdef long long _out_of_order_bytes
+    cdef long long _out_of_order_segments
     cdef list _waiting
     cdef public long long waiting_octets
     cdef long long _base

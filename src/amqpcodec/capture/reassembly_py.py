@@ -52,9 +52,9 @@ class Reassembler:
     """Puts the segments of one direction in order.
 
     Args:
-        window_octets: how far ahead of the next octet expected a segment may lie, and how many octets
+        out_of_order_bytes: how far ahead of the next octet expected a segment may lie, and how many octets
             may wait, before what is missing is given up.
-        window_segments: how many segments may wait.
+        out_of_order_segments: how many segments may wait.
 
     `add`, `acknowledge`, `jump`, `give_up` and `flush` give the pieces that are now in order; a piece
     without octets is a gap. `stray` is a segment far away that the tracker keeps until the next one tells
@@ -69,18 +69,18 @@ class Reassembler:
         "_isn",
         "_leading",
         "_next",
+        "_out_of_order_bytes",
+        "_out_of_order_segments",
         "_waiting",
-        "_window_octets",
-        "_window_segments",
         "ending",
         "finished",
         "stray",
         "waiting_octets",
     )
 
-    def __init__(self, window_octets: int, window_segments: int) -> None:
-        self._window_octets = window_octets
-        self._window_segments = window_segments
+    def __init__(self, out_of_order_bytes: int, out_of_order_segments: int) -> None:
+        self._out_of_order_bytes = out_of_order_bytes
+        self._out_of_order_segments = out_of_order_segments
         self._waiting: list[Piece] = []
         self.waiting_octets = 0
         self._base = -1  # sequence number of position 0, once it is known
@@ -123,7 +123,7 @@ class Reassembler:
 
     def fits(self, seq: int) -> bool:
         """Whether a sequence number lies within the window, or nothing is known yet."""
-        return self._base < 0 or -self._window_octets <= self.distance(seq) <= self._window_octets
+        return self._base < 0 or -self._out_of_order_bytes <= self.distance(seq) <= self._out_of_order_bytes
 
     def continues(self, seq: int) -> bool:
         """Whether a sequence number is the next one expected, or that of a keep-alive."""
@@ -136,9 +136,9 @@ class Reassembler:
     def place(self, seq: int, length: int) -> int | None:
         """The position of a segment's first octet; None while it is not known, or far outside the window."""
         ahead = self.distance(seq)
-        if self._base < 0 or self._leading or ahead > self._window_octets:
+        if self._base < 0 or self._leading or ahead > self._out_of_order_bytes:
             return None
-        return self._next + ahead if ahead + length >= -self._window_octets else None
+        return self._next + ahead if ahead + length >= -self._out_of_order_bytes else None
 
     def add(self, seq: int, data: bytes, length: int, packet: int, time_ns: int | None) -> list[Piece]:
         """Take a segment of `length` octets on the wire, of which `data` were recorded."""
@@ -191,7 +191,7 @@ class Reassembler:
     def flush(self) -> list[Piece]:
         """Give out everything that waits, and a gap up to the FIN if one is due; nothing follows."""
         pieces = self.give_up()
-        if self.ending and self._next < self._fin <= self._next + self._window_octets:
+        if self.ending and self._next < self._fin <= self._next + self._out_of_order_bytes:
             pieces.append(Piece(self._next, self._fin - self._next, None, 0, None))
             self._next = self._fin
         self.finished = True
@@ -242,7 +242,7 @@ class Reassembler:
         self._base = seq & _SEQUENCE_MASK
         if self._early_ack >= 0:
             ahead = (seq - self._early_ack) & _SEQUENCE_MASK
-            if 0 < ahead <= self._window_octets:
+            if 0 < ahead <= self._out_of_order_bytes:
                 self._base = self._early_ack
                 self._leading = True
             self._acknowledged = self._position(self._early_ack)
@@ -297,10 +297,10 @@ class Reassembler:
         return pieces
 
     def _overfull(self) -> bool:
-        if len(self._waiting) > self._window_segments or self.waiting_octets > self._window_octets:
+        if len(self._waiting) > self._out_of_order_segments or self.waiting_octets > self._out_of_order_bytes:
             return True
         last = self._waiting[-1]
-        return last.position + last.length - self._next > self._window_octets
+        return last.position + last.length - self._next > self._out_of_order_bytes
 
     def _late(self, time_ns: int | None) -> bool:
         """Whether the first hole was acknowledged by the receiver and recording has long moved on."""

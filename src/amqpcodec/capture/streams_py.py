@@ -11,6 +11,7 @@ from heapq import heappop, heappush, heapreplace
 
 from .._state import Fields, Note, damaged
 from .._typing import Any
+from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
 from .model import (
     CLIENT_TO_SERVER,
     SERVER_TO_CLIENT,
@@ -27,20 +28,9 @@ from .model import (
 from .network import ACK, FIN, RST, SYN
 from .reassembly_py import Piece, Reassembler
 
-__all__ = [
-    "AMQP_PORT",
-    "FLOW_TIMEOUT",
-    "WINDOW_OCTETS",
-    "WINDOW_SEGMENTS",
-    "StreamTracker",
-    "read_streams",
-]
+__all__ = ["StreamTracker", "read_streams"]
 
-AMQP_PORT = 5672
-WINDOW_OCTETS = 4 * 1024 * 1024
-WINDOW_SEGMENTS = 4096
-FLOW_TIMEOUT = 3600.0
-MAX_WAITING_OCTETS = 256 * 1024 * 1024
+MAX_WAITING_BYTES = 256 * 1024 * 1024
 MAX_CONNECTIONS = 65536
 # A jump ahead of the window is a gap up to this size; beyond it, the 4-tuple has been used anew.
 _LARGEST_JUMP = 1 << 30
@@ -154,12 +144,9 @@ class StreamTracker:
     """Segments in, ordered octets of both directions of every connection out.
 
     Args:
-        ports: server ports of interest; None for every connection.
-        window_octets: reordering window of one direction, see `Reassembler`.
-        window_segments: the same in segments.
-        flow_timeout: seconds of silence after which a segment that does not go on exactly where its
-            direction stands opens a new connection.
-        max_waiting: octets of memory that segments may take which wait for earlier ones, over all
+        port, out_of_order_bytes, out_of_order_segments, flow_timeout: see
+            `amqpcodec.options.TrackingOptions`.
+        max_waiting_bytes: octets of memory that segments may take which wait for earlier ones, over all
             connections; beyond it, those of the connections longest silent are given out with their gaps.
         max_connections: connections remembered; the one longest silent is closed first.
 
@@ -169,18 +156,18 @@ class StreamTracker:
 
     def __init__(
         self,
-        ports: Iterable[int] | None = (AMQP_PORT,),
+        port: int | Iterable[int] | None = AMQP_PORT,
         *,
-        window_octets: int = WINDOW_OCTETS,
-        window_segments: int = WINDOW_SEGMENTS,
+        out_of_order_bytes: int = OUT_OF_ORDER_BYTES,
+        out_of_order_segments: int = OUT_OF_ORDER_SEGMENTS,
         flow_timeout: float = FLOW_TIMEOUT,
-        max_waiting: int = MAX_WAITING_OCTETS,
+        max_waiting_bytes: int = MAX_WAITING_BYTES,
         max_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self._ports = None if ports is None else frozenset(ports)
-        self._window = (window_octets, window_segments)
+        self._ports = None if port is None else frozenset((port,) if isinstance(port, int) else port)
+        self._window = (out_of_order_bytes, out_of_order_segments)
         self._timeout_ns = int(min(flow_timeout * 1e9, _NEVER))
-        self._max_waiting = max_waiting
+        self._max_waiting = max_waiting_bytes
         self._max_connections = max_connections
         self._flows: dict[_Key, Flow] = {}
         # One entry a connection, the one longest silent first; its count of segments may be out of date.

@@ -58,7 +58,7 @@ cdef inline long long ahead_of(Reassembler side, uint32_t seq) noexcept nogil:
 
 cdef inline bint within(Reassembler side, long long ahead) noexcept nogil:
     """`Reassembler.fits`, for a base that is known."""
-    return -side._window_octets <= ahead <= side._window_octets
+    return -side._out_of_order_bytes <= ahead <= side._out_of_order_bytes
 
 
 cdef inline Verdict judge(
@@ -131,7 +131,7 @@ cdef inline long long place_of(Reassembler own, const Headers *headers) noexcept
     if own._base < 0 or own._leading:
         return NOWHERE
     ahead = ahead_of(own, headers.seq)
-    if ahead > own._window_octets or ahead + headers.length < -own._window_octets:
+    if ahead > own._out_of_order_bytes or ahead + headers.length < -own._out_of_order_bytes:
         return NOWHERE
     return own._next + ahead
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .. import capture
-from .._columns.tables import TABLES
+from .._options import resolve
 from ..errors import DecodeError
+from ..options import CaptureOptions, ConvertOptions, FileOptions, StreamOptions, TableOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .options import add_options, given
 from .progress import Watched, reading, size
 from .replacing import ended_by_sigterm, replacing
 
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from ..arrow import CaptureReader
 
 _KINDS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
-_COMPRESSIONS = {"parquet": ("zstd", "snappy", "gzip", "none"), "ipc": ("zstd", "none")}
-_GROUP_ROWS = 131_072
+_IPC_COMPRESSIONS = ("zstd", "none")
 
 
 class _UnusableError(Exception):
@@ -42,23 +42,9 @@ def add_parser(subparsers: Any) -> None:
         epilog="Exit code: 0 all was read; 1 octets were missing or lost, or rows in error or incomplete; 2 "
         "unusable input, output or arguments, and nothing written.",
     )
-    inputs.add_input_arguments(parser)
+    inputs.add_files(parser)
     parser.add_argument("out", metavar="OUT", help="the file to write; its ending tells the kind")
-    parser.add_argument("--table", choices=TABLES, default="messages")
-    parser.add_argument("--columns", metavar="A,B.C,...", help="only these columns, in this order")
-    parser.add_argument(
-        "--mode",
-        choices=("permissive", "drop", "fail"),
-        default="permissive",
-        help="keep rows in error (default), leave them out, or end at the first one",
-    )
-    parser.add_argument(
-        "--compression", choices=_COMPRESSIONS["parquet"], default="zstd", help="default: zstd"
-    )
-    parser.add_argument(
-        "--row-group", type=_rows, default=_GROUP_ROWS, metavar="ROWS", help=f"default: {_GROUP_ROWS}"
-    )
-    parser.add_argument("--show-credentials", action="store_true", help="do not hide login responses")
+    add_options(parser, ConvertOptions)
     parser.set_defaults(run=run)
 
 
@@ -83,8 +69,9 @@ def _kind(arguments: argparse.Namespace) -> str:
     kind = _KINDS.get(os.path.splitext(arguments.out)[1].lower())
     if kind is None:
         raise _UnusableError(f"{arguments.out!r}: its ending should be one of {', '.join(_KINDS)}")
-    if arguments.compression not in _COMPRESSIONS[kind]:
-        raise _UnusableError(f"{arguments.out!r}: such a file has no compression {arguments.compression}")
+    compression = getattr(arguments, "compression", None)
+    if kind == "ipc" and compression not in (None, *_IPC_COMPRESSIONS):
+        raise _UnusableError(f"{arguments.out!r}: such a file has no compression {compression}")
     return kind
 
 
@@ -97,13 +84,14 @@ def _refuse_to_replace_input(names: list[str], out: str) -> None:
 def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> bool:
     """Writes the file; gives whether there were faults."""
     tables = _Tables(arguments)
+    options = resolve(FileOptions, given(arguments, FileOptions))
     from .tablefile import TableFile, TableFileError
 
     try:
         with (
             replacing(arguments.out) as path,
             reading(os.path.basename(arguments.out), sum(map(size, names))) as report,
-            TableFile(path, kind, tables.schema, arguments.compression, arguments.row_group) as file,
+            TableFile(path, kind, tables.schema, **options) as file,
         ):
             for batch in _batches(names, tables, report):
                 file.write(batch)
@@ -136,26 +124,16 @@ class _Tables:
         except ImportError as error:
             raise _UnusableError(str(error)) from error
         self._arguments = arguments
-        dialect = arguments.dialect
-        dialects: dict[str, Any] = {} if dialect == "auto" else {"dialects": (dialect,)}
-        columns = arguments.columns.split(",") if arguments.columns is not None else None
+        self._table = resolve(TableOptions, given(arguments, TableOptions))["table"]
+        streams = inputs.of_streams(arguments)
+        read: Any = arrow.read_stream if streams else arrow.read_capture
+        options = given(arguments, StreamOptions if streams else CaptureOptions)
+        # The columns of a stream do not depend on what is in it either.
+        options.setdefault("dialect", "auto")
+        options["_check_all"] = True  # the exit code is not to depend on the columns
+        self._open: Callable[..., CaptureReader] = partial(read, table=self._table, **options)
         try:
-            self.schema = arrow.schema(arguments.table, columns=columns, **dialects)
-        except ValueError as error:
-            raise _UnusableError(f"--columns: {error}") from error
-        options: dict[str, Any] = {
-            "columns": columns,
-            "dialect": dialect,
-            "mode": arguments.mode,
-            "checks": True,  # the exit code is not to depend on the columns
-            "credentials": arguments.show_credentials,
-        }
-        if not arguments.raw:
-            options["port"] = inputs.ports(arguments)
-        read: Any = arrow.read_stream if arguments.raw else arrow.read_capture
-        self._open: Callable[..., CaptureReader] = partial(read, table=arguments.table, **options)
-        try:
-            self._open(())  # complains now of what cannot be had
+            self.schema = self._open(()).schema
         except ValueError as error:
             raise _UnusableError(str(error)) from error
         self.faults = False
@@ -168,10 +146,9 @@ class _Tables:
             found = True
             yield _named(batch, None if name == inputs.STANDARD_INPUT else name)
         self.faults = self.faults or bool(reader.faults)
-        found = found or (self._arguments.mode == "drop" and bool(reader.faults))
-        if not found and not self._arguments.raw and self._arguments.table != "errors":
-            where = inputs.searched(self._arguments)
-            output.tell(f"{name!r}: no {self._arguments.table} found on {where}")
+        found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
+        if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
+            output.tell(f"{name!r}: no {self._table} found on {inputs.searched(self._arguments)}")
 
 
 def _named(batch: pa.RecordBatch, name: str | None) -> pa.RecordBatch:
@@ -187,7 +164,3 @@ def _named(batch: pa.RecordBatch, name: str | None) -> pa.RecordBatch:
     buffers = [None, pa.py_buffer(array("i", [0, len(octets)])), pa.py_buffer(octets)]
     names = pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], batch.num_rows)
     return batch.set_column(place, batch.schema.field(place), names)
-
-
-def _rows(text: str) -> int:
-    return inputs.bounded(text, 1, sys.maxsize, "a number of rows is needed, at least 1")

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import capture
+from ..options import DecodeOptions, FrameOptions, RawFrameOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .jsonline import JsonLines
+from .options import add_options, given
 from .progress import progress
 from .selection import Selection
 from .summary import Summary
@@ -28,19 +30,19 @@ def add_parser(subparsers: Any) -> None:
         description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame.",
         epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
-    inputs.add_input_arguments(parser)
+    inputs.add_files(parser)
+    add_options(parser, DecodeOptions)
     parser.add_argument("--format", choices=("text", "jsonl"), default="text")
     parser.add_argument("--channel", action="append", type=_channel, metavar="N", help="only this channel")
     parser.add_argument(
         "--method", action="append", metavar="GLOB", help="only such methods and their content: 'basic.*'"
     )
     parser.add_argument(
-        "--body", type=_count, default=64, metavar="N", help="octets of a body to show (default 64)"
+        "--body-bytes", type=_count, default=64, metavar="N", help="bytes of a body to show (default 64)"
     )
     parser.add_argument(
         "--summary", action="store_true", help="end with counts of what is in each file (format text)"
     )
-    parser.add_argument("--show-credentials", action="store_true", help="do not hide login responses")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
     parser.set_defaults(run=run)
 
@@ -93,22 +95,23 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
         lines.write("".join(pending))
         if summary is not None:
             lines.write(f"\n{plain(name)}\n{summary.text()}")
-    if not found and not arguments.raw:
+    if not found and not inputs.of_streams(arguments):
         output.flush()
         output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
     return EXIT_FAULTS if faults else EXIT_OK
 
 
 def _items(source: capture.ByteSource, arguments: argparse.Namespace) -> Iterator[capture.Item]:
-    if arguments.raw:
-        return capture.read_raw_frames(source, dialect=arguments.dialect)
-    return capture.read_frames(source, port=inputs.ports(arguments), dialect=arguments.dialect)
+    if inputs.of_streams(arguments):
+        return capture.read_raw_frames(source, **given(arguments, RawFrameOptions))
+    return capture.read_frames(source, **given(arguments, FrameOptions))
 
 
 def _line_maker(name: str, arguments: argparse.Namespace) -> Callable[[capture.Item], str]:
+    credentials = getattr(arguments, "include_credentials", False)
     if arguments.format == "jsonl":
-        return JsonLines(name, arguments.body, arguments.show_credentials).line
-    return TextLines(_coloured(arguments.color), arguments.body, arguments.show_credentials).line
+        return JsonLines(name, arguments.body_bytes, credentials).line
+    return TextLines(_coloured(arguments.color), arguments.body_bytes, credentials).line
 
 
 def _coloured(choice: str) -> bool:
@@ -122,4 +125,4 @@ def _channel(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    return inputs.bounded(text, 0, sys.maxsize, "a count of octets is needed")
+    return inputs.bounded(text, 0, sys.maxsize, "a number of bytes is needed")

@@ -10,23 +10,21 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-import amqpcodec
-
-from .. import capture
+from ..options import AMQP_PORT
 
 STANDARD_INPUT = "-"
 
 
-def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe them: `files`, `raw`, `dialect`, `port`."""
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Describe the argument `files`."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="a capture, or a pattern of names; - reads standard input"
+        "files", nargs="+", metavar="FILE", help="a file, or a pattern of names; - reads standard input"
     )
-    parser.add_argument("--raw", action="store_true", help="files hold the octets of one direction")
-    parser.add_argument("--dialect", choices=("auto", *amqpcodec.DIALECTS), default="auto")
-    parser.add_argument(
-        "--port", action="append", type=_port, metavar="N|any", help="server port, repeatable (default 5672)"
-    )
+
+
+def of_streams(arguments: argparse.Namespace) -> bool:
+    """Whether the files hold the octets of one direction."""
+    return getattr(arguments, "input", None) == "stream"
 
 
 def expanded(names: Iterable[str]) -> Iterator[str]:
@@ -49,15 +47,9 @@ def open_file(name: str) -> BinaryIO:
     return open(name, "rb", 0)
 
 
-def ports(arguments: argparse.Namespace) -> list[int] | None:
-    """The server ports to look at; None for every one."""
-    chosen = arguments.port or [capture.AMQP_PORT]
-    return None if None in chosen else sorted(set(chosen))
-
-
 def searched(arguments: argparse.Namespace) -> str:
     """Where AMQP was looked for, as the end of a sentence, with what else could be tried."""
-    chosen = ports(arguments)
+    chosen = getattr(arguments, "port", [AMQP_PORT])
     if chosen is None:
         return "any port"
     noun = "port" if len(chosen) == 1 else "ports"
@@ -78,7 +70,3 @@ def bounded(text: str, low: int, high: int, complaint: str) -> int:
     if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
         raise argparse.ArgumentTypeError(complaint)
     return int(text)
-
-
-def _port(text: str) -> int | None:
-    return None if text == "any" else bounded(text, 1, 65535, "a port is a number from 1 to 65535, or any")

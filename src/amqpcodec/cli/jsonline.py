@@ -21,14 +21,14 @@ class JsonLines:
 
     Args:
         file: the name to put into every line.
-        body: octets of a body to show.
-        show_credentials: whether to show what a client logs in with.
+        body_bytes: bytes of a body to show.
+        include_credentials: whether to show what a client logs in with.
     """
 
-    def __init__(self, file: str, body: int, show_credentials: bool) -> None:
+    def __init__(self, file: str, body_bytes: int, include_credentials: bool) -> None:
         self._file = file
-        self._body = body
-        self._show_credentials = show_credentials
+        self._body_bytes = body_bytes
+        self._include_credentials = include_credentials
 
     def line(self, item: Item) -> str:
         """One line, with its line end."""
@@ -53,7 +53,7 @@ class JsonLines:
             case "method":
                 spec = payload.spec
                 row.update(class_id=spec.class_id, method_id=spec.method_id, method=spec.name)
-                fields = method_fields(payload, self._show_credentials)
+                fields = method_fields(payload, self._include_credentials)
                 row["fields"] = {name: json_value(value) for name, value in fields}
             case "header":
                 properties = payload.properties
@@ -65,7 +65,7 @@ class JsonLines:
             case "heartbeat":
                 pass
             case _:
-                row["body"] = item.octets[7:-1][: self._body].hex()
+                row["body"] = item.octets[7:-1][: self._body_bytes].hex()
         return row
 
 

@@ -24,17 +24,6 @@ class NoSessionError(Exception):
     """There is no session; the text says why."""
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe them: `out`, `save`."""
-    parser.add_argument("out", metavar="OUT", help="the folder to write")
-    parser.add_argument(
-        "--save",
-        choices=("errorifexists", "append", "overwrite"),
-        default="errorifexists",
-        help="what to do if OUT is there (default: end with an error)",
-    )
-
-
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe them: `master`, `remote`, `conf`."""
     where = parser.add_mutually_exclusive_group()

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import capture
+from ..options import StatsOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .options import add_options, given
 from .progress import Watched, reading, size
 from .replacing import ended_by_sigterm, replacing
 
@@ -30,8 +32,8 @@ def add_parser(subparsers: Any) -> None:
         "took.",
         epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
-    inputs.add_input_arguments(parser)
-    parser.add_argument("--top", type=_top, default=10, metavar="N", help="length of each list (default 10)")
+    inputs.add_files(parser)
+    add_options(parser, StatsOptions)
     parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
     parser.add_argument("--html", metavar="FILE", help="also write it as a page with charts")
     parser.set_defaults(run=run)
@@ -91,9 +93,7 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
     """Read the files; gives what they hold, and whether one of them could not be read."""
     from .. import stats
 
-    collector = stats.Collector(
-        top=arguments.top, raw=arguments.raw, port=inputs.ports(arguments), dialect=arguments.dialect
-    )
+    collector = stats.Collector(**given(arguments, StatsOptions))
     names = list(inputs.expanded(arguments.files))
     unread = False
     with reading("amqpcodec stats", collector.passes * sum(map(size, names))) as report:
@@ -106,7 +106,7 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
                 output.tell(f"{name!r}: {inputs.reason(error)}")
                 unread = True
             else:
-                if not found and not arguments.raw:
+                if not found and not inputs.of_streams(arguments):
                     output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
     return collector.summary(), unread
 
@@ -119,7 +119,3 @@ def _rereadable(name: str) -> BinaryIO:
     file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller
     shutil.copyfileobj(opened, file)
     return file  # type: ignore[no-any-return]
-
-
-def _top(text: str) -> int:
-    return inputs.bounded(text, 1, 1000, "a number from 1 to 1000 is needed")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..arrow.parquetfile import parquet_writer
 from .inputs import reason
 
-GROUP_OCTETS = 48 << 20
+ROW_GROUP_BYTES = 48 << 20
 
 
 class TableFileError(Exception):
@@ -30,8 +30,8 @@ class TableFile:
         kind: ``"parquet"`` or ``"ipc"`` (Arrow's own file format).
         schema: that of every batch.
         compression: ``"zstd"`` or ``"none"``; for Parquet also ``"snappy"`` and ``"gzip"``.
-        rows: rows of a full group.
-        octets: octets of columns that make a group full however few its rows.
+        row_group_rows: rows of a full group.
+        row_group_bytes: octets of columns that make a group full however few its rows.
 
     To be used in a ``with`` statement: the file is whole when that has ended without an exception.
 
@@ -40,10 +40,16 @@ class TableFile:
     """
 
     def __init__(
-        self, path: str, kind: str, schema: pa.Schema, compression: str, rows: int, octets: int = GROUP_OCTETS
+        self,
+        path: str,
+        kind: str,
+        schema: pa.Schema,
+        compression: str,
+        row_group_rows: int,
+        row_group_bytes: int = ROW_GROUP_BYTES,
     ) -> None:
         self._schema = schema
-        self._most_rows, self._most_octets = rows, octets
+        self._most_rows, self._most_octets = row_group_rows, row_group_bytes
         self._batches: list[pa.RecordBatch] = []
         self._rows = self._octets = 0
         self._written: Future[None] | None = None

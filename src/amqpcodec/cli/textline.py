@@ -33,14 +33,14 @@ class TextLines:
 
     Args:
         colour: whether to use ANSI colours.
-        body: octets of a body to show.
-        show_credentials: whether to show what a client logs in with.
+        body_bytes: bytes of a body to show.
+        include_credentials: whether to show what a client logs in with.
     """
 
-    def __init__(self, colour: bool, body: int, show_credentials: bool) -> None:
+    def __init__(self, colour: bool, body_bytes: int, include_credentials: bool) -> None:
         self._colour = colour
-        self._body = body
-        self._show_credentials = show_credentials
+        self._body_bytes = body_bytes
+        self._include_credentials = include_credentials
 
     def line(self, item: Item) -> str:
         """One line, with its line end."""
@@ -69,21 +69,21 @@ class TextLines:
         payload: Any = item.frame.payload
         match frame_kind(item):
             case "method":
-                fields = method_fields(payload, self._show_credentials)
+                fields = method_fields(payload, self._include_credentials)
                 return " ".join([payload.spec.name, *(f"{name}={text(value)}" for name, value in fields)])
             case "header":
                 properties = payload.properties
                 listed = (f"{name}={text(value)}" for name, value in present_properties(properties))
                 return " ".join([properties.spec.name, f"body_size={payload.body_size}", *listed])
             case "body":
-                return f"{item.size} octets {octets(payload, self._body)}"
+                return f"{item.size} octets {octets(payload, self._body_bytes)}"
             case "protocol":
                 name, version = payload.octets[:4].decode("latin-1"), payload.octets[4:]
                 return f"{plain(name)} {'.'.join(map(str, version))}"
             case "heartbeat":
                 return ""
             case _:
-                return f"{item.size} octets {octets(item.octets[7:-1], self._body)}"
+                return f"{item.size} octets {octets(item.octets[7:-1], self._body_bytes)}"
 
 
 def _where(connection: Connection, direction: int | None) -> str:

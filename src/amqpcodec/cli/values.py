@@ -22,14 +22,14 @@ class Redacted:
         self.size = size
 
 
-def method_fields(payload: Any, show_credentials: bool) -> Iterator[tuple[str, Any]]:
+def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str, Any]]:
     """Names and values of a method's arguments; reserved ones only if something is in them."""
     spec = payload.spec
     for field in spec.fields:
         value = getattr(payload, field.attribute)
         if field.reserved and not value:
             continue
-        if (spec.name, field.name) in CREDENTIALS and not show_credentials:
+        if (spec.name, field.name) in CREDENTIALS and not include_credentials:
             value = Redacted(len(value))
         yield field.attribute, value
 

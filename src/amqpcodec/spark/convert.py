@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Unpack, cast
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from .. import arrow
+from .._options import among, resolve, takes
+from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
-from .landing import SAVE_MODES
-from .options import read_options, text_of
 from .planning import Recording
 from .steps import commit, each, landed
 
-COMPRESSIONS = ("zstd", "snappy", "gzip", "none")
 STATISTICS = pa.schema(
     {
         "path": pa.string(),
@@ -29,17 +28,14 @@ STATISTICS = pa.schema(
 )
 
 
+@takes(SparkConversionOptions)
 def pcap_to_parquet(
     spark: SparkSession,
     src: str | Iterable[str],
     dst: str,
     *,
     table: str = "messages",
-    columns: Iterable[str] | None = None,
-    mode: str = "permissive",
-    compression: str = "zstd",
-    save: str = "errorifexists",
-    **options: Any,
+    **options: Unpack[SparkConversionOptions],
 ) -> DataFrame:
     """Write a table of what is in captures or streams as Parquet files.
 
@@ -52,31 +48,22 @@ def pcap_to_parquet(
         src: files, folders and patterns, or one of them, as for ``format("amqp")``.
         dst: the folder to write.
         table: as for `amqpcodec.arrow.read_capture`.
-        columns: the same; a column inside a struct is named with a dot.
-        mode: ``"permissive"``, ``"dropmalformed"`` or ``"failfast"``.
-        compression: ``"zstd"``, ``"snappy"``, ``"gzip"`` or ``"none"``.
-        save: what to do if there is such a folder: ``"errorifexists"``, ``"append"`` to it, or
-            ``"overwrite"`` what is in it.
-        options: those of the data source, see docs/spark.md, as text or values of Python.
+        options: those of `SparkConversionOptions`.
 
     Returns:
         A row for each file written: `path`, `rows`, `octets`, and its first and last time, `ts_min` and
         `ts_max`, null if that column is not among those written.
 
     Raises:
-        ValueError: an argument or option that cannot be.
+        TypeError, ValueError: an argument or option that cannot be.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
-    given = {name: text_of(value) for name, value in options.items()}
-    given |= {"table": table, "mode": mode, "paths": text_of([src] if isinstance(src, str) else list(src))}
-    if columns is not None:
-        given["columns"] = ",".join(columns)
-    for what, value, known in (("save", save, SAVE_MODES), ("compression", compression, COMPRESSIONS)):
-        if value not in known:
-            raise ValueError(f"{what}: {value!r} is none of {', '.join(known)}")
-    reading = read_options(given)
-    arrow.read_capture((), table, columns=reading.columns, **reading.decoding())  # complain now, not in a job
-    return _converted(spark, tasks.Job(dst, save, uuid4().hex, reading, compression))
+    arrow.read_capture((), table, **among(CaptureOptions, options))  # complain now, not in a job
+    given = among(SparkReadOptions, options)
+    given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
+    reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))
+    job = tasks.Job(dst, options["save"], uuid4().hex, reading, options["compression"])
+    return _converted(spark, job)
 
 
 def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,9 +14,8 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, DataType
 
 from .. import arrow
-from ..arrow.decoding import DIALECT
-from ..arrow.encoding import FRAME_MAX
-from .options import MODES, one_of
+from .._options import among, takes
+from ..options import DIALECT, ColumnOptions, EncodingOptions, SparkDecodingOptions, SparkMessageOptions
 from .reading import check_build
 from .schemas import data_type
 from .shipping import shipped
@@ -25,15 +24,8 @@ from .versions import need
 _Arrays = Iterator[pa.Array]
 
 
-def from_amqp(
-    col: Column | str,
-    table: str = "frames",
-    *,
-    columns: Iterable[str] | None = None,
-    mode: str = "permissive",
-    impl: str = "c",
-    **options: Any,
-) -> Column:
+@takes(SparkDecodingOptions, dialect=DIALECT)
+def from_amqp(col: Column | str, table: str = "frames", **options: Unpack[SparkDecodingOptions]) -> Column:
     """The octets of frames as a struct of the columns of a table.
 
     Each value is read by itself, and expected to have one row of the table in it: one frame, one method, or
@@ -42,26 +34,23 @@ def from_amqp(
     Args:
         col: a binary column.
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        columns: names of the columns wanted, those in a struct with a dot; None for all but the optional ones
-            and those that tell of files and packets. Fewer are faster.
-        mode: ``"permissive"``: a damaged value is a struct with `_error`; ``"failfast"``: it ends the query.
-        impl: the build that decodes in the workers, ``"c"`` or ``"py"``.
-        options: `dialect`, `direction`, `credentials`, `max_frame` and `limits` of
-            `amqpcodec.arrow.ValueDecoder`.
+        options: those of `SparkDecodingOptions`. Without columns, those that tell of files and packets are
+            left out, too; fewer are faster. There is no mode ``"drop"``.
 
     Returns:
         A struct, null where the value is null. To Spark it is not deterministic, so that it is evaluated once
         however many of its fields are used.
 
     Raises:
-        ValueError: no such table, column, dialect or mode.
+        TypeError, ValueError: no such table or column; an option that cannot be.
     """
-    chosen = {"columns": None if columns is None else list(columns), "mode": _mode(mode), **options}
-    fields = list(arrow.ValueDecoder(table, impl="py", **chosen).schema)
+    impl, chosen = options["impl"], among(ColumnOptions, options)
+    fields = list(arrow.ValueDecoder(table, **chosen).schema)
+    chosen["_impl"] = impl
 
     def decode(arrays: _Arrays) -> _Arrays:
         check_build(impl)
-        decoder = arrow.ValueDecoder(table, impl=impl, **chosen)
+        decoder = arrow.ValueDecoder(table, **chosen)
         for values in arrays:
             batch = decoder.decode(values)
             yield pa.StructArray.from_arrays(batch.columns, fields=fields, mask=values.is_null())
@@ -75,13 +64,12 @@ def from_amqp(
     return sql.when((sql.col(col) if isinstance(col, str) else col).isNotNull(), made)
 
 
+@takes(SparkMessageOptions)
 def to_amqp(
     message: Column | str,
     *,
-    dialect: str = DIALECT,
-    frame_max: int = FRAME_MAX,
-    mode: str = "failfast",
-    impl: str = "c",
+    mode: Literal["permissive", "fail"] = "fail",
+    **options: Unpack[SparkMessageOptions],
 ) -> Column:
     """Messages as the octets of their frames.
 
@@ -89,28 +77,26 @@ def to_amqp(
         message: a struct with columns of the table ``messages`` by their names, as `struct("exchange",
             "routing_key", "body")` makes it; others are passed over, and what is missing takes its default,
             as `amqpcodec.arrow.encode_messages` tells.
-        dialect: the dialect to write.
-        frame_max: octets of the largest frame; 0 for no limit.
-        mode: ``"failfast"``: a message that cannot be written, that has an error or is incomplete ends the
-            query; ``"permissive"``: it is null.
-        impl: the build that workers are to have: ``"c"``, or ``"py"`` if any will do.
+        mode: ``"fail"``: a message that cannot be written ends the query; ``"permissive"``: it is null.
+        options: those of `SparkMessageOptions`. Messages left out are null.
 
     Returns:
         Binary, null where the struct is null.
 
     Raises:
         NotImplementedError: PySpark is older than 4.1; there, columns of structs lose their types in Python.
-        ValueError: no such mode.
+        TypeError, ValueError: no such mode; an option that cannot be.
     """
     need("to_amqp")
-    options: dict[str, Any] = {"dialect": dialect, "frame_max": frame_max, "mode": _mode(mode)}
+    impl, chosen = options["impl"], among(EncodingOptions, options) | {"mode": mode}
+    arrow.encode_values(pa.table({}), **chosen)  # complain now, not in a job
 
     def encode(arrays: _Arrays) -> _Arrays:
         check_build(impl)
         for messages in arrays:
             given = messages.drop_null()
             batch = pa.RecordBatch.from_struct_array(given)
-            octets = arrow.encode_values(batch, **options).combine_chunks()
+            octets = arrow.encode_values(batch, **chosen).combine_chunks()
             yield octets if len(given) == len(messages) else _spread(octets, messages)
 
     made: Column = sql.arrow_udf(shipped(encode), BinaryType())(message)  # type: ignore[attr-defined]
@@ -121,10 +107,6 @@ def _spread(values: pa.Array, over: pa.Array) -> pa.Array:
     """Values put where an array is not null."""
     given = over.is_valid()
     return pc.replace_with_mask(pa.nulls(len(over), values.type), given, values)
-
-
-def _mode(mode: str) -> str:
-    return MODES[one_of("permissive", "failfast")(mode)]
 
 
 def _through_pandas(decode: Callable[[_Arrays], _Arrays], kind: DataType) -> Any:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql.datasource import InputPartition
 
+from ..options import SparkReadOptions
 from .files import File, listed, recognised, side_by_side
-from .options import ReadOptions
 
 _DIGITS = re.compile(r"\d+")
 
@@ -49,23 +49,30 @@ class Part(InputPartition):
 Recording = tuple[Part, ...]  # its parts, in order
 
 
-def plan(options: ReadOptions) -> list[Recording]:
+def plan(options: SparkReadOptions) -> list[Recording]:
     """The recordings that are to be read, in parts as large as the options say, still without states.
 
     Raises:
         ValueError: no path, or a file that is nothing that is known.
         OSError: a path means no file, or a file cannot be read.
     """
-    if not options.paths:
+    if not options["paths"]:
         raise ValueError("no path: say what to load")
-    names = listed(options.paths, recursive=options.recursive, name_pattern=options.name_pattern)
-    times = options.rotated != "false"
-    files = [file for file in recognised(names, options.input, times=times) if file.kind != "empty"]
+    names = files_of(options)
+    times = options["rotated"] != "false"
+    files = [file for file in recognised(names, options["input"], times=times) if file.kind != "empty"]
     found: list[Recording] = []
-    for together in recordings(files, options.rotated, options.flow_timeout):
+    for together in recordings(files, options["rotated"], options["flow_timeout"]):
         parts = parts_of(together, options)
-        found += [parts] if options.stitch else [(replace(part, last=True),) for part in parts]
+        found += [parts] if options["stitch"] else [(replace(part, last=True),) for part in parts]
     return found
+
+
+def files_of(options: SparkReadOptions) -> list[tuple[str, int]]:
+    """The files that the options mean; as `files.listed`."""
+    return listed(
+        options["paths"], recursive=options["recursive_file_lookup"], name_pattern=options["path_glob_filter"]
+    )
 
 
 def recordings(files: Iterable[File], rotated: str, flow_timeout: float) -> list[tuple[File, ...]]:
@@ -121,12 +128,12 @@ def natural(name: str) -> list[tuple[str, int]]:
     return [*order, (name, 0)]
 
 
-def parts_of(files: Sequence[File], options: ReadOptions) -> Recording:
+def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:
     """One recording in parts: pieces of large files, and small files in groups."""
     groups: list[list[Piece]] = []
     room = 0
     for file in files:
-        pieces = list(_pieces(file, options.partition_octets if options.stitch else file.size))
+        pieces = list(_pieces(file, options["max_partition_bytes"] if options["stitch"] else file.size))
         if len(pieces) > 1:
             groups += [[piece] for piece in pieces]
             room = 0
@@ -135,7 +142,7 @@ def parts_of(files: Sequence[File], options: ReadOptions) -> Recording:
             room -= file.size
         else:
             groups.append(pieces)
-            room = options.group_octets - file.size
+            room = options["max_group_bytes"] - file.size
     kind = files[0].kind
     return tuple(Part(kind, tuple(group), last=group is groups[-1]) for group in groups)
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from .. import IMPL, arrow
+from .._options import among
 from ..errors import AmqpError
+from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
 from .files import open_file
-from .options import ReadOptions
 from .planning import Part, Piece, Recording
 
 
@@ -35,52 +36,60 @@ def check_build(impl: str) -> None:
         )
 
 
-def batches(part: Part, columns: Iterable[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def batches(
+    part: Part, columns: Iterable[str], options: SparkReadOptions, **others: int
+) -> Iterator[pa.RecordBatch]:
     """The rows of a part.
 
     Args:
         part: what to read.
         columns: as for `amqpcodec.arrow.read_capture`.
         options: how to read.
+        others: those of `amqpcodec.arrow` that are others than `options` tell.
 
     Raises:
         CaptureError, DecodeError, OSError: as iterating over `amqpcodec.arrow.CaptureReader`; a note names
             the file.
         NotCompiledError: see `check_build`.
     """
-    check_build(options.impl)
+    check_build(options["impl"])
     if part.kind == "stream":
         for piece in part.pieces:
-            yield from _stream(piece, columns, options)
+            yield from _stream(piece, columns, options, others)
         return
-    arguments = options.decoding() | options.following()
-    session = arrow.CaptureSession(options.table, columns=columns, state=part.state, **arguments)
+    arguments = _arguments(options, AllCaptureOptions) | {"columns": columns} | others
+    session = arrow.CaptureSession(options["table"], state=part.state, **arguments)
     for file, name, end in _pieces(part):
         yield from session.read(file, name, end)
     if part.last:
         yield from session.finish()
 
 
-def states(parts: Sequence[Part], options: ReadOptions) -> Iterator[bytes]:
+def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
     """Those behind parts that follow each other: their octets are followed, without making rows.
 
     Raises:
         CaptureError, OSError: a file cannot be read.
         NotCompiledError: see `check_build`.
     """
-    check_build(options.impl)
+    check_build(options["impl"])
     # Whether a row is in error is told where it is made.
-    arguments = options.decoding() | options.following() | {"mode": "permissive"}
+    arguments = _arguments(options, AllCaptureOptions) | {"mode": "permissive"}
     first = parts[0].state if parts else None
-    found = arrow.scan_capture(map(_pieces, parts), options.table, state=first, **arguments)
+    found = arrow.scan_capture(map(_pieces, parts), options["table"], state=first, **arguments)
     next(found)  # the first is known
     return found
 
 
-def with_states(recording: Recording, options: ReadOptions) -> Recording:
+def with_states(recording: Recording, options: SparkReadOptions) -> Recording:
     """A recording whose parts have the states at their beginning."""
     following = zip(recording[1:], states(recording[:-1], options), strict=True)
     return (recording[0], *(replace(part, state=state) for part, state in following))
+
+
+def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
+    """Those among the options that a function of `amqpcodec.arrow` takes."""
+    return among(taken, options) | {"_impl": options["impl"]}
 
 
 def _pieces(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:
@@ -89,11 +98,12 @@ def _pieces(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | Non
         yield partial(open_file, piece.path), piece.path, piece.end
 
 
-def _stream(piece: Piece, columns: Iterable[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def _stream(
+    piece: Piece, columns: Iterable[str], options: SparkReadOptions, others: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
     with closing(open_file(piece.path)) as file:
-        reader = arrow.read_stream(
-            file, options.table, columns=columns, direction=options.direction, **options.decoding()
-        )
+        arguments = _arguments(options, AllStreamOptions) | {"columns": columns} | others
+        reader = arrow.read_stream(file, options["table"], **arguments)
         try:
             for batch in reader:
                 yield _named(batch, piece.path)

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Unpack, cast
 from uuid import uuid4
 
 from pyarrow import ArrowInvalid, parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from .._columns.tables import LEAD, table_columns
-from ..arrow.decoding import DIALECT
-from ..arrow.encoding import FRAME_MAX
+from .._options import among, resolve, takes
 from ..errors import AmqpError
+from ..options import SparkEncodingOptions, SparkWriteOptions
 from .files import listed, open_file
-from .landing import SAVE_MODES, Landing
-from .layouts import WriteOptions, Written, write_part
-from .options import one_of
+from .landing import Landing
+from .outputs import Written, write_part
 from .reading import check_build
 from .steps import commit, each, landed
 
@@ -29,16 +28,9 @@ _BATCH_ROWS = 10_000
 _UNREAD = frozenset((*(column.name for column in LEAD if column.name != "ts_ns"), "frames", "ts_last"))
 
 
+@takes(SparkEncodingOptions)
 def parquet_to_stream(
-    spark: SparkSession,
-    src: str | Iterable[str],
-    dst: str,
-    *,
-    dialect: str = DIALECT,
-    frame_max: int = FRAME_MAX,
-    skip_incomplete: bool = False,
-    save: str = "errorifexists",
-    impl: str = "c",
+    spark: SparkSession, src: str | Iterable[str], dst: str, **options: Unpack[SparkEncodingOptions]
 ) -> DataFrame:
     """Write the messages in Parquet files as streams of frames with an index, in the order of their rows.
 
@@ -51,20 +43,18 @@ def parquet_to_stream(
         src: Parquet files with columns of the table `messages`, folders of them and patterns. Tables
             that are partitioned by one of these columns are refused: the files are without it.
         dst: the folder to write.
-        dialect, frame_max, skip_incomplete: as for `amqpcodec.arrow.encode_messages`.
-        save: ``"errorifexists"``, ``"append"`` or ``"overwrite"``.
-        impl: the build that workers are to have: ``"c"``, or ``"py"`` if any will do.
+        options: those of `SparkEncodingOptions`.
 
     Returns:
         A row for each file written: its `path`, how many `messages` it has or tells of, and `size` in octets.
 
     Raises:
-        ValueError: no such way to save.
+        TypeError, ValueError: an option that cannot be.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
     paths = (src,) if isinstance(src, str) else tuple(src)
-    options = WriteOptions(dst, "stream", dialect, frame_max, skip_incomplete, impl=impl)
-    job = _Job(dst, one_of(*SAVE_MODES)(save), uuid4().hex, paths, options)
+    writing = resolve(SparkWriteOptions, among(SparkWriteOptions, options) | {"path": dst})
+    job = _Job(dst, options["save"], uuid4().hex, paths, cast(SparkWriteOptions, writing))
     do = partial(each, spark, job)
     with landed(spark, job):
         parts: list[_Part] = do(_plan, [None])
@@ -78,7 +68,7 @@ class _Job(Landing):
     """What is read, and how it is written."""
 
     paths: tuple[str, ...]
-    options: WriteOptions
+    options: SparkWriteOptions
 
 
 class _Part(NamedTuple):
@@ -90,7 +80,7 @@ class _Part(NamedTuple):
 
 def _plan(job: _Job, argument: None) -> Iterator[_Part]:
     """The row groups that each task reads."""
-    check_build(job.options.impl)
+    check_build(job.options["impl"])
     files = [path for path, size in listed(job.paths, recursive=True, name_pattern=None) if size]
     wanted = _wanted(job.options)
     for path in files:
@@ -133,6 +123,6 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
             raise
 
 
-def _wanted(options: WriteOptions) -> set[str]:
+def _wanted(options: SparkWriteOptions) -> set[str]:
     """The columns that count."""
-    return {column.name for column in table_columns("messages", (options.dialect,))} - _UNREAD
+    return {column.name for column in table_columns("messages", (options["dialect"],))} - _UNREAD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import ModuleType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ _TYPES = {
 
 
 def table_schema(
-    table: str = "messages", *, dialect: str = AUTO, columns: Iterable[str] | None = None
+    table: str = "messages", *, dialect: str | ModuleType = AUTO, columns: Iterable[str] | None = None
 ) -> spark.StructType:
     """The schema of a table as Spark sees it.
 
@@ -40,7 +41,7 @@ def table_schema(
     return struct_type(arrow_schema(table, dialect, columns))
 
 
-def arrow_schema(table: str, dialect: str, columns: Iterable[str] | None = None) -> pa.Schema:
+def arrow_schema(table: str, dialect: str | ModuleType, columns: Iterable[str] | None = None) -> pa.Schema:
     """The same as Arrow's."""
     if dialect == AUTO:
         return arrow.schema(table, columns=columns)
@@ -76,7 +77,9 @@ class Projection(NamedTuple):
     schema: pa.Schema
 
 
-def project(wanted: spark.StructType, table: str, dialect: str, corrupt: str = CORRUPT) -> Projection:
+def project(
+    wanted: spark.StructType, table: str, dialect: str | ModuleType, corrupt: str = CORRUPT
+) -> Projection:
     """What a schema asks for of a table.
 
     Args:
@@ -108,7 +111,7 @@ def renamed(schema: pa.Schema, corrupt: str) -> pa.Schema:
     return pa.schema(field.with_name(corrupt) if field.name == CORRUPT else field for field in schema)
 
 
-def _all(table: str, dialect: str) -> list[str]:
+def _all(table: str, dialect: str | ModuleType) -> list[str]:
     """Every column of a table, also those that only come when asked for."""
     names: list[str] = arrow_schema(table, dialect).names
     return names + [name for name in optional_columns(table) if name not in names]

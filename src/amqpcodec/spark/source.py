@@ -20,7 +20,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from .options import ReadOptions, read_options
+from ..options import SparkReadOptions
+from .options import read_options, write_options
 from .planning import Part, Recording, plan
 from .reading import batches, with_states
 from .schemas import CORRUPT, project, table_schema
@@ -49,10 +50,10 @@ class AmqpSource(DataSource):
     def schema(self) -> StructType:
         """That of the table, or of the columns asked for by the option."""
         options = read_options(self.options)
-        found = table_schema(options.table, dialect=options.dialect, columns=options.columns)
+        found = table_schema(options["table"], dialect=options["dialect"], columns=options["columns"])
         for field in found:
             if field.name == CORRUPT:
-                field.name = options.corrupt_column
+                field.name = options["column_name_of_corrupt_record"]
         return StructType(found.fields)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -63,7 +64,6 @@ class AmqpSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of messages."""
-        from .layouts import write_options
         from .writer import AmqpWriter
 
         return AmqpWriter(write_options(self.options), schema, overwrite)
@@ -71,7 +71,7 @@ class AmqpSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of those columns that a schema has."""
         options = read_options(self.options)
-        if options.pushdown:
+        if options["pushdown"]:
             need("pushdown")
             from .filters import FilteringReader
 
@@ -90,9 +90,11 @@ class AmqpReader(Shipped, DataSourceReader):
         ValueError: the table does not have these columns.
     """
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(self, options: SparkReadOptions, schema: StructType) -> None:
         self.options = options
-        self.columns, self.schema = project(schema, options.table, options.dialect, options.corrupt_column)
+        self.columns, self.schema = project(
+            schema, options["table"], options["dialect"], options["column_name_of_corrupt_record"]
+        )
         self.keep: pc.Expression | None = None
 
     def partitions(self) -> list[InputPartition]:

@@ -22,9 +22,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from .files import Place, listed, recognised
-from .options import ReadOptions
-from .planning import Part, natural, parts_of, series
+from ..options import SparkReadOptions
+from .files import Place, recognised
+from .planning import Part, files_of, natural, parts_of, series
 from .reading import states
 from .shipping import Shipped
 from .source import AmqpReader
@@ -55,10 +55,10 @@ class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailable
         NotImplementedError: this PySpark cannot take files bit by bit, as the options ask for.
     """
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
-        if not options.paths:
+    def __init__(self, options: SparkReadOptions, schema: StructType) -> None:
+        if not options["paths"]:
             raise ValueError("no path: say what to load")
-        if options.most_files is not None:
+        if options["max_files_per_trigger"] is not None:
             need("maxFilesPerTrigger")
         self._options = options
         self._reader = AmqpReader(options, schema)
@@ -72,7 +72,7 @@ class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailable
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """As many files as the options say."""
-        most = self._options.most_files
+        most = self._options["max_files_per_trigger"]
         return ReadAllAvailable() if most is None else ReadMaxFiles(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -140,19 +140,19 @@ class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailable
         """The files there are, by series, in order."""
         options = self._options
         try:
-            names = listed(options.paths, recursive=options.recursive, name_pattern=options.name_pattern)
+            names = files_of(options)
         except FileNotFoundError:
             return {}  # not yet
         found: defaultdict[str, list[str]] = defaultdict(list)
         for path, _ in names:
-            found[series(path, options.rotated)].append(path)
+            found[series(path, options["rotated"])].append(path)
         return {name: sorted(paths, key=natural) for name, paths in sorted(found.items())}
 
     def _complete(self) -> dict[str, list[str]]:
         """The files that nothing more is written to."""
         found = {}
         for name, paths in self._series().items():
-            old = time() - _changed(paths[-1]) >= self._options.least_age
+            old = time() - _changed(paths[-1]) >= self._options["min_file_age"]
             complete = paths if old else paths[:-1]
             if complete:
                 found[name] = complete
@@ -171,19 +171,19 @@ class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailable
         """What is to be read of files that follow each other, and the state behind them."""
         options = self._options
         sizes = [(path, _size(path)) for path in paths]
-        files = [file for file in recognised(sizes, options.input, times=False) if file.kind != "empty"]
+        files = [file for file in recognised(sizes, options["input"], times=False) if file.kind != "empty"]
         captures = [file for file in files if file.kind == "capture"]
         alone = [parts_of([file], options) for file in files if file.kind != "capture"]
         if not captures:
             return sum(alone, ()), place["state"] if place else ""
-        state = _unpacked(place["state"]) if place and options.rotated != "false" else None
+        state = _unpacked(place["state"]) if place and options["rotated"] != "false" else None
         parts = list(parts_of(captures, options))
         parts[0] = replace(parts[0], state=state)
         following = list(states(parts, options))
         kept = [replace(part, last=False) for part in parts]
         for at, each in enumerate(following[:-1], 1):
             kept[at] = replace(kept[at], state=each)
-        if options.rotated == "false":
+        if options["rotated"] == "false":
             kept[-1] = replace(kept[-1], last=True)
         return (*kept, *sum(alone, ())), _packed(following[-1])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,9 +11,10 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from .. import arrow
+from .._options import among, takes
 from ..arrow.values import UNTOLD
 from ..errors import DecodeError
-from .options import MODES, one_of
+from ..options import DIALECT, ColumnOptions, SparkDecodingOptions, SparkStreamOptions, StreamOptions
 from .reading import check_build
 from .schemas import struct_type
 from .shipping import shipped
@@ -22,16 +23,14 @@ _MOST_OCTETS = 64 << 20  # of frames for one batch of rows
 _Batches = Iterator[pa.RecordBatch]
 
 
+@takes(SparkDecodingOptions, dialect=DIALECT)
 def decode_frames(
     df: DataFrame,
     col: str,
     *,
     keys: Sequence[str] = (),
     table: str = "frames",
-    columns: Iterable[str] | None = None,
-    mode: str = "permissive",
-    impl: str = "c",
-    **options: Any,
+    **options: Unpack[SparkDecodingOptions],
 ) -> DataFrame:
     """All rows of a table that are in a column of octets, behind the keys of the row they come from.
 
@@ -43,22 +42,21 @@ def decode_frames(
         col: name of the column, which is binary.
         keys: names of other columns that are repeated for each row.
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        columns: as for `from_amqp`; `offset` is that in the value.
-        mode: ``"permissive"`` keeps rows in error, ``"dropmalformed"`` leaves them out, ``"failfast"`` ends
-            the query.
-        impl, options: as for `from_amqp`.
+        options: those of `SparkDecodingOptions`. The column `offset` is that in the value.
 
     Raises:
-        ValueError: no such table, column, dialect or mode; a key with the name of a column.
+        TypeError, ValueError: no such table or column; an option that cannot be; a key with the name of a
+            column.
     """
-    chosen = _chosen(columns, mode, options)
-    schema = arrow.ValueDecoder(table, explode=True, impl="py", **chosen).schema
+    impl, chosen = options["impl"], among(ColumnOptions, options)
+    schema = arrow.ValueDecoder(table, explode=True, **chosen).schema
+    chosen["_impl"] = impl
     kept = schema.remove(schema.get_field_index("value"))
     names = list(keys)
 
     def decode(batches: _Batches) -> _Batches:
         check_build(impl)
-        decoder = arrow.ValueDecoder(table, explode=True, impl=impl, **chosen)
+        decoder = arrow.ValueDecoder(table, explode=True, **chosen)
         for batch in _portions(batches, col):
             rows = decoder.decode(batch.column(col))
             repeated = [batch.column(name).take(rows.column("value")) for name in names]
@@ -69,6 +67,7 @@ def decode_frames(
     return df.select(*dict.fromkeys([*names, col])).mapInArrow(shipped(decode), _behind(df, names, kept))
 
 
+@takes(SparkStreamOptions, dialect=DIALECT)
 def decode_streams(
     df: DataFrame,
     key: str | Sequence[str],
@@ -76,10 +75,7 @@ def decode_streams(
     payload: str,
     *,
     table: str = "messages",
-    columns: Iterable[str] | None = None,
-    mode: str = "permissive",
-    impl: str = "c",
-    **options: Any,
+    **options: Unpack[SparkStreamOptions],
 ) -> DataFrame:
     """The rows of a table that are in streams whose octets are spread over many rows, cut anywhere.
 
@@ -89,9 +85,7 @@ def decode_streams(
         order: the columns that say in which order the pieces of a stream follow each other.
         payload: the binary column with the octets. Null and empty pieces are passed over.
         table: as for `amqpcodec.arrow.BatchDecoder`.
-        columns, mode: as for `decode_frames`; `offset` is that in the stream.
-        impl: the build that workers are to have: ``"c"``, or ``"py"`` if any will do.
-        options: further arguments of `amqpcodec.arrow.BatchDecoder`.
+        options: those of `SparkStreamOptions`. The column `offset` is that in the stream.
 
     Returns:
         The key, and behind it the columns of the table. A stream begins with a frame; octets that belong to
@@ -99,12 +93,13 @@ def decode_streams(
         are a batch of its rows and its contents that are not complete.
 
     Raises:
-        ValueError: no such table, column, dialect or mode; a key with the name of a column.
+        TypeError, ValueError: no such table or column; an option that cannot be; a key with the name of a
+            column.
     """
     names = [key] if isinstance(key, str) else list(key)
     ordered = [order] if isinstance(order, str) else list(order)
-    chosen = _chosen(columns, mode, options)
-    if columns is None:
+    impl, chosen = options["impl"], among(StreamOptions, options)
+    if chosen["columns"] is None:
         every = arrow.BatchDecoder(table, **chosen).schema.names
         chosen["columns"] = [name for name in every if name not in UNTOLD - {"offset"}]
     wanted = arrow.BatchDecoder(table, **chosen).schema
@@ -127,12 +122,6 @@ def decode_streams(
     pieces = df.select(*dict.fromkeys([*names, *ordered, payload])).repartition(*names)
     groups = pieces.sortWithinPartitions(*names, *ordered).groupBy(*names)
     return groups.applyInArrow(_of_groups(shipped(decode)), _behind(df, names, wanted))
-
-
-def _chosen(columns: Iterable[str] | None, mode: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a decoder."""
-    named = None if columns is None else list(columns)
-    return {"columns": named, "mode": MODES[one_of(*MODES)(mode)], **options}
 
 
 def _behind(df: DataFrame, names: Sequence[str], wanted: pa.Schema) -> StructType:

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from amqpcodec.arrow.parquetfile import parquet_writer
 
+from ..options import SparkReadOptions
 from .files import Place
 from .landing import Landing
-from .options import ReadOptions
 from .planning import Part, Recording, plan
 from .reading import batches, check_build, states
 from .schemas import arrow_schema, renamed
 
-_GROUP_ROWS, _GROUP_OCTETS = 131_072, 24 << 20
+_GROUP_ROWS, _GROUP_BYTES = 131_072, 24 << 20
 _FILE_GROUPS = 64
 _LIMITED = "PYSPARK_EXECUTOR_MEMORY_MB"  # in the environment of workers with `spark.executor.pyspark.memory`
 _TIMES = {"ts_min": ("ts", "ts_first"), "ts_max": ("ts", "ts_last")}
@@ -35,7 +35,7 @@ class Job(Landing):
         compression: of the files.
     """
 
-    options: ReadOptions
+    options: SparkReadOptions
     compression: str
 
     def state(self, recording: int, part: int) -> str:
@@ -63,7 +63,7 @@ class Written(NamedTuple):
 
 def begin(job: Job, argument: None) -> list[Recording]:
     """Gives what is to be read, and makes the folder for what will be written."""
-    check_build(job.options.impl)
+    check_build(job.options["impl"])
     recordings = plan(job.options)
     job.prepare(piece.path for recording in recordings for part in recording for piece in part.pieces)
     return recordings
@@ -89,11 +89,12 @@ def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[Writt
         with place.system.open_input_file(place.inner) as file:
             part = replace(part, state=file.read())
     options = job.options
+    large = {}
     if _LIMITED not in os.environ:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
-        options = replace(options, batch_rows=_GROUP_ROWS, batch_octets=_GROUP_OCTETS)
+        large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
     with closing(_Files(job, number)) as files:
-        for batch in batches(part, _names(options), options):
+        for batch in batches(part, _names(options), options, **large):
             files.add(batch)
             del batch  # before the next one is made
         files.finish()
@@ -119,13 +120,13 @@ class _Files:
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows; few of them wait for more."""
         rows = pa.RecordBatch.from_arrays(batch.columns, schema=self._schema)
-        if _is_group([rows], _GROUP_OCTETS // 2):
+        if _is_group([rows], _GROUP_BYTES // 2):
             self._write_few()
             self._write([rows])
         elif rows.num_rows:
             # In Arrow's own memory: what a batch comes in is used for the next one, unless it is kept.
             self._few.append(pa.concat_batches([rows.slice(0, 0), rows]))
-            if _is_group(self._few, _GROUP_OCTETS):
+            if _is_group(self._few, _GROUP_BYTES):
                 self._write_few()
 
     def finish(self) -> None:
@@ -196,11 +197,12 @@ def _is_group(batches: list[pa.RecordBatch], octets: int) -> bool:
     return rows >= _GROUP_ROWS or held >= octets
 
 
-def _names(options: ReadOptions) -> list[str]:
+def _names(options: SparkReadOptions) -> list[str]:
     """The columns to read, as the library calls them."""
-    columns = options.columns
-    return list(columns or arrow_schema(options.table, options.dialect).names)
+    columns = options["columns"]
+    return list(columns or arrow_schema(options["table"], options["dialect"]).names)
 
 
-def _schema(options: ReadOptions) -> pa.Schema:
-    return renamed(arrow_schema(options.table, options.dialect, _names(options)), options.corrupt_column)
+def _schema(options: SparkReadOptions) -> pa.Schema:
+    schema = arrow_schema(options["table"], options["dialect"], _names(options))
+    return renamed(schema, options["column_name_of_corrupt_record"])

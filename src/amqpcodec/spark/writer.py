@@ -11,9 +11,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from . import layouts
+from ..options import SparkWriteOptions
+from . import outputs
 from .landing import Landing
-from .layouts import OCTETS, WriteOptions, write_part
+from .outputs import OCTETS, write_part
 from .reading import check_build
 from .shipping import Shipped
 
@@ -22,7 +23,7 @@ from .shipping import Shipped
 class Written(WriterCommitMessage):
     """The files of a task."""
 
-    files: list[layouts.Written]
+    files: list[outputs.Written]
 
 
 class AmqpWriter(Shipped, DataSourceArrowWriter):
@@ -37,17 +38,17 @@ class AmqpWriter(Shipped, DataSourceArrowWriter):
         ValueError: a key that is none of the columns, or has the name of the frames.
     """
 
-    def __init__(self, options: WriteOptions, schema: StructType, overwrite: bool) -> None:
-        for key in options.keys:
+    def __init__(self, options: SparkWriteOptions, schema: StructType, overwrite: bool) -> None:
+        for key in options["keys"]:
             if key not in schema.names or key == OCTETS:
                 raise ValueError(f"{key!r} cannot be a key; the columns are {', '.join(schema.names)}")
         self.options = options
-        self.landing = Landing(options.path, "overwrite" if overwrite else "append", uuid4().hex)
+        self.landing = Landing(options["path"], "overwrite" if overwrite else "append", uuid4().hex)
         self.landing.prepare()  # here, since a task given up too late must not make the folder again
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Write the messages of a task."""
-        check_build(self.options.impl)
+        check_build(self.options["impl"])
         context = TaskContext.get()
         number = context.partitionId() if context else 0
         name = f"part-{number:05d}-{self.landing.name[:12]}"

@@ -6,19 +6,21 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import repeat
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Any, Protocol, Unpack
 
 import pyarrow as pa
 from pyarrow import compute
 
 from .. import arrow
-from ..capture import AMQP_PORT
+from .._options import among, takes
+from ..options import CaptureOptions, StatsOptions, StreamOptions
 from .cells import cells
 from .counters import KEYS, Durations, Largest, Tally, Timeline
 from .matching import DIALECT, Matcher, MethodRow, Sources
 from .summary import Ending, Problem, Summary
 
-_ROWS, _OCTETS = 50_000, 16 << 20  # of a batch
+_LARGE_BATCHES: dict[str, Any] = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
 _MOST_BREAKS = 1_000_000  # with more of them there is little left to match
 
 _CONNECTION_KEYS = (
@@ -54,37 +56,31 @@ class Rereadable(Protocol):
         """Go on at another octet."""
 
 
+@takes(StatsOptions)
 class Collector:
     """Gathers a `Summary` of one file after the other.
 
     Args:
-        top: how many of the largest, slowest and first to keep of each kind.
-        raw: whether files hold the octets of one direction and nothing else.
-        port: as for `amqpcodec.arrow.read_capture`; None for every port.
-        dialect: name of a dialect, or ``"auto"``.
+        options: those of `StatsOptions`.
 
     Attributes:
         passes: how often a file is read at most: once less where nothing is wrong.
 
     Raises:
-        ValueError: no such dialect.
+        TypeError, ValueError: an option that cannot be.
     """
 
     passes = 4
 
-    def __init__(
-        self,
-        *,
-        top: int = 10,
-        raw: bool = False,
-        port: int | Iterable[int] | None = AMQP_PORT,
-        dialect: str = "auto",
-    ) -> None:
-        self._top = top
-        self._read: Any = partial(
-            arrow.read_stream if raw else partial(arrow.read_capture, port=port), dialect=dialect
+    def __init__(self, **options: Unpack[StatsOptions]) -> None:
+        self._top = top = options["top"]
+        read, taken = (
+            (arrow.read_capture, CaptureOptions)
+            if options["input"] == "capture"
+            else (arrow.read_stream, StreamOptions)
         )
-        self._arguments = _arguments(dialect)
+        self._read: Any = partial(read, **among(taken, options), **_LARGE_BATCHES)
+        self._arguments = _arguments(options["dialect"])
         self._files: list[str] = []
         self._span: list[int] = []
         self._totals = dict.fromkeys(("connections", *_COUNTS), 0)
@@ -167,9 +163,7 @@ class Collector:
         """The batches of a table, the file read from its beginning."""
         if hasattr(file, "seek"):
             file.seek(0)
-        reader: arrow.CaptureReader = self._read(
-            file, table=table, columns=columns, rows=_ROWS, octets=_OCTETS
-        )
+        reader: arrow.CaptureReader = self._read(file, table=table, columns=columns)
         return reader
 
     def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> _Breaks:
@@ -259,9 +253,9 @@ class Collector:
 _Breaks = dict[int | None, tuple[list[int], list[int]]]
 
 
-def _arguments(dialect: str) -> list[str]:
+def _arguments(dialect: str | ModuleType) -> list[str]:
     """The arguments in a `MethodRow` that methods of a dialect have."""
-    dialects = {} if dialect == "auto" else {"dialects": (dialect,)}
+    dialects: dict[str, Any] = {} if dialect == "auto" else {"dialects": (dialect,)}
     there = {field.name for field in arrow.schema("methods", **dialects).field("args").type}
     return [name for name in MethodRow._fields[len(_METHODS) :] if name in there]
 

@@ -1,45 +1,22 @@
-"""Messages to files, in the layouts that the data source writes."""
+"""Messages to files: the outputs of the data source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from .. import DIALECTS, arrow
-from ..arrow.decoding import DIALECT
-from ..arrow.encoding import FRAME_MAX
+from .. import arrow
+from .._options import among
 from ..arrow.parquetfile import parquet_writer
+from ..options import EncodingOptions, SparkWriteOptions
 from .files import INDEX_ENDING, Place
 from .landing import Landing
-from .options import boolean, one_of, size, typed, words
 
 OCTETS = "octets"  # the column with the frames of a message
-
-
-@dataclass(frozen=True)
-class WriteOptions:
-    """What is to be written, and how; docs/spark.md says what each option means."""
-
-    path: str = ""
-    layout: str = "stream"
-    dialect: str = DIALECT
-    frame_max: int = FRAME_MAX
-    skip_incomplete: bool = False
-    keys: tuple[str, ...] = ()
-    impl: str = "c"
-
-    def encoding(self) -> dict[str, Any]:
-        """The arguments that the writers of `amqpcodec.arrow` take."""
-        return {
-            "dialect": self.dialect,
-            "frame_max": self.frame_max,
-            "skip_incomplete": self.skip_incomplete,
-        }
 
 
 class Written(NamedTuple):
@@ -58,24 +35,8 @@ class Written(NamedTuple):
     size: int
 
 
-def write_options(options: Mapping[str, str]) -> WriteOptions:
-    """The options of writing.
-
-    Raises:
-        ValueError: no path; an option that is not known, or whose text is no value of it.
-    """
-    made = typed(options, _WRITING, WriteOptions)
-    if not made.path:
-        raise ValueError("no path: say where to save")
-    if made.keys and made.layout != "rows":
-        raise ValueError(f"option 'keys' is for the layout rows, not {made.layout}")
-    if len(set(made.keys)) < len(made.keys):
-        raise ValueError("option 'keys' names a column twice")
-    return made
-
-
 def write_part(
-    landing: Landing, name: str, batches: Iterable[pa.RecordBatch], options: WriteOptions
+    landing: Landing, name: str, batches: Iterable[pa.RecordBatch], options: SparkWriteOptions
 ) -> list[Written]:
     """Write messages to files that are not committed yet.
 
@@ -95,40 +56,43 @@ def write_part(
     first = next(given, None)
     if first is None:
         return []
-    return _LAYOUTS[options.layout](landing, name, chain([first], given), options)
+    return _OUTPUTS[options["output"]](landing, name, chain([first], given), options)
 
 
 def _stream(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: WriteOptions
+    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
 ) -> list[Written]:
     """A file of frames and its index."""
     with _opened(landing, f"{name}.amqp") as file, _opened(landing, f"{name}.amqp{INDEX_ENDING}") as index:
-        with arrow.StreamWriter(file.file, index.file, **options.encoding()) as writer:
+        with arrow.StreamWriter(file.file, index.file, **among(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages), index.written(messages)]
 
 
 def _capture(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: WriteOptions
+    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
 ) -> list[Written]:
     """A capture with the connections of the messages."""
     with _opened(landing, f"{name}.pcap") as file:
-        with arrow.CaptureWriter(file.file, **options.encoding()) as writer:
+        with arrow.CaptureWriter(file.file, **among(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages)]
 
 
 def _rows(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: WriteOptions
+    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
 ) -> list[Written]:
     """A Parquet file with the frames of each message, and its keys before them."""
     messages, writer = 0, None
     with _opened(landing, f"{name}.parquet") as file:
         for batch in batches:
             # With null for each message that is left out.
-            keys, octets = batch.select(options.keys), arrow.encode_values(batch, **options.encoding())
+            keys, octets = (
+                batch.select(list(options["keys"])),
+                arrow.encode_values(batch, **among(EncodingOptions, options)),
+            )
             table = pa.Table.from_batches([keys]).append_column(OCTETS, octets)
-            if options.skip_incomplete:
+            if options["skip_incomplete"]:
                 table = table.filter(octets.is_valid())
             writer = writer or parquet_writer(file.file, table.schema, "zstd")
             writer.write_table(table)
@@ -138,9 +102,9 @@ def _rows(
         return [file.written(messages)]
 
 
-_LAYOUTS: dict[str, Callable[..., list[Written]]] = {
+_OUTPUTS: dict[str, Callable[..., list[Written]]] = {
     "stream": _stream,
-    "pcap": _capture,
+    "capture": _capture,
     "rows": _rows,
 }
 
@@ -165,14 +129,3 @@ def _opened(landing: Landing, name: str) -> Iterator[_Staged]:
         yield staged
     finally:
         staged.file.close()
-
-
-_WRITING: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "path": ("path", str),
-    "layout": ("layout", one_of(*_LAYOUTS)),
-    "dialect": ("dialect", one_of(*DIALECTS)),
-    "frameMax": ("frame_max", size),
-    "skipIncomplete": ("skip_incomplete", boolean),
-    "keys": ("keys", words),
-    "impl": ("impl", one_of("c", "py")),
-}

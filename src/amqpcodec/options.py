@@ -1,0 +1,414 @@
+"""Every option of reading captures, decoding, columns, files written, and Spark: declared here alone.
+
+An option has one name, one type, one default and one meaning. Functions and classes take the options of a
+class below as keywords. The commands and the data source of Spark derive theirs: ``frame_max`` is
+``--frame-max`` in a command and ``frameMax`` in Spark. Programs that pass options on use the classes as
+types:
+
+    def traffic(file: str, **options: Unpack[CaptureOptions]) -> CaptureReader:
+        return read_capture(file, "messages", **options)
+"""
+
+# Annotations are read when the program runs, so they are not put off here.
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Annotated, Literal, TypedDict
+
+from ._backend import IMPL
+from ._kernel.wire import OVERHEAD
+from ._options import AUTO, Choice, Dialect, Flag, Kind, Number, Option, Ports, Seconds, Size, Words
+from .limits import Limits
+
+__all__ = [
+    "BatchOptions",
+    "CaptureOptions",
+    "ColumnOptions",
+    "ConvertOptions",
+    "DecodeOptions",
+    "DecodingOptions",
+    "EncodingOptions",
+    "FileOptions",
+    "FrameOptions",
+    "InputOptions",
+    "ParquetOptions",
+    "RawFrameOptions",
+    "SaveOptions",
+    "SparkConversionOptions",
+    "SparkDecodingOptions",
+    "SparkEncodingOptions",
+    "SparkMessageOptions",
+    "SparkReadOptions",
+    "SparkStreamOptions",
+    "SparkWriteOptions",
+    "StatsOptions",
+    "StreamOptions",
+    "TableOptions",
+    "TrackingOptions",
+]
+
+# Defaults that whoever takes no options has by name.
+AMQP_PORT = 5672
+OUT_OF_ORDER_BYTES = 4 << 20
+OUT_OF_ORDER_SEGMENTS = 4096
+FLOW_TIMEOUT = 3600.0
+FRAME_MAX = 16 << 20  # to read
+DIALECT = "rabbitmq-0-9-1"  # of octets that do not tell
+STREAM_TABLES = ("frames", "methods", "messages", "connections", "errors")
+TABLES = (*STREAM_TABLES, "packets")  # those of captures
+_COMPRESSIONS = Choice("zstd", "snappy", "gzip", "none")
+_DIALECT_TO_READ = (
+    "name of the dialect, or auto: the protocol header and connection.start tell; in Python also the module "
+    "of a foreign one"
+)
+_LIMITS = Limits()
+
+
+# What one thing is told. Below, the classes that functions take are put together of these.
+
+
+class TrackingOptions(TypedDict, total=False):
+    """How the TCP connections of a capture are followed."""
+
+    port: Annotated[
+        int | Iterable[int] | None,
+        Option(
+            Ports(),
+            AMQP_PORT,
+            "server port or ports; any (None) for every connection with AMQP in it",
+        ),
+    ]
+    out_of_order_bytes: Annotated[
+        int, Option(Size(), OUT_OF_ORDER_BYTES, "how far out of order TCP segments of one direction may be")
+    ]
+    out_of_order_segments: Annotated[
+        int,
+        Option(Number(), OUT_OF_ORDER_SEGMENTS, "how many of them may wait for an earlier one"),
+    ]
+    flow_timeout: Annotated[
+        float,
+        Option(
+            Seconds(),
+            FLOW_TIMEOUT,
+            "seconds of silence after which a segment that does not go on exactly where its direction stands "
+            "is taken to be of a new connection",
+        ),
+    ]
+
+
+class DecodingOptions(TypedDict, total=False):
+    """How frames are read."""
+
+    dialect: Annotated[str | ModuleType, Option(Dialect(auto=True), AUTO, _DIALECT_TO_READ)]
+    frame_max: Annotated[
+        int,
+        Option(Size(OVERHEAD), FRAME_MAX, "bytes of the largest frame accepted, whatever was negotiated"),
+    ]
+
+
+class _Direction(TypedDict, total=False):
+    direction: Annotated[
+        int, Option(Number(0, 1), 0, "of a stream: 0 from the client to the server, 1 from the server to it")
+    ]
+
+
+class _Columns(TypedDict, total=False):
+    columns: Annotated[
+        Iterable[str] | None,
+        Option(
+            Words(),
+            None,
+            "only these columns, in this order; one in a struct is named with a dot",
+        ),
+    ]
+    mode: Annotated[
+        Literal["permissive", "drop", "fail"],
+        Option(
+            Choice("permissive", "drop", "fail", spark=("permissive", "dropmalformed", "failfast")),
+            "permissive",
+            "what becomes of rows in error: they are kept, left out, or the first one raises",
+        ),
+    ]
+
+
+class _Credentials(TypedDict, total=False):
+    include_credentials: Annotated[bool, Option(Flag(), False, "show login data")]
+
+
+class _Bodies(TypedDict, total=False):
+    max_body_bytes: Annotated[
+        int,
+        Option(Size(), _LIMITS.body_size, "bytes of the largest body; a larger one is left out of its row"),
+    ]
+    max_open_messages: Annotated[
+        int,
+        Option(
+            Number(),
+            _LIMITS.open_messages,
+            "messages of one direction that may be incomplete at a time",
+        ),
+    ]
+
+
+class BatchOptions(TypedDict, total=False):
+    """How large batches are."""
+
+    batch_rows: Annotated[int, Option(Number(), 10_000, "rows of a full batch; large ones fill it sooner")]
+
+
+class TableOptions(TypedDict, total=False):
+    """Which table is read."""
+
+    table: Annotated[str, Option(Choice(*TABLES), "messages", "which table is read")]
+
+
+class SaveOptions(TypedDict, total=False):
+    """What becomes of a folder that is there already."""
+
+    save: Annotated[
+        Literal["errorifexists", "append", "overwrite"],
+        Option(
+            Choice("errorifexists", "append", "overwrite"),
+            "errorifexists",
+            "what to do if the folder is there: fail, add to it, or replace what is in it",
+        ),
+    ]
+
+
+class ParquetOptions(TypedDict, total=False):
+    """How files of columns are written."""
+
+    compression: Annotated[
+        Literal["zstd", "snappy", "gzip", "none"], Option(_COMPRESSIONS, "zstd", "how files are compressed")
+    ]
+
+
+class FileOptions(ParquetOptions, total=False):
+    """How a file of columns is written that is not one of many."""
+
+    row_group_rows: Annotated[
+        int, Option(Number(), 131_072, "rows of a group in the file; large ones fill it sooner")
+    ]
+
+
+class EncodingOptions(TypedDict, total=False):
+    """How messages are written as frames."""
+
+    dialect: Annotated[
+        str | ModuleType,
+        Option(
+            Dialect(auto=False),
+            DIALECT,
+            "name of the dialect to write; in Python also the module of a foreign one",
+        ),
+    ]
+    frame_max: Annotated[
+        int, Option(Size(0), 131_072, "bytes of the largest frame, to which bodies are cut; 0 for no limit")
+    ]
+    skip_incomplete: Annotated[
+        bool,
+        Option(Flag(), False, "leave out rows in error and incomplete ones, else refused"),
+    ]
+
+
+class _Build(TypedDict, total=False):
+    impl: Annotated[
+        Literal["c", "py"],
+        Option(
+            Choice("c", "py"),
+            "c",
+            "the build of workers: c is compiled, py the pure one",
+        ),
+    ]
+
+
+class _Input(TypedDict, total=False):
+    input: Annotated[
+        Literal["capture", "stream"],
+        Option(
+            Choice("capture", "stream"), "capture", "what files are: captures, or the octets of one direction"
+        ),
+    ]
+
+
+class _SparkInput(TypedDict, total=False):
+    input: Annotated[
+        Literal["auto", "capture", "stream"],
+        Option(
+            Choice("auto", "capture", "stream"),
+            "auto",
+            "what files are: captures, or the octets of one direction; their first octets tell",
+        ),
+    ]
+
+
+class _SparkRecordings(TypedDict, total=False):
+    rotated: Annotated[
+        Literal["auto", "true", "false"],
+        Option(
+            Choice("auto", "true", "false"),
+            "auto",
+            "which captures are one recording: those whose names differ in numbers only and whose times "
+            "follow each other, all in a folder, or each its own",
+        ),
+    ]
+    stitch: Annotated[
+        bool, Option(Flag(), True, "whether connections go on from one part of a recording to the next")
+    ]
+    max_group_bytes: Annotated[
+        int, Option(Size(), 1 << 30, "bytes of small files that follow each other for one task")
+    ]
+    max_partition_bytes: Annotated[int, Option(Size(), 256 << 20, "bytes of a large file for one task")]
+
+
+class _SparkCorrupt(TypedDict, total=False):
+    column_name_of_corrupt_record: Annotated[
+        str,
+        Option(Kind(), "_corrupt_record", "the name of that column in schema and result, not in `columns`"),
+    ]
+
+
+class _SparkFiles(TypedDict, total=False):
+    recursive_file_lookup: Annotated[bool, Option(Flag(), False, "whether folders in folders are read")]
+    path_glob_filter: Annotated[str | None, Option(Kind(), None, "a pattern that names of files have to fit")]
+
+
+class _SparkSource(TypedDict, total=False):
+    pushdown: Annotated[
+        bool,
+        Option(
+            Flag(),
+            False,
+            "whether filters are applied before rows go to Spark; it needs "
+            "spark.sql.python.filterPushdown.enabled",
+        ),
+    ]
+    min_file_age: Annotated[
+        float,
+        Option(
+            Seconds(),
+            60.0,
+            "seconds after which a file is complete though none with a later name is there; of streaming",
+        ),
+    ]
+    max_files_per_trigger: Annotated[
+        int | None, Option(Number(), None, "files to take at a time; of streaming, needs PySpark 4.2")
+    ]
+
+
+class _SparkPaths(TypedDict, total=False):
+    paths: Annotated[Iterable[str], Option(Words(), (), "files, folders and patterns")]
+
+
+class InternalOptions(TypedDict, total=False):
+    """For use inside the package: no user needs them, and `help` does not show them."""
+
+    _impl: Annotated[str, Option(Choice("c", "py"), IMPL, "the build")]
+    _check_all: Annotated[
+        bool, Option(Flag(), False, "look for errors in any mode, also in fields that nobody asked for")
+    ]
+    _batch_bytes: Annotated[int, Option(Size(), 4 << 20, "bytes of frames that make a batch full")]
+
+
+# What functions and classes take.
+
+
+class FrameOptions(TrackingOptions, DecodingOptions, total=False):
+    """Options of `capture.read_frames`."""
+
+
+class RawFrameOptions(DecodingOptions, _Direction, total=False):
+    """Options of `capture.read_raw_frames`."""
+
+
+class _Decoding(_Columns, DecodingOptions, _Credentials, _Bodies, total=False):
+    pass
+
+
+class ColumnOptions(_Decoding, _Direction, total=False):
+    """Options of `arrow.decode_frames`, its siblings, and `arrow.ValueDecoder`."""
+
+
+class StreamOptions(ColumnOptions, BatchOptions, total=False):
+    """Options of `arrow.read_stream` and `arrow.BatchDecoder`."""
+
+
+class CaptureOptions(_Decoding, TrackingOptions, BatchOptions, total=False):
+    """Options of `arrow.read_capture` and `arrow.CaptureSession`."""
+
+
+class AllColumnOptions(ColumnOptions, InternalOptions, total=False):
+    """`ColumnOptions` inside the package."""
+
+
+class AllStreamOptions(StreamOptions, InternalOptions, total=False):
+    """`StreamOptions` inside the package."""
+
+
+class AllCaptureOptions(CaptureOptions, InternalOptions, total=False):
+    """`CaptureOptions` inside the package."""
+
+
+class InputOptions(_Input, FrameOptions, _Direction, total=False):
+    """What commands are told of the files that they read."""
+
+
+class DecodeOptions(InputOptions, _Credentials, total=False):
+    """Options of ``amqpcodec decode``, but for those of what it prints."""
+
+
+class ConvertOptions(_Input, TableOptions, _Decoding, TrackingOptions, _Direction, FileOptions, total=False):
+    """Options of ``amqpcodec convert``."""
+
+
+class StatsOptions(InputOptions, total=False):
+    """Options of `stats.Collector`."""
+
+    top: Annotated[
+        int, Option(Number(1, 1000), 10, "how many of the largest, slowest and first to keep of each kind")
+    ]
+
+
+class SparkDecodingOptions(ColumnOptions, _Build, total=False):
+    """Options of `spark.from_amqp` and `spark.decode_frames`."""
+
+
+class SparkStreamOptions(StreamOptions, _Build, total=False):
+    """Options of `spark.decode_streams`."""
+
+
+class _SparkReading(
+    CaptureOptions, _Direction, _SparkInput, _SparkRecordings, _SparkFiles, _SparkCorrupt, _Build, total=False
+):
+    pass
+
+
+class SparkConversionOptions(_SparkReading, ParquetOptions, SaveOptions, total=False):
+    """Options of `spark.pcap_to_parquet`."""
+
+
+class SparkReadOptions(_SparkPaths, TableOptions, _SparkReading, _SparkSource, total=False):
+    """Options of ``read.format("amqp")`` and ``readStream``."""
+
+
+class SparkMessageOptions(EncodingOptions, _Build, total=False):
+    """Options of `spark.to_amqp`."""
+
+
+class SparkEncodingOptions(EncodingOptions, SaveOptions, _Build, total=False):
+    """Options of `spark.parquet_to_stream`."""
+
+
+class SparkWriteOptions(EncodingOptions, _Build, total=False):
+    """Options of ``write.format("amqp")``."""
+
+    path: Annotated[str, Option(Kind(), "", "the folder to write")]
+    output: Annotated[
+        Literal["stream", "capture", "rows"],
+        Option(
+            Choice("stream", "capture", "rows"),
+            "stream",
+            "what each task writes: frames with an index, a capture, or a Parquet file with the frames of "
+            "each message",
+        ),
+    ]
+    keys: Annotated[Iterable[str], Option(Words(), (), "columns to keep beside the frames of a message")]

@@ -1,0 +1,209 @@
+"""Every option is declared once: Python, commands, Spark and the documentation have it from there."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.subprocesses import python
+
+pytest.importorskip("pyarrow")
+
+from amqpcodec import arrow, capture, options, stats
+from amqpcodec._options import declared, resolve
+from amqpcodec.cli import main
+
+CONSUMERS: dict[Callable[..., Any], type] = {
+    capture.read_frames: options.FrameOptions,
+    capture.read_raw_frames: options.RawFrameOptions,
+    capture.read_items: options.DecodingOptions,
+    arrow.read_capture: options.CaptureOptions,
+    arrow.scan_capture: options.CaptureOptions,
+    arrow.CaptureSession: options.CaptureOptions,
+    arrow.read_stream: options.StreamOptions,
+    arrow.BatchDecoder: options.StreamOptions,
+    arrow.decode_frames: options.ColumnOptions,
+    arrow.decode_methods: options.ColumnOptions,
+    arrow.decode_messages: options.ColumnOptions,
+    arrow.decode_values: options.ColumnOptions,
+    arrow.ValueDecoder: options.ColumnOptions,
+    arrow.encode_messages: options.EncodingOptions,
+    arrow.encode_values: options.EncodingOptions,
+    arrow.StreamWriter: options.EncodingOptions,
+    arrow.CaptureWriter: options.EncodingOptions,
+    stats.Collector: options.StatsOptions,
+}
+COMMANDS = {
+    "decode": options.DecodeOptions,
+    "convert": options.ConvertOptions,
+    "stats": options.StatsOptions,
+    "spark convert": options.SparkConversionOptions,
+    "spark replay": options.SparkEncodingOptions,
+}
+
+
+def _classes() -> list[type]:
+    return [getattr(options, name) for name in options.__all__]
+
+
+def helped(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command says of itself, on one line."""
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.__name__)
+def test_help_and_the_signature_show_every_option(consumer: Callable[..., Any]) -> None:
+    shown = inspect.signature(consumer).parameters
+    for name, option in declared(CONSUMERS[consumer]).items():
+        assert shown[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert shown[name].default in (option.default, options.DIALECT)
+        told = " ".join((consumer.__doc__ or "").split())
+        assert f"{name}: {option.doc}." in told
+    assert not any(name.startswith("_") for name in shown)
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.__name__)
+def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable[..., Any]) -> None:
+    required = [
+        None
+        for each in inspect.signature(consumer).parameters.values()
+        if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+    ]
+    with pytest.raises(TypeError, match=rf"{consumer.__name__}\(\) got .* 'dialects'; .* is 'dialect'"):
+        consumer(*required, dialects="auto")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"frame_max": "1m"}, "frame_max: must be a whole number, not str"),
+        ({"frame_max": True}, "frame_max: must be a whole number, not bool"),
+        ({"columns": "ts"}, "columns: must be several names, not str"),
+        ({"include_credentials": 1}, "include_credentials: must be True or False, not int"),
+        ({"flow_timeout": "1h"}, "flow_timeout: must be a number of seconds, not str"),
+        ({"mode": None}, "mode: must be text, not NoneType"),
+        ({"dialect": 1}, "dialect: must be a name or a module, not int"),
+        ({"port": [5672, "5671"]}, "port: must be a whole number, not str"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(told)):
+        arrow.read_capture((), **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"mode": "loud"}, "mode: 'loud' is none of permissive, drop, fail"),
+        ({"port": 70000}, "port: must be 1 to 65535, not 70000"),
+        ({"flow_timeout": -1}, "flow_timeout: must be at least 0 seconds"),
+        ({"flow_timeout": float("nan")}, "flow_timeout: must be at least 0 seconds"),
+        ({"batch_rows": 0}, "batch_rows: must be 1 to"),
+        ({"dialect": "amqp-1-0"}, "dialect: no dialect 'amqp-1-0'; there are amqp-0-8, "),
+    ],
+)
+def test_a_value_out_of_range_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        arrow.read_capture((), **given)
+
+
+@pytest.mark.parametrize("known", _classes(), ids=lambda known: known.__name__)
+def test_every_default_is_a_value_and_has_a_text(known: type) -> None:
+    values = resolve(known, {})
+    for name, option in declared(known).items():
+        if option.default not in (None, (), ""):
+            assert option.kind.parse(option.kind.show(option.default)) == values[name]
+
+
+def test_one_name_has_one_meaning() -> None:
+    """Frames and dialects are read and written; Spark finds out what files are, commands are told."""
+    meanings: dict[str, set[int]] = {}
+    for known in _classes():
+        for name, option in declared(known).items():
+            meanings.setdefault(name, set()).add(id(option))
+    several = {name for name, found in meanings.items() if len(found) > 1}
+    assert several == {"dialect", "frame_max", "input"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_every_option_with_its_text(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = helped(command, capsys)
+    for name, option in declared(COMMANDS[command]).items():
+        prefix = "--no-" if option.default is True else "--"
+        assert prefix + name.replace("_", "-") in shown
+        assert option.doc in shown
+
+
+def test_spark_has_every_option_in_its_own_spelling() -> None:
+    pytest.importorskip("pyspark")
+    from amqpcodec.spark.options import read_options, spark_name, write_options
+
+    def texts(known: type) -> dict[str, str]:
+        return {
+            spark_name(name): option.kind.show(option.default)
+            for name, option in declared(known).items()
+            if option.default not in (None, (), "")
+        }
+
+    read, written = texts(options.SparkReadOptions), texts(options.SparkWriteOptions)
+    assert {"frameMax", "includeCredentials", "outOfOrderBytes", "maxBodyBytes"} <= read.keys()
+    assert read_options(read) == read_options({}) == resolve(options.SparkReadOptions, {})
+    assert write_options(written | {"path": "x"}) == write_options({"path": "x"})
+
+
+ADDED = """
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+
+class Finder(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "amqpcodec.options":
+            return None
+        found = PathFinder.find_spec(name, path)
+        load = found.loader.get_code
+        with open(found.origin) as file:
+            text = file.read()
+        line = "class TrackingOptions(TypedDict, total=False):\n"
+        new = 'shiny_new_bytes: Annotated[int, Option(Size(), 3 << 20, "what it does")]'
+        assert line in text
+        text = text.replace(line, f"{line}    {new}\n")
+        found.loader.get_code = lambda name: compile(text, found.origin, "exec")
+        return found
+
+sys.meta_path.insert(0, Finder())
+"""
+SEEN = """
+import inspect
+from amqpcodec import arrow, capture, stats
+for consumer in (capture.read_frames, arrow.read_capture, arrow.CaptureSession, stats.Collector):
+    assert inspect.signature(consumer).parameters["shiny_new_bytes"].default == 3 << 20, consumer
+    assert "shiny_new_bytes: what it does." in consumer.__doc__, consumer
+from amqpcodec.cli import main
+for command in (["decode"], ["convert"], ["stats"], ["spark", "convert"]):
+    try:
+        main([*command, "--help"])
+    except SystemExit:
+        pass
+"""
+SEEN_IN_SPARK = """
+from amqpcodec.spark.options import read_options
+from amqpcodec.spark import pcap_to_parquet
+assert read_options({"shinyNewBytes": "5k"})["shiny_new_bytes"] == 5 << 10
+assert inspect.signature(pcap_to_parquet).parameters["shiny_new_bytes"].default == 3 << 20
+"""
+
+
+def test_an_option_added_to_the_list_is_in_python_the_commands_and_spark() -> None:
+    import importlib.util
+
+    program = ADDED + SEEN + (SEEN_IN_SPARK if importlib.util.find_spec("pyspark") else "")
+    finished = python("-c", program, impl=None)
+    assert finished.returncode == 0, finished.stderr.decode()
+    shown = " ".join(finished.stdout.decode().split())
+    assert shown.count("--shiny-new-bytes BYTES what it does (default 3m)") == 4
