@@ -73,7 +73,7 @@ class Limits:
             if not issubclass(type(given[name]), int):
                 raise ValueError(f"Limits.{name} must be positive, not {given[name]!r}")
             # The number itself: a subclass could make anything of its comparisons.
-            number, most = int.__pos__(given[name]), _GREATEST.get(name, MAX_LIMIT)
+            number, most = int.__add__(given[name], 0), _GREATEST.get(name, MAX_LIMIT)
             if number < 1:
                 raise ValueError(f"Limits.{name} must be positive, not {number}")
             if number > most:

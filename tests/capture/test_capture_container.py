@@ -7,12 +7,12 @@ import io
 import random
 import struct
 import sys
-import tracemalloc
 import warnings
 
 import dpkt
 import pytest
 from support import make_capture as make
+from support.memory import traced
 
 from amqpcodec import capture
 from amqpcodec.capture import ByteSource, CaptureError, Fault, Packet, pcapng, read_frames, read_packets
@@ -174,12 +174,10 @@ def test_zstandard_is_recognised_and_a_cut_and_damage_told(container: bytes) -> 
 def test_zstandard_that_swells_is_given_out_bit_by_bit() -> None:
     zstandard = pytest.importorskip("zstandard")
     octets = zstandard.ZstdCompressor(level=1).compress(make.pcap(PACKETS) + bytes(300_000_000))
-    tracemalloc.start()
-    with ByteSource(io.BytesIO(octets)) as source:
-        assert len(source.read(1_000_000)) == 1_000_000
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 64_000_000
+    with traced() as memory:
+        with ByteSource(io.BytesIO(octets)) as source:
+            assert len(source.read(1_000_000)) == 1_000_000
+        assert memory()[1] < 64_000_000
 
 
 def test_without_a_library_zstandard_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

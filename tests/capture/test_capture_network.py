@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-import tracemalloc
 import warnings
 
 import pytest
 from support import make_capture as make
+from support.memory import traced
 
 from amqpcodec.capture import Fault, Packet, Segment, read_segments
 
@@ -168,9 +168,8 @@ def test_packets_cut_at_every_octet_never_raise() -> None:
 def test_packets_that_cannot_be_read_are_not_kept() -> None:
     packets = (Packet(number, 5, 1000 + number, bytes(10_000), 10_000) for number in range(1, 101))
     found = read_segments(packets)
-    tracemalloc.start()
-    faults = [next(found)]
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
+    with traced() as memory:
+        faults = [next(found)]
+        size, _ = memory()
     assert len([*faults, *found]) == 100
     assert size < 200_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterable
 
 import pytest
 from support import make_capture as make
+from support.memory import traced
 
 from amqpcodec import capture
 from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment
@@ -198,12 +198,10 @@ def test_memory_is_bounded_over_all_connections() -> None:
 def kept(segments: Iterable[Segment], **options: int) -> int:
     """Octets of memory that a tracker still has behind all these segments."""
     tracker = capture.StreamTracker(**options)
-    tracemalloc.start()
-    for segment in segments:
-        tracker.feed(segment)
-    size, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return size
+    with traced() as memory:
+        for segment in segments:
+            tracker.feed(segment)
+        return memory()[0]
 
 
 def test_connections_reset_at_once_are_not_kept_until_time_goes_on() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.implementation import Implementation
+from support.interpreter import collects_when_told, counts_references, pins_buffers
 from support.outcomes import describe, drain
 
 from amqpcodec import DecoderInUseError, EncodeError
@@ -176,6 +177,7 @@ def test_no_octets_beyond_a_buffer_that_was_made_smaller_are_read(
         assert len(list(decoder.buffer_updated(16))) == 2
 
 
+@pins_buffers
 def test_a_buffer_is_its_borrowers_again_once_it_is_used_up(amqp: ModuleType) -> None:
     decoder, octets = amqp.FrameDecoder(), amqp.encode_heartbeat() * 2
     for size in SIZES:
@@ -192,6 +194,7 @@ def test_a_buffer_is_its_borrowers_again_once_it_is_used_up(amqp: ModuleType) ->
         assert list(frames) == []
 
 
+@counts_references
 @pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
 @pytest.mark.parametrize("tables", ["dict", "raw"])
 def test_a_decoder_keeps_no_chunk_that_is_used_up(amqp: ModuleType, kind: str, tables: str) -> None:
@@ -215,6 +218,7 @@ def test_a_decoder_keeps_no_chunk_that_is_used_up(amqp: ModuleType, kind: str, t
         assert references(to=to) == [sys.getrefcount(unused)] * 2
 
 
+@counts_references
 @pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
 @pytest.mark.parametrize("strict", [False, True])
 def test_who_asks_for_each_frame_by_itself_leaves_no_chunk_either(
@@ -232,6 +236,7 @@ def test_who_asks_for_each_frame_by_itself_leaves_no_chunk_either(
         assert sys.getrefcount(fed) == before
 
 
+@pins_buffers
 def test_parts_refer_to_the_body_and_pin_it(amqp: ModuleType) -> None:
     body = bytearray(b"x" * 100)
     parts = amqp.encode_message_parts(1, amqp.Basic.Publish(), None, body)
@@ -241,6 +246,7 @@ def test_parts_refer_to_the_body_and_pin_it(amqp: ModuleType) -> None:
     assert b"".join(parts).count(b"yxx") == 1
 
 
+@collects_when_told
 @pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
 def test_finalisers_that_enter_the_decoder(amqp: ModuleType, kind: str) -> None:
     """A collection may run at any allocation, and with it any code at all."""
@@ -276,6 +282,7 @@ def test_finalisers_that_enter_the_decoder(amqp: ModuleType, kind: str) -> None:
     assert sum(entered) == 30
 
 
+@counts_references
 @pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
 def test_octets_that_are_none_keep_no_chunk_alive(amqp: ModuleType, kind: str) -> None:
     decoder = getattr(amqp, kind)()

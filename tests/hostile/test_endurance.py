@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.implementation import Implementation
+from support.interpreter import counts_blocks
 
 FUZZ = Path(__file__).resolve().parents[2] / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -24,6 +25,7 @@ linux = pytest.mark.skipif(
 
 
 @linux
+@counts_blocks
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps freed memory for a while")
 def test_nothing_is_kept_of_frames(impl: Implementation) -> None:
     kept = leaks.check(impl.name, "rabbitmq-0-9-1", FRAMES[impl.name])
@@ -31,6 +33,7 @@ def test_nothing_is_kept_of_frames(impl: Implementation) -> None:
 
 
 @linux
+@counts_blocks
 def test_a_leak_is_noticed(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
     hoard: list[object] = []
     monkeypatch.setattr(leaks.Work, "_send_on", lambda work, value: hoard.append(value))

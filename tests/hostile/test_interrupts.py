@@ -13,9 +13,14 @@ from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from support.interpreter import PYPY
 from support.outcomes import describe
+
+if PYPY:
+    pytest.skip("PyPy does not trace single steps", allow_module_level=True)
+
+import pyarrow as pa
 
 from amqpcodec import DecodeError, DecoderInUseError, arrow
 from amqpcodec._kernel import turn_py

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 from support import vectors
+from support.memory import traced
 from support.outcomes import drain
 from support.timing import small_heap, undisturbed, within
 
@@ -105,24 +105,18 @@ def test_memory_is_a_multiple_of_the_input(amqp: ModuleType, shape: str, tables:
     assert SIZE * 0.8 < len(data) < SIZE * 1.2
     decode(amqp, SHAPES[shape](700), tables)  # what is made once is not counted
     gc.collect()
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         kept = decode(amqp, data, tables)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        _, peak = memory()
     assert kept
     assert peak < FIXED + MULTIPLE * len(data)
 
 
 def test_octets_in_small_chunks_cost_no_more(amqp: ModuleType) -> None:
     data = array(b"V" * SIZE)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         kept = decode(amqp, data, chunk=7)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        _, peak = memory()
     assert kept[1]
     assert peak < FIXED + MULTIPLE * len(data)
 
@@ -130,14 +124,11 @@ def test_octets_in_small_chunks_cost_no_more(amqp: ModuleType) -> None:
 def test_announced_sizes_reserve_nothing(amqp: ModuleType) -> None:
     huge = [case for case in vectors.load("bad-inputs-public") if case["id"].startswith("size-")]
     assert huge
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         for case in huge:
             for kind in (amqp.FrameDecoder, amqp.MessageDecoder):
                 drain(kind(frame_max=0), [bytes.fromhex(case["hex"])])
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        _, peak = memory()
     assert peak < FIXED + MULTIPLE * max(len(case["hex"]) for case in huge)
 
 

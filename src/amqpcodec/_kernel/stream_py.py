@@ -198,7 +198,7 @@ class StreamDecoder:
             TypeError: nbytes is not an int.
             DecoderInUseError: called while the decoder is decoding.
         """
-        size = int.__pos__(nbytes)  # the number itself, whatever a subclass makes of its comparisons
+        size = int.__add__(nbytes, 0)  # the number itself, whatever a subclass makes of its comparisons
         if not 0 <= size <= RECEIVE_SIZE:
             raise ValueError(f"no buffer of {size} octets was lent")
         turn = self._turn

@@ -257,12 +257,16 @@ class Writer:
             return
         at = self._begin(depth, field)
         key: Any = None
+        keys = list(table) if type(table) is dict else None
         try:
             for key, value in table.items():
                 octets = self._short_octets(key, field)
                 self._out.append(len(octets))
                 self._out += octets
                 self._value(value, depth, field)
+            # PyPy goes on where keys were replaced by as many others.
+            if keys is not None and keys != list(table):
+                raise RuntimeError("dictionary keys changed during iteration")
         except EncodeError as error:
             error.path = (key, *error.path)
             raise
