@@ -48,17 +48,18 @@ build/pyspark-%/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/pyspark-$*/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pyspark==$*
 	touch $@
 
-# The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an interpreter
-# in an environment that test tools may be installed into; by default one is made under build/, once, on Debian as root.
+# The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an
+# interpreter; by default one is made under build/, once, on Debian as root. The first gets the test tools installed.
 PYPY ?= build/pypy/bin/python3
 test-pypy: $(dir $(PYPY)).tested-with
-	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec
+	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec tests/hostile tests/capture
 
 FREETHREADED ?= build/freethreaded/bin/python3
-test-freethreaded: $(dir $(FREETHREADED)).tested-with
-	AMQPCODEC_BUILD=require $(FREETHREADED) setup.py -q build_ext --inplace
-	PYTHONPATH=src $(FREETHREADED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-	PYTHONPATH=src $(FREETHREADED) benchmarks/scaling.py
+UNLOCKED := build/freethreaded-env/bin/python
+test-freethreaded: build/freethreaded-env/installed
+	AMQPCODEC_BUILD=require $(UNLOCKED) setup.py -q build_ext --inplace
+	$(UNLOCKED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(UNLOCKED) benchmarks/scaling.py
 
 build/pypy/bin/python3 build/freethreaded/bin/python3:
 	tools/other_python.sh $(word 2,$(subst /, ,$@)) $(@D:%/bin=%)
@@ -66,13 +67,15 @@ build/pypy/bin/python3 build/freethreaded/bin/python3:
 # Hypothesis has native code since 6.140, of which there is no wheel for either. What else has none is named, and its
 # tests are skipped.
 $(dir $(PYPY)).tested-with: | $(PYPY)
-	$(PYPY) -m pip install -q --disable-pip-version-check pytest 'hypothesis<6.140'
+	$(PYPY) -m pip install -q --disable-pip-version-check pytest 'hypothesis<6.140' dpkt scapy
 	touch $@
 
-$(dir $(FREETHREADED)).tested-with: | $(FREETHREADED)
-	$(FREETHREADED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
-	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard; do \
-		$(FREETHREADED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
+build/freethreaded-env/installed: pyproject.toml | $(FREETHREADED)
+	$(FREETHREADED) -m venv --system-site-packages $(@D)
+	$(UNLOCKED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
+	AMQPCODEC_BUILD=skip $(UNLOCKED) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard amqpstorm rabbitpy aio-pika celery; do \
+		$(UNLOCKED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
 		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
 	touch $@
 

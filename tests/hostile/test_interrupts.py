@@ -1,12 +1,12 @@
 """An interrupt at any moment of a call: the decoder is of use after `reset`, and never locked for good.
 
-A trace function raises where a signal could; it sees every single step of the pure build, more than signals
-do. The compiled build is not interrupted between its steps.
+What raises comes before every single step of the pure build, at more places than signals do. The compiled
+build is not interrupted between its steps.
 """
 
 from __future__ import annotations
 
-import sys
+import importlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,15 +14,10 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
-from support.interpreter import PYPY
 from support.outcomes import describe
+from support.stepping import step_by_step, stop_stepping
 
-if PYPY:
-    pytest.skip("PyPy does not trace single steps", allow_module_level=True)
-
-import pyarrow as pa
-
-from amqpcodec import DecodeError, DecoderInUseError, arrow
+from amqpcodec import DecodeError, DecoderInUseError
 from amqpcodec._kernel import turn_py
 
 EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"
@@ -37,26 +32,28 @@ def interrupted(work: Callable[[], Any], step: int, modules: tuple[str, ...]) ->
     """Whether work was interrupted, at this step of all that functions of some modules do in it."""
     left = step
 
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+    def before_step(frame: FrameType) -> None:
         nonlocal left
-        if not frame.f_globals.get("__name__", "").startswith(modules):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        if event == "opcode":
+        if frame.f_globals.get("__name__", "").startswith(modules):
             left -= 1
             if left < 0:
+                stop_stepping()
                 raise KeyboardInterrupt
-        return trace
 
-    before = sys.gettrace()
-    sys.settrace(trace)
     try:
+        step_by_step(before_step)
         work()
     except KeyboardInterrupt:
         return True
     finally:
-        sys.settrace(before)
+        stop_stepping()
     return False
+
+
+@pytest.fixture
+def arrow() -> ModuleType:
+    pytest.importorskip("pyarrow")
+    return importlib.import_module("amqpcodec.arrow")
 
 
 def stream(amqp: ModuleType) -> bytes:
@@ -133,7 +130,6 @@ def test_a_reset_while_the_interrupt_is_handled_is_enough(
         try:
             list(decoder.feed(octets))
         except KeyboardInterrupt:  # with the traceback, whose frames are kept
-            sys.settrace(None)
             decoder.reset()
             raise
 
@@ -175,6 +171,8 @@ def test_resets_in_many_threads_heal_a_decoder_once(amqp: ModuleType) -> None:
     if not amqp.__name__.endswith("_py"):
         pytest.skip("the compiled build has nothing to heal")
     decoder, octets = amqp.FrameDecoder(), stream(amqp)
+    if not isinstance(decoder._turn, turn_py._PlainTurn):
+        pytest.skip("without a global lock, only the thread that was interrupted heals a decoder")
     for _ in range(50):
         decoder._turn.taken = True  # as an interrupt leaves it
         inside, most, healed = 0, 0, 0
@@ -204,7 +202,7 @@ def test_resets_in_many_threads_heal_a_decoder_once(amqp: ModuleType) -> None:
         assert len(list(decoder.feed(octets))) == 4
 
 
-def test_an_interrupted_decoder_of_columns_gives_what_it_has(amqp: ModuleType) -> None:
+def test_an_interrupted_decoder_of_columns_gives_what_it_has(amqp: ModuleType, arrow: ModuleType) -> None:
     octets = stream(amqp)
     step = 0
     while True:
@@ -219,8 +217,9 @@ def test_an_interrupted_decoder_of_columns_gives_what_it_has(amqp: ModuleType) -
     assert step > 20
 
 
-def test_an_interrupted_decoder_of_values_decodes_the_next(amqp: ModuleType) -> None:
-    decoder, values, step = arrow.ValueDecoder(explode=True), pa.array([stream(amqp)]), 0
+def test_an_interrupted_decoder_of_values_decodes_the_next(amqp: ModuleType, arrow: ModuleType) -> None:
+    decoder, step = arrow.ValueDecoder(explode=True), 0
+    values = pytest.importorskip("pyarrow").array([stream(amqp)])
     while interrupted(lambda: decoder.decode(values), step, ARROW):
         assert decoder.decode(values).num_rows == 4
         step += 1

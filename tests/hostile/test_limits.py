@@ -144,8 +144,10 @@ def test_only_limits_will_do(amqp: ModuleType) -> None:
 
 
 STACKS = {128: 1 << 20, 256: 1 << 20} if PYPY else {128: 131072, 256: 262144}
-"""The depth limit, and the stack that has room for it: for the default the smallest in use, that of musl. With less
-than a MiB, PyPy crashes where any function calls itself without end."""
+"""The depth limit, and the stack that has room for it: for the default the smallest in use, that of musl.
+
+With less than a MiB, PyPy crashes where any function calls itself without end.
+"""
 
 
 def in_a_thread(stack: int, work: Any) -> Any:
