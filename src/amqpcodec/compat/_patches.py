@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MISSING = object()
 _LOCK = RLock()
+# Replacements that somebody else's patch hides, and what they stand for: patches may be undone in any order.
+_hidden: list[tuple[Patch, Any]] = []
 # Modules whose execution has ended, though their import may not have.
 _executed: WeakSet[ModuleType] = WeakSet()
 
@@ -105,6 +107,7 @@ class Part:
         """Replace, unless that is done or a module is missing. What goes wrong leaves the library alone."""
         if self.plan is not None or self.fault or self.waiting_for:
             return
+        put_back_hidden()
         try:
             plan = self._make()
             self.plan = plan
@@ -131,6 +134,9 @@ class Part:
             patch, before = self._before.pop()
             if _held(patch.owner, patch.name) is patch.replacement:
                 _put(patch.owner, patch.name, before)
+            elif not isinstance(patch.replacement, int):  # which would not be told from another
+                _hidden.append((patch, before))
+        put_back_hidden()
         if self.plan is not None and self.plan.undo is not None:
             self.plan.undo()
         self.plan = None
@@ -178,6 +184,15 @@ def _put(owner: Any, name: Any, value: Any) -> Any:
     else:
         setattr(owner, name, value)
     return before
+
+
+def put_back_hidden() -> None:
+    """Take out replacements of plans that are over, which have come to light again."""
+    for entry in _hidden[:]:
+        patch, before = entry
+        if _held(patch.owner, patch.name) is patch.replacement:
+            _put(patch.owner, patch.name, before)
+            _hidden.remove(entry)
 
 
 def _is_imported(name: str) -> bool:

@@ -1,0 +1,122 @@
+"""What somebody puts over our functions is called, in whatever order it, and we, come and go."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import permutations
+from typing import Any
+
+import pytest
+from compat.uses import (
+    amqp_reads,
+    amqp_writes,
+    owner_of,
+    pamqp_reads,
+    pamqp_reads_header,
+    pamqp_writes,
+    pika_receives,
+    pika_writes,
+    wrapped,
+)
+
+from amqpcodec import IMPL, compat
+
+pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
+
+OPTIONS = {"outer": {}, "other": {"hardened": True, "loops": True}}
+PAIRS = (("enter outer", "leave outer"), ("enter other", "leave other"), ("patch", "undo"))
+ORDERS = [
+    order
+    for order in permutations([step for pair in PAIRS for step in pair])
+    if all(order.index(first) < order.index(second) for first, second in PAIRS) and order[0] == "enter outer"
+]
+
+
+class Play:
+    """One function of a library, patched while `installed` blocks begin and end in any order."""
+
+    def __init__(self, path: str) -> None:
+        self.library = path.partition(".")[0]
+        self.owner, self.name = owner_of(path)
+        self.calls: list[str] = []
+        self._blocks: dict[str, AbstractContextManager[Any]] = {}
+        self._before: Any = None
+
+    def step(self, step: str) -> None:
+        what, _, which = step.partition(" ")
+        if what == "enter":
+            self._blocks[which] = compat.installed(self.library, **OPTIONS[which])
+            self._blocks[which].__enter__()
+        elif what == "leave":
+            self._blocks.pop(which).__exit__(None, None, None)
+        elif what == "patch":
+            self._before = vars(self.owner)[self.name]
+            replacing: Any = wrapped(self._before, self.calls)
+            kind = type(self._before)
+            setattr(self.owner, self.name, kind(replacing) if kind is staticmethod else replacing)
+        else:
+            setattr(self.owner, self.name, self._before)
+
+    def close(self) -> None:
+        for block in self._blocks.values():
+            block.__exit__(None, None, None)
+
+
+def names_of(library: str) -> dict[tuple[str, str], Any]:
+    """What the modules of a library hold, and the classes in them."""
+    found: dict[tuple[str, str], Any] = {}
+    for module in [name for name in sys.modules if name.partition(".")[0] == library]:
+        for name, value in vars(sys.modules[module]).items():
+            found[module, name] = value
+            if isinstance(value, type) and value.__module__ == module:
+                found.update({(f"{module}.{name}", key): held for key, held in vars(value).items()})
+    return {key: value for key, value in found.items() if not key[1].startswith("__")}
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    yield
+    for library in compat.PEERS:
+        compat.uninstall(library)
+
+
+@pytest.mark.parametrize(
+    ("path", "use"),
+    [
+        ("pamqp.frame:unmarshal", pamqp_reads),
+        ("pamqp.frame:marshal", pamqp_writes),
+        ("pamqp.header:ContentHeader._get_flags", pamqp_reads_header),
+        ("pika.frame:decode_frame", pika_receives),
+        ("pika.frame:Body.marshal", pika_writes),
+        ("pika.connection:Connection._on_data_available", pika_receives),
+        ("amqp.serialization:loads", amqp_reads),
+        ("amqp.serialization:decode_properties_basic", amqp_reads),
+        ("amqp.serialization:dumps", amqp_writes),
+        ("amqp.serialization:GenericContent._serialize_properties", amqp_writes),
+    ],
+)
+def test_a_patch_over_ours_is_called_until_it_is_undone_and_nothing_of_ours_stays(
+    path: str, use: Callable[[], None], clean: None
+) -> None:
+    pytest.importorskip(path.partition(".")[0])
+    with compat.installed(path.partition(".")[0], loops=True):
+        pass  # all modules are imported
+    before = names_of(path.partition(".")[0])
+    for order in ORDERS:
+        play = Play(path)
+        try:
+            patched = False
+            for step in order:
+                play.step(step)
+                patched = {"patch": True, "undo": False}.get(step, patched)
+                play.calls.clear()
+                use()
+                assert bool(play.calls) == patched, (order, step)
+        finally:
+            play.close()
+        with compat.installed(play.library, loops=True) as given:
+            assert "was replaced before" not in given[play.library].stock.values(), order
+        after = names_of(play.library)
+        assert [key for key in before if after[key] is not before[key]] == [], order
