@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import permutations
+from types import FunctionType
 from typing import Any
 
 import pytest
+from compat.traffic import TRAFFIC, names_in
 from compat.uses import (
     amqp_reads,
     amqp_writes,
@@ -120,3 +122,53 @@ def test_a_patch_over_ours_is_called_until_it_is_undone_and_nothing_of_ours_stay
             assert "was replaced before" not in given[play.library].stock.values(), order
         after = names_of(play.library)
         assert [key for key in before if after[key] is not before[key]] == [], order
+
+
+def counting(found: Any, calls: list[str]) -> Any:
+    """A stand-in of somebody's that notes its calls: a wrapper of a function, a class derived from a class."""
+    if isinstance(found, (staticmethod, classmethod)):
+        return type(found)(counting(found.__func__, calls))
+    if isinstance(found, FunctionType) or not isinstance(found, type):
+        return wrapped(found, calls)
+
+    def construct(self: Any, *arguments: Any, **named: Any) -> None:
+        calls.append(found.__name__)
+        found.__init__(self, *arguments, **named)
+
+    return type(found)(found.__name__, (found,), {"__init__": construct})
+
+
+def calls_of_stand_ins(library: str) -> dict[str, list[str]]:
+    """What traffic calls of a stand-in, for each name that has one in turn."""
+    told = {}
+    for owner, name in list(names_in(library)):
+        calls: list[str] = []
+        before = vars(owner)[name]
+        try:
+            replacing = counting(before, calls)
+        except (AttributeError, TypeError):
+            continue  # an enumeration, or something without a name
+        setattr(owner, name, replacing)
+        try:
+            TRAFFIC[library]()
+        except Exception as error:  # that it fails is the stand-in's fault, and has to stay so
+            calls.append(type(error).__name__)
+        finally:
+            setattr(owner, name, before)
+        told[f"{owner.__name__}.{name}"] = calls
+    return told
+
+
+@pytest.mark.parametrize("library", compat.PEERS)
+def test_whatever_somebody_rebinds_later_is_called_as_often_as_in_stock(library: str, clean: None) -> None:
+    pytest.importorskip(library)
+    with compat.installed(library, loops=True):
+        TRAFFIC[library]()
+    stock = calls_of_stand_ins(library)
+    assert sum(map(bool, stock.values())) > 15
+    for options in OPTIONS.values():
+        with compat.installed(library, **options) as given:
+            accelerated = calls_of_stand_ins(library)
+            TRAFFIC[library]()
+            assert given[library].active
+        assert {name for name in stock if accelerated[name] != stock[name]} == set()

@@ -92,6 +92,10 @@ cdef class RecordLayout:
         """What of the class somebody had replaced before the layout was made, by dotted name."""
         return self._guard.replaced
 
+    def expect(self, name, value):
+        """One of the guarded names is about to get another value, which counts as the one it has now."""
+        self._guard.expect(name, value)
+
     cdef int _find_slots(self) except -1:
         offsets = [_offset_of(self.cls, name) for name in self.names]
         if offsets and -1 not in offsets:

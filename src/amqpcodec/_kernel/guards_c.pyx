@@ -44,20 +44,22 @@ def is_own(found, str package):
     return not callable(found) or isinstance(found, _BUILT_IN)
 
 
-cdef tuple _look_up(object cls, str name):
-    """What a look-up on the class finds before descriptors have their say, and the class that has it."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name], base
-    return _NOTHING, cls
+cdef list _look_up(object cls, str name):
+    """All that look-ups on the class may find before descriptors have their say, with the classes that have it: a
+    method may call that of a base."""
+    return [(base.__dict__[name], base) for base in cls.__mro__ if name in base.__dict__]
 
 
-cdef object _found(object cls, str name):
-    return _look_up(cls, name)[0]
+cdef list _found(object cls, str name):
+    return [found for found, _ in _look_up(cls, name)]
+
+
+cdef bint _same_objects(list some, list others) except -1:
+    return len(some) == len(others) and all([one is other for one, other in zip(some, others)])
 
 
 cdef class TypeGuard:
-    """Whether the attributes of these names are the ones that the class has now, or its bases."""
+    """Whether the attributes of these names are the ones that the class has now, and its bases."""
 
     def __cinit__(self, cls, names):
         self._cls = cls
@@ -65,20 +67,22 @@ cdef class TypeGuard:
         self._seen = [_found(cls, name) for name in self._names]
         self.replaced = []
         for name in self._names:
-            found, base = _look_up(cls, name)
-            if not is_own(found, _package(base.__module__)):
-                self.replaced.append(f"{base.__module__}.{base.__qualname__}.{name}")
+            for found, base in _look_up(cls, name):
+                if not is_own(found, _package(base.__module__)):
+                    self.replaced.append(f"{base.__module__}.{base.__qualname__}.{name}")
 
     def expect(self, name, value):
-        """What a name has to stand for, if not for what it stands for now."""
-        self._seen[self._names.index(name)] = value
+        """What a name has to stand for in the class that has it, if not for what it stands for now."""
+        self._seen[self._names.index(name)][:1] = [value]
         self._tag = 0
 
     cdef bint compare(self) except -1:
         cdef unsigned int tag
         getattr(self._cls, "__init__")  # a look-up gives a class that was changed its next number
         tag = type_version(<PyObject *>self._cls)
-        same = not self.replaced and all([_found(self._cls, name) is seen for name, seen in zip(self._names, self._seen)])
+        same = not self.replaced and all(
+            [_same_objects(_found(self._cls, name), seen) for name, seen in zip(self._names, self._seen)]
+        )
         self._tag = 0
         self._same = same
         if type_version(<PyObject *>self._cls) == tag:

@@ -42,9 +42,11 @@ cdef class Codec:
     cdef int _count_on(self, ModuleGuard guard, FastFunction one, FastFunction other) except -1
     cdef Format _format(self, object letters)
     cdef object _read(self, object letters, bytes octets, object offset)
-    cdef object _write(self, object letters, tuple values)
     cdef object _decoded(self, bytes octets, object offset)
+    cdef object _taken(self, bytes octets, object offset, Format form)
+    cdef object _write(self, object letters, tuple values)
     cdef object _serialized(self, object message)
+    cdef object _put(self, Format form, object values)
     cdef object left_to_stock(
         self, str reason, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
     )
@@ -56,4 +58,4 @@ cdef class Codec:
 
 cdef Py_ssize_t index_of(object number) noexcept
 cdef object unwrapped(object function)
-cdef bint stands_for(PyObject *function, FastFunction ours) except -1
+cdef bint stands_for(object function, FastFunction ours) except -1

@@ -6,7 +6,7 @@ not the common case, be it octets, values or the call itself, goes to py-amqp's 
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
+from cpython.dict cimport PyDict_SetItem
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 
@@ -16,12 +16,12 @@ from .._kernel.fields cimport (
 from .._kernel.octets cimport put16
 from .._kernel.peer_writer_c cimport put_field
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._lookup cimport look_up
 
 cdef extern from "Python.h":
     list PyList_New(Py_ssize_t size)
     void PyList_SET_ITEM(object items, Py_ssize_t at, object value)
     Py_ssize_t PyList_GET_SIZE(object items)
-    PyObject *PyList_GET_ITEM(object items, Py_ssize_t at)
     PyObject *PyTuple_GET_ITEM(object items, Py_ssize_t at)
 
 cdef extern from *:
@@ -41,6 +41,8 @@ cdef extern from *:
     """
     Py_ssize_t _index_of "amqpcodec_index_of"(object number) noexcept
 
+cdef object _NOTHING = object()
+
 # No method has a letter but these, and for some of the others the releases differ.
 cdef dict _KINDS = {
     "b": BIT_FIELD, "o": OCTET_FIELD, "B": SHORT_FIELD, "l": LONG_FIELD, "L": LONGLONG_FIELD,
@@ -49,7 +51,9 @@ cdef dict _KINDS = {
 
 # What py-amqp's functions call by these names, and users may have replaced.
 _READS = ("_read_item", "pstr_t", "unpack_from", "datetime", "timezone", "Decimal", "PROPERTY_CLASSES")
-_WRITES = ("_write_item", "_write_table", "_write_array", "pack", "str_to_bytes", "BytesIO", "calendar")
+_WRITES = (
+    "_write_item", "_write_table", "_write_array", "_flushbits", "pack", "str_to_bytes", "BytesIO", "calendar",
+)  # fmt: skip
 
 
 cdef Py_ssize_t index_of(object number) noexcept:
@@ -61,9 +65,9 @@ cdef object unwrapped(object function):
     return (<FastFunction>function).original if type(function) is FastFunction else function
 
 
-cdef bint stands_for(PyObject *function, FastFunction ours) except -1:
+cdef bint stands_for(object function, FastFunction ours) except -1:
     """Whether a function is py-amqp's own, or one of ours in its place."""
-    return function is not NULL and unwrapped(<object>function) is ours.original
+    return unwrapped(function) is ours.original
 
 
 cdef class Format:
@@ -189,15 +193,23 @@ cdef class Codec:
     cdef object _read(self, object letters, bytes octets, object offset):
         """Values and where they end, or None."""
         cdef Format form = self._format(letters)
+        return self._taken(octets, offset, form) if form is not None and self._reading.unchanged() else None
+
+    cdef object _decoded(self, bytes octets, object offset):
+        """Properties and where they end, or None."""
+        return self._taken(octets, offset, None) if self.reads_properties() else None
+
+    cdef object _taken(self, bytes octets, object offset, Format form):
+        """What a format reads, or the properties if there is none, and where that ends; or None."""
         cdef Py_ssize_t start = _index_of(offset)
         cdef Reader reader
-        if form is None or start < 0 or start > PyBytes_GET_SIZE(octets) or not self._reading.unchanged():
+        if start < 0 or start > PyBytes_GET_SIZE(octets):
             return None
         reader = self.pool.take()
         try:
             reader.attach(octets)
             reader.aim(start, PyBytes_GET_SIZE(octets), 0)
-            values = form.read(reader)
+            values = self.read_properties(reader) if form is None else form.read(reader)
             return values, PyBytes_GET_SIZE(octets) - reader.left()
         except Exception:
             return None
@@ -207,41 +219,24 @@ cdef class Codec:
     cdef object _write(self, object letters, tuple values):
         """Octets, or None."""
         cdef Format form = self._format(letters)
-        cdef Writer writer
         if form is None or len(values) != form.size or not self._writing.unchanged():
             return None
-        writer = self.rules.writer()
-        try:
-            form.write(writer, values)
-            return writer.finish()
-        except Exception:
-            return None
-
-    cdef object _decoded(self, bytes octets, object offset):
-        """Properties and where they end, or None."""
-        cdef Py_ssize_t start = _index_of(offset)
-        cdef Reader reader
-        if start < 0 or start > PyBytes_GET_SIZE(octets) or not self.reads_properties():
-            return None
-        reader = self.pool.take()
-        try:
-            reader.attach(octets)
-            reader.aim(start, PyBytes_GET_SIZE(octets), 0)
-            properties = self.read_properties(reader)
-            return properties, PyBytes_GET_SIZE(octets) - reader.left()
-        except Exception:
-            return None
-        finally:
-            self.pool.give_back(reader)
+        return self._put(form, values)
 
     cdef object _serialized(self, object message):
         """Octets, or None."""
-        cdef Writer writer
         if not self.writes_properties(message.PROPERTIES) or type(message.properties) is not dict:
             return None
-        writer = self.rules.writer()
+        return self._put(None, message.properties)
+
+    cdef object _put(self, Format form, object values):
+        """Octets of values by a format, or of properties if there is none; or None."""
+        cdef Writer writer = self.rules.writer()
         try:
-            self.write_properties(writer, message.properties)
+            if form is None:
+                self.write_properties(writer, <dict?>values)
+            else:
+                form.write(writer, <tuple>values)
             return writer.finish()
         except Exception:
             return None
@@ -262,12 +257,11 @@ cdef class Codec:
 
     cdef Format _format(self, object letters):
         """A format compiled, None if it has letters that are not served."""
-        cdef PyObject *found
         if type(letters) is not str and type(letters) is not bytes:
             return None
-        found = PyDict_GetItem(self._formats, letters)
-        if found is not NULL:
-            return <object>found
+        found = look_up(self._formats, letters, _NOTHING)
+        if found is not _NOTHING:
+            return found
         try:
             form = Format(letters if type(letters) is str else letters.decode("ascii"))
         except (KeyError, ValueError):
@@ -278,7 +272,7 @@ cdef class Codec:
 
     cdef bint reads_properties(self) except -1:
         """Whether nobody has replaced what reads properties but us."""
-        return self._reading.unchanged() and stands_for(PyDict_GetItem(self._there, "loads"), self.loads)
+        return self._reading.unchanged() and stands_for(look_up(self._there, "loads", None), self.loads)
 
     cdef bint writes_properties(self, object listed) except -1:
         """Whether these are the properties that are known, and nobody has replaced what writes them but us."""
@@ -286,9 +280,9 @@ cdef class Codec:
         if type(listed) is not list or PyList_GET_SIZE(listed) != PROPERTIES:
             return False
         for at in range(PROPERTIES):
-            if PyList_GET_ITEM(listed, at) is not PyTuple_GET_ITEM(self._listed, at):
+            if (<list>listed)[at] is not self._listed[at]:
                 return False
-        return self._writing.unchanged() and stands_for(PyDict_GetItem(self._there, "dumps"), self.dumps)
+        return self._writing.unchanged() and stands_for(look_up(self._there, "dumps", None), self.dumps)
 
     cdef dict read_properties(self, Reader reader):
         """Flags and the values that they tell of; py-amqp heeds one word of flags, and nothing behind."""
@@ -307,17 +301,16 @@ cdef class Codec:
         cdef Py_ssize_t start = writer._size
         cdef unsigned int flags = 0
         cdef Py_ssize_t at
-        cdef PyObject *value
         writer.word(0)
         for at in range(PROPERTIES):
             if left == 0:
                 break
-            value = PyDict_GetItem(properties, <object>PyTuple_GET_ITEM(self._names, at))
-            if value is not NULL:
+            value = look_up(properties, <object>PyTuple_GET_ITEM(self._names, at), _NOTHING)
+            if value is not _NOTHING:
                 left -= 1
-                if value is not <PyObject *>None:
+                if value is not None:
                     flags |= <unsigned int>0x8000 >> at
-                    _put(writer, self._kinds[at], <object>value)
+                    _put(writer, self._kinds[at], value)
         put16(writer._out + start, flags)
         return 0
 

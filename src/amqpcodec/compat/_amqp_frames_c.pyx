@@ -9,7 +9,7 @@ have any single frame, and no connection has two states.
 from types import FunctionType
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_DelItem, PyDict_GetItem, PyDict_SetItem
+from cpython.dict cimport PyDict_DelItem, PyDict_SetItem
 from cpython.memoryview cimport PyMemoryView_FromObject
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_SIZE
@@ -23,6 +23,7 @@ from .._kernel.reader_c cimport Reader
 from .._kernel.writer_c cimport Writer
 from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._lookup cimport look_up
 from ._amqp_loops_c cimport read_ahead
 from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Messages
 
@@ -84,7 +85,7 @@ cdef class Framing:
 
     cdef bint reads_properties(self) except -1:
         """Whether nobody has replaced what reads properties but us."""
-        cdef PyObject *decode = PyDict_GetItem(self._property_classes, 60)
+        decode = look_up(self._property_classes, 60, None)
         return stands_for(decode, self._codec.decode_properties) and self._codec.reads_properties()
 
 
@@ -108,7 +109,6 @@ cdef class Handler:
 
     cdef object take(self, tuple frame):
         """What py-amqp's function would give for a frame; None, and nothing has changed, if it should say."""
-        cdef PyObject *expected
         cdef Py_ssize_t kind
         cdef Py_ssize_t wanted
         if PyTuple_GET_SIZE(frame) != 3:
@@ -121,8 +121,7 @@ cdef class Handler:
         if kind == HEARTBEAT:
             self._count()
             return False
-        expected = PyDict_GetItem(self._expected, channel)
-        wanted = METHOD if expected is NULL else index_of(<object>expected)
+        wanted = index_of(look_up(self._expected, channel, METHOD))
         if kind != wanted:
             return None
         if kind == METHOD:
@@ -341,17 +340,23 @@ cdef class Outgoing:
 
 # -- entries: calls as the interpreter has them
 
+cdef tuple _made_by_stock(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    """py-amqp's own function for a connection, and what that keeps; None in place of this if it got more than two
+    arguments, or somebody else made it."""
+    cdef Framing framing = <Framing>(<FastFunction>function).state
+    stock = call_original(function, arguments, nargsf, names)
+    cells = _cells(stock, <FastFunction>function) if names is NULL and count_of(nargsf) == 2 else None
+    if cells is None:
+        framing._codec.counts.decline((<FastFunction>function).original.__name__)
+    return stock, cells
+
+
 cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
-    """A function for frames coming in; py-amqp's own alone if it gets more than connection and callback."""
+    """A function of a connection and a callback for frames coming in."""
     cdef Framing framing = <Framing>(<FastFunction>function).state
     cdef Handler handler
-    stock = call_original(function, arguments, nargsf, names)
-    if names is not NULL or count_of(nargsf) != 2:
-        framing._codec.counts.decline("frame_handler")
-        return stock
-    cells = _cells(stock, <FastFunction>function)
+    stock, cells = _made_by_stock(function, arguments, nargsf, names)
     if cells is None:
-        framing._codec.counts.decline("frame_handler")
         return stock
     handler = Handler.__new__(Handler)
     handler._framing = framing
@@ -364,16 +369,11 @@ cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t
 
 
 cdef object _make_writer(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
-    """A function for frames going out; py-amqp's own alone if it gets more than connection and transport."""
+    """A function of a connection and its transport for frames going out."""
     cdef Framing framing = <Framing>(<FastFunction>function).state
     cdef Outgoing outgoing
-    stock = call_original(function, arguments, nargsf, names)
-    if names is not NULL or count_of(nargsf) != 2:
-        framing._codec.counts.decline("frame_writer")
-        return stock
-    cells = _cells(stock, <FastFunction>function)
+    stock, cells = _made_by_stock(function, arguments, nargsf, names)
     if cells is None:
-        framing._codec.counts.decline("frame_writer")
         return stock
     outgoing = Outgoing.__new__(Outgoing)
     outgoing._framing = framing

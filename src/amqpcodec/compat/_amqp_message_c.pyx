@@ -8,6 +8,7 @@ every call does once somebody has replaced one of them.
 from cpython.object cimport PyObject
 
 from .._kernel.layout_c cimport call_init, set_slot, slot
+from .._kernel.values import Declined
 from ._amqp_c cimport index_of, stands_for
 
 cdef extern from "Python.h":
@@ -82,8 +83,10 @@ cdef class Messages:
 
     cdef object get(self, object message, int field):
         """What a slot holds; None if nothing."""
-        cdef PyObject *found = slot(self._record.layout, <PyObject *>message, field)[0]
-        return None if found is NULL else <object>found
+        try:
+            return self._record.value(message, field)
+        except (AttributeError, Declined):  # somebody has deleted it
+            return None
 
     cdef bint may_come_in(self, object message) except -1:
         """Whether a message coming in is py-amqp's own in all that it does, and has what it was made with."""
@@ -103,7 +106,7 @@ cdef class Messages:
         if type(message) is not self.cls or not self._outbound.unchanged():
             return False
         serialize = self.cls._serialize_properties
-        return stands_for(<PyObject *>serialize, self._serialize)
+        return stands_for(serialize, self._serialize)
 
 
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):

@@ -12,7 +12,7 @@ from operator import attrgetter
 from types import FunctionType, ModuleType
 
 from .._kernel.fields_c import RecordLayout
-from .._kernel.guards_c import ModuleGuard
+from .._kernel.guards_c import ModuleGuard, TypeGuard
 from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._typing import Any
@@ -65,7 +65,7 @@ def plan(options: Options) -> Plan:
         _guards(_WRITTEN_BY, _DICTS_WRITTEN_BY, hardening),
     )
     note(stock, (guard for both in guards for guard in both))
-    codec = _codec(options, counts, served, guards, stock)
+    codec = _codec(options, counts, served, guards, hardening, stock)
     unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
     patches = untouched(
         stock,
@@ -120,6 +120,7 @@ _FRAMES = {
 # What the two functions look up in modules, and in dicts of these, on their way.
 _READ_BY = {
     **_FRAMES,
+    "pamqp.commands": ("Basic", "INDEX_MAPPING"),
     "pamqp.frame": (
         "frame_parts", "_unmarshal_protocol_header_frame", "_unmarshal_method_frame",
         "_unmarshal_header_frame", "_unmarshal_body_frame", "base", "body", "commands", "common", "constants",
@@ -134,6 +135,7 @@ _READ_BY = {
 }  # fmt: skip
 _WRITTEN_BY = {
     **_FRAMES,
+    "pamqp.base": ("Frame",), "pamqp.commands": ("Basic",),
     "pamqp.frame": (
         "_marshal", "_marshal_method_frame", "_marshal_content_header_frame", "_marshal_content_body_frame",
         "base", "body", "common", "constants", "header", "heartbeat", "struct",
@@ -180,17 +182,21 @@ def _codec(
     options: Options,
     counts: Any,
     served: dict[str, Any],
-    guards: tuple[list[ModuleGuard], list[ModuleGuard]],
+    guards: tuple[list[Any], list[Any]],
+    hardening: list[Patch],
     stock: dict[str, str],
 ) -> Any:
     body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
     profile = pamqp_profile(options.rules)
     attributes = [(name, _OWN, None) for name in ("class_id", "weight", "body_size", "properties")]
     frames = (
-        RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal")),
+        RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal", "_get_flags")),
         RecordLayout(body.ContentBody, [("value", _OWN, None)], ("marshal", "unmarshal")),
     )
     note(stock, frames)
+    for patch in hardening:
+        if patch.owner is header.ContentHeader:
+            frames[0].expect(patch.name, patch.replacement)
     return Codec(
         ReaderRules(profile, False, Limits(), False),
         PeerRules(profile, False, _DEPTH),
@@ -200,6 +206,7 @@ def _codec(
         *frames,
         heartbeat.Heartbeat,
         header.ProtocolHeader,
+        TypeGuard(import_module("pamqp.commands").Basic, ("Properties", "frame_id")),
         *guards,
         _derivation(served["Basic.Properties"].layout, options.rules),
     )

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .._kernel.fields_c cimport RecordLayout
-from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.guards_c cimport ModuleGuard, TypeGuard
 from .._kernel.layout_c cimport Layout, serve, set_slot, slot, stop_serving
 from .._kernel.octets cimport put16, put32, u32
 from .._kernel.peer_writer_c cimport PeerRules, is_number
@@ -201,6 +201,7 @@ cdef class Codec:
         body: of `ContentBody`: value.
         heartbeat: the class itself.
         protocol_header: the class itself.
+        basic: guards the class `Basic`, in which pamqp looks up which properties a content header has.
         read_guards: of what pamqp's function for reading looks up on the way.
         write_guards: the same for writing.
         derive: gives the layout of a class derived from that of the properties, or None.
@@ -216,14 +217,15 @@ cdef class Codec:
     cdef RecordLayout body
     cdef type heartbeat
     cdef type protocol_header
+    cdef TypeGuard basic
     cdef list read_guards
     cdef list write_guards
     cdef object derive
 
     def __init__(
         self, ReaderRules reading, PeerRules writing, Counts counts, methods, PeerClass properties,
-        RecordLayout header, RecordLayout body, type heartbeat, type protocol_header, read_guards, write_guards,
-        derive,
+        RecordLayout header, RecordLayout body, type heartbeat, type protocol_header, TypeGuard basic,
+        read_guards, write_guards, derive,
     ):
         cdef size_t place
         self.readers = ReaderPool(reading)
@@ -241,6 +243,7 @@ cdef class Codec:
         self.body = body
         self.heartbeat = heartbeat
         self.protocol_header = protocol_header
+        self.basic = basic
         self.read_guards = list(read_guards)
         self.write_guards = list(write_guards)
         self.derive = derive
@@ -312,7 +315,7 @@ cdef class Codec:
 
     cdef object read_header(self, Reader reader):
         cdef int class_id, flags
-        if not self.header.unchanged() or not self.properties.layout.unchanged():
+        if not self.header.unchanged() or not self.properties.layout.unchanged() or not self.basic.unchanged():
             return "patched"
         class_id = reader.content_head()
         flags = reader.flag_word()
@@ -378,7 +381,7 @@ cdef class Codec:
         layout = self.layout_of(type(properties))
         if layout is None:
             return "class"
-        if not self.header.unchanged() or not layout.unchanged():
+        if not self.header.unchanged() or not layout.unchanged() or not self.basic.unchanged():
             return "patched"
         if not is_number(body_size, &size) or size < 0:
             return "values"
@@ -396,9 +399,7 @@ cdef class Codec:
             return <RecordLayout>found
         if len(self.derived) == MOST_DERIVED:
             return None
-        layout = self.derive(cls)
-        self.derived[cls] = layout
-        return layout
+        return self.derived.setdefault(cls, self.derive(cls))  # whoever was first: what is here is never replaced
 
     cdef object write_body(self, object value, int channel):
         cdef Py_ssize_t size

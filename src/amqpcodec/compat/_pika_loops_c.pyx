@@ -13,6 +13,7 @@ from .._kernel.octets cimport u32
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEARTBEAT, METHOD, OVERHEAD
 
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._lookup cimport look_up
 from ._pika_c cimport Codec
 
 _LOOKED_UP = ("amqp_object", "frame", "name_or_value")  # by what `pending` calls
@@ -66,11 +67,11 @@ cdef class Loop:
 
     cdef bint serves(self, object connection, object data) except -1:
         """Whether nothing but pika's own functions would be called, but for the processing of frames."""
-        cdef PyObject *found = PyDict_GetItem(self._frame, "decode_frame")
+        cdef PyObject *found
         cdef TypeGuard guard
         if self.replaced or type(data) is not bytes:
             return False
-        if found is NULL or <object>found is not self._decode_frame:
+        if look_up(self._frame, "decode_frame", None) is not self._decode_frame:
             return False
         found = PyDict_GetItem(self._guards, type(connection))
         if found is NULL:
@@ -87,8 +88,7 @@ cdef class Loop:
         guard = TypeGuard(cls, _OVERRIDDEN)
         for name, stock in zip(_OVERRIDDEN, self._stock):
             guard.expect(name, stock)
-        self._guards[cls] = guard
-        return guard
+        return self._guards.setdefault(cls, guard)  # whoever was first: what is here is never replaced
 
     cdef int receive(self, object connection, object data) except -1:
         """Have the connection process all frames that are whole now."""
