@@ -87,6 +87,28 @@ def test_integers_get_the_tags_of_the_older_rules_of_pamqp_whenever_these_are_as
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "amqp.serialization:loads", "amqp.serialization:GenericContent._serialize_properties",
+        "amqp.connection:frame_handler", "amqp.method_framing:frame_writer", "pamqp.frame:marshal",
+        "pika.frame:decode_frame",
+    ],
+)  # fmt: skip
+def test_a_stand_in_that_has_no_name_leaves_the_rest_accelerated(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    library = path.partition(".")[0]
+    pytest.importorskip(library)
+    owner, name = owner_of(path)
+    replacing = Callback(getattr(owner, name))
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, name, replacing)
+        with compat.installed(library) as given:
+            assert given[library].active
+            assert getattr(owner, name) is replacing
+
+
+@pytest.mark.parametrize(
     ("library", "path"),
     [
         ("aiormq", "aiormq.connection:FrameReceiver.get_frame"),

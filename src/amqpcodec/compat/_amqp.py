@@ -68,17 +68,17 @@ def plan(options: Options) -> Plan:
 
 def _patches(made: Fast) -> Iterator[Patch]:
     codec, framing = made.codec, made.framing
-    for function, modules in (
-        (codec.loads, ("serialization", "abstract_channel")),
-        (codec.dumps, ("serialization", "abstract_channel")),
-        (codec.decode_properties, ("serialization",)),
-        (framing.frame_handler, ("method_framing", "connection")),
-        (framing.frame_writer, ("method_framing", "connection")),
+    for name, function, modules in (
+        ("loads", codec.loads, ("serialization", "abstract_channel")),
+        ("dumps", codec.dumps, ("serialization", "abstract_channel")),
+        ("decode_properties_basic", codec.decode_properties, ("serialization",)),
+        ("frame_handler", framing.frame_handler, ("method_framing", "connection")),
+        ("frame_writer", framing.frame_writer, ("method_framing", "connection")),
     ):
         for module in modules:
             owner = import_module(f"amqp.{module}")
-            if vars(owner).get(function.__name__) is function.original:
-                yield Patch(owner, function.__name__, function)
+            if vars(owner).get(name) is function.original:
+                yield Patch(owner, name, function)
     serialization = import_module("amqp.serialization")
     yield Patch(serialization.GenericContent, "_serialize_properties", codec.serialize_properties)
     if serialization.PROPERTY_CLASSES.get(60) is codec.decode_properties.original:

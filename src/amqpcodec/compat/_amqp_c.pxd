@@ -39,7 +39,6 @@ cdef class Codec:
     cdef tuple _names
     cdef unsigned char _kinds[PROPERTIES]
 
-    cdef int _count_on(self, ModuleGuard guard, FastFunction one, FastFunction other) except -1
     cdef Format _format(self, object letters)
     cdef object _read(self, object letters, bytes octets, object offset)
     cdef object _decoded(self, bytes octets, object offset)

@@ -173,20 +173,17 @@ cdef class Codec:
         self._formats = {}
         self._reading = ModuleGuard(serialization, _READS)
         self._writing = ModuleGuard(serialization, _WRITES)
-        self._count_on(self._reading, self.loads, self.decode_properties)
-        self._count_on(self._writing, self.dumps, self.serialize_properties)
+        self._reading.check("amqp.serialization.loads", self.loads.original)
+        self._reading.check("amqp.serialization.decode_properties_basic", self.decode_properties.original)
+        self._writing.check("amqp.serialization.dumps", self.dumps.original)
+        label = "amqp.serialization.GenericContent._serialize_properties"
+        self._writing.check(label, self.serialize_properties.original)
         self.replaced = self._reading.replaced + self._writing.replaced
         self._there = vars(serialization)
         self._listed = tuple(properties)
         self._names = tuple([name for name, _ in properties])
         for at, (_, letter) in enumerate(properties):
             self._kinds[<Py_ssize_t>at] = _KINDS[letter]
-
-    cdef int _count_on(self, ModuleGuard guard, FastFunction one, FastFunction other) except -1:
-        """What is done here in place of functions that call each other, none of them may do differently."""
-        for function in (one, other):
-            guard.check(f"amqp.serialization.{function.__qualname__}", function.original)
-        return 0
 
     # -- the four functions
 

@@ -347,7 +347,8 @@ cdef tuple _made_by_stock(PyObject *function, PyObject *const *arguments, size_t
     stock = call_original(function, arguments, nargsf, names)
     cells = _cells(stock, <FastFunction>function) if names is NULL and count_of(nargsf) == 2 else None
     if cells is None:
-        framing._codec.counts.decline((<FastFunction>function).original.__name__)
+        name = "frame_handler" if <FastFunction>function is framing.frame_handler else "frame_writer"
+        framing._codec.counts.decline(name)
     return stock, cells
 
 
