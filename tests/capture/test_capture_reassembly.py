@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.implementation import Implementation
 
-from amqpcodec.capture.reassembly_py import Piece, Reassembler
+from amqpcodec.capture.reassembly_py import Chunk, Reassembler
 
 WINDOW = 4 * 1024 * 1024
 STREAM = random.Random(1).randbytes(2000)
@@ -29,12 +29,12 @@ class Receiver:
         if isn is not None:
             assert self.tcp.open(isn)
 
-    def take(self, pieces: list[Piece]) -> None:
-        for piece in pieces:
-            assert piece.position == len(self.stream)
-            if piece.octets is None:
-                self.gaps.append((piece.position, piece.length))
-            self.stream += bytes(piece.length) if piece.octets is None else piece.octets
+    def take(self, chunks: list[Chunk]) -> None:
+        for chunk in chunks:
+            assert chunk.position == len(self.stream)
+            if chunk.octets is None:
+                self.gaps.append((chunk.position, chunk.length))
+            self.stream += bytes(chunk.length) if chunk.octets is None else chunk.octets
 
     def add(self, start: int, end: int, recorded: int | None = None, time_ns: int = 0) -> None:
         data = STREAM[start:end][:recorded]

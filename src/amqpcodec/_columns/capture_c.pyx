@@ -1,4 +1,4 @@
-"""From a capture file to a column sink: octets in order go from the walker to the feeder where they lie.
+"""From a capture file to a column sink: octets in order go from the scanner to the feeder where they lie.
 
 The twin of capture_py.py.
 """
@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from ..capture.consumer_c cimport TAKEN, OctetConsumer
 from ..capture.streams_c cimport StreamTracker
-from ..capture.walker_c cimport Walker
+from ..capture.scanner_c cimport Scanner
 from .exact_c cimport Flow
 from .feeder_c cimport Feeder
 
@@ -23,7 +23,7 @@ cdef class _Side:
 
 
 cdef class FeederConsumer(OctetConsumer):
-    """Gives all that a walker finds to a feeder."""
+    """Gives all that a scanner finds to a feeder."""
 
     cdef Feeder _feeder
     cdef dict _sides
@@ -59,7 +59,7 @@ cdef class FeederConsumer(OctetConsumer):
 
 
 cdef OctetConsumer _consumer(object feeder):
-    """Who takes what a walker finds for a feeder: itself, if it can."""
+    """Who takes what a scanner finds for a feeder: itself, if it can."""
     return feeder if isinstance(feeder, OctetConsumer) else FeederConsumer(feeder)
 
 
@@ -72,19 +72,19 @@ cdef inline int _feed(
 
 def feed_capture(source, feeder, **options):
     """Read a capture and feed all that is in it; see `capture_py.feed_capture`."""
-    cdef Walker walker = Walker(source, StreamTracker(**options), _consumer(feeder), MAX_RECORD)
-    while walker.step():
+    cdef Scanner scanner = Scanner(source, StreamTracker(**options), _consumer(feeder), MAX_RECORD)
+    while scanner.step():
         yield
 
 
 def feed_part(source, feeder, tracker, place, before, end):
     """Read a part of a recording and feed all that is in it; see `capture_py.feed_part`."""
-    cdef Walker walker
+    cdef Scanner scanner
     if not place.ended:
-        walker = Walker(source, tracker, _consumer(feeder), MAX_RECORD, place, before, end)
-        while walker.step():
+        scanner = Scanner(source, tracker, _consumer(feeder), MAX_RECORD, place, before, end)
+        while scanner.step():
             yield
-        walker.leave()
+        scanner.save_position()
     if end is None:
         for fault in place.segments.faults():
             feeder.feed(fault)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from amqpcodec.capture import ByteSource, Fault, Segment, read_packets, read_segments
-from amqpcodec.capture.place import FilePlace, read_part
+from amqpcodec.capture.position import FilePosition, read_part
 from amqpcodec.capture.streams_py import StreamTracker
 
 from .feeder_py import Feeder
@@ -38,14 +38,14 @@ def feed_part(
     source: ByteSource,
     feeder: Feeder | PacketFeeder,
     tracker: StreamTracker,
-    place: FilePlace,
+    place: FilePosition,
     before: int,
     end: int | None,
 ) -> Iterator[None]:
     """Read a part of a recording and feed all that is in it; stops now and then, as `feed_capture` does.
 
     Args:
-        source: a capture file, at the place.
+        source: a capture file, at that position.
         feeder: of the same build.
         tracker: of the same build.
         place: where the part begins; it moves to where the next one does.

@@ -19,7 +19,7 @@ from .packets_py import tell
 
 @cython.final
 cdef class PacketFeeder(OctetConsumer):
-    """Gives the segments of connections to a sink; see `packets_py.PacketFeeder`. A walker calls it itself."""
+    """Gives the segments of connections to a sink; see `packets_py.PacketFeeder`. A scanner calls it itself."""
 
     def __cinit__(self, sink):
         cdef Columns columns = sink.store
@@ -70,12 +70,12 @@ cdef class PacketFeeder(OctetConsumer):
                 self._sink.cut()
         return TAKEN
 
-    cdef int feed_exactly(self, object segment, StreamTracker tracker) except -1:
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1:
         for event in tracker.feed(segment):
             self.event(event)
-        placed = tracker.placed(segment)
-        if placed is not None:
-            self._sink.packet(placed)
+        located = tracker.locate(segment)
+        if located is not None:
+            self._sink.packet(located)
         return 0
 
     cdef int event(self, object event) except -1:

@@ -30,9 +30,9 @@ class PacketFeeder:
         """Feed a tracker with a segment, and add a row for it if its connection is of interest."""
         for event in tracker.feed(segment):
             tell(event, self._sink)
-        placed = tracker.placed(segment)
-        if placed is not None:
-            self._sink.packet(placed)
+        located = tracker.locate(segment)
+        if located is not None:
+            self._sink.packet(located)
 
     def begin_file(self, before: int, name: str | None) -> None:
         """Packets behind the first `before` ones of the recording are of the file of this name."""

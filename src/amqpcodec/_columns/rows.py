@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from amqpcodec import DecodeError, InlineContent, RawTable, ReferenceContent
 from amqpcodec._kernel.wire import FRAME_END, HEADER, METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, Note, damaged
-from amqpcodec.capture import Connection, Fault, Placed
+from amqpcodec.capture import Connection, Fault, LocatedSegment
 from amqpcodec.capture.dialects import module
 from amqpcodec.capture.network import ACK
 from amqpcodec.spec import CREDENTIALS, FieldSpec, MethodSpec
@@ -298,13 +298,13 @@ class Rows:
             cells["octets"] = fault.octets
         return Row(cells, len(fault.octets))
 
-    def packet_row(self, placed: Placed) -> Row:
+    def packet_row(self, located: LocatedSegment) -> Row:
         """The row in `packets` of a segment."""
-        segment = placed.segment
-        place = Place(placed.connection, placed.direction, segment.packet, segment.time_ns, 0)
+        segment = located.segment
+        place = Place(located.connection, located.direction, segment.packet, segment.time_ns, 0)
         cells = self.lead(place)
         cells.update(
-            offset=placed.offset, seq=segment.seq, ack=segment.ack if segment.flags & ACK else None,
+            offset=located.offset, seq=segment.seq, ack=segment.ack if segment.flags & ACK else None,
             flags=segment.flags, length=segment.length, payload=segment.data,
         )  # fmt: skip
         return Row(cells, len(segment.data))

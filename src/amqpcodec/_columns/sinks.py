@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec._kernel.wire import METHOD
-from amqpcodec.capture import Fault, Placed
+from amqpcodec.capture import Fault, LocatedSegment
 
 from .connection_sink import ConnectionSink
 from .decoding import Decoding
@@ -61,9 +61,9 @@ class PacketSink(Sink):
         if any(column.name == "payload" for column in columns) and not decoding.include_credentials:
             raise ValueError("the payload of packets has login data in it: include_credentials shows it")
 
-    def packet(self, placed: Placed) -> None:
+    def packet(self, located: LocatedSegment) -> None:
         """Add a row."""
-        self._add(self.make.packet_row(placed))
+        self._add(self.make.packet_row(located))
 
 
 _SINKS: dict[str, type[Sink]] = {

@@ -17,7 +17,7 @@ from .._options import among, takes
 from .._state import Fields, pack, unpack
 from ..capture import ByteSource, CaptureError, Source
 from ..capture.dialects import module
-from ..capture.place import FilePlace
+from ..capture.position import FilePosition
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, CaptureOptions, TrackingOptions
 from .layout import record_batch, schema_of
@@ -65,10 +65,12 @@ class CaptureSession:
         self.schema: pa.Schema = schema_of(wanted)
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
-        streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
-        self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
-        self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
-        self._place: FilePlace | None = None  # None between two files
+        streams = _backend.load("amqpcodec.capture.streams", impl)
+        self._tracker = streams.StreamTracker(
+            ports, window_octets=window_octets, window_segments=window_segments, flow_timeout=flow_timeout
+        )
+        self._read_part = _backend.load("amqpcodec._columns.capture", impl).feed_part
+        self._place: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
         self._closed = ""  # why nothing can be done any more
         # What a state depends on.
@@ -168,20 +170,20 @@ class CaptureSession:
                     error.add_note(f"in {name!r}")
                 raise
 
-    def _enter(self, source: ByteSource, name: str | None) -> FilePlace:
+    def _enter(self, source: ByteSource, name: str | None) -> FilePosition:
         """Go to where a file is to be read from."""
         try:
             if self._place is None:
-                self._place = FilePlace.start(source)
+                self._place = FilePosition.start(source)
                 self._feeder.begin_file(self._before, name)
             else:
-                self._place.enter(source)
+                self._place.seek(source)
         except ValueError:
             self._closed = ""
             raise
         return self._place
 
-    def _part(self, source: ByteSource, place: FilePlace, end: int | None) -> Iterator[pa.RecordBatch]:
+    def _part(self, source: ByteSource, place: FilePosition, end: int | None) -> Iterator[pa.RecordBatch]:
         try:
             for _ in self._read_part(source, self._feeder, self._tracker, place, self._before, end):
                 yield from self._batches()
@@ -218,7 +220,7 @@ class CaptureSession:
             theirs.end()
         self._before = state.number(0)
         for place in state.items():
-            self._place = FilePlace.restored(place)
+            self._place = FilePosition.restored(place)
         self._sink.make.files.restore(state.items())
         flows = self._tracker.restore(state.fields())
         self._feeder.restore(state.fields(), flows)

@@ -39,8 +39,8 @@ from .model import (
     Fault,
     Gap,
     Item,
+    LocatedSegment,
     Packet,
-    Placed,
     Segment,
 )
 from .network import read_segments, tcp_segment
@@ -69,8 +69,8 @@ __all__ = [
     "Fault",
     "Gap",
     "Item",
+    "LocatedSegment",
     "Packet",
-    "Placed",
     "Segment",
     "StreamTracker",
     "raw_events",

@@ -2,21 +2,21 @@ from .headers cimport Headers
 from .streams_c cimport StreamTracker
 
 cdef enum:
-    RUNS = 1024  # of octets that `EventConsumer` takes before it makes objects of them
+    RUNS = 1024  # of octets that `EventConsumer` collects before it makes objects of them
 
 cdef enum:
-    # What `OctetConsumer.octets` answers.
+    # What `OctetConsumer.octets` returns.
     TAKEN
     PAUSE  # taken, and the consumer wants to be settled before there are more
-    REFUSED  # not taken: they are to come as an event
+    REFUSED  # not taken: the scanner passes them as an event
 
 
 cdef extern from *:
-    const long long NOWHERE "INT64_MIN"  # the place of a segment, where it is not known
+    const long long NOWHERE "INT64_MIN"  # the offset of a segment, if it is not known
 
 
 cdef class OctetConsumer:
-    cdef bint every_segment  # whether segments are wanted, and not octets
+    cdef bint every_segment  # whether it receives segments in place of octets
 
     cdef void *lane(self, object connection, int direction) except? NULL
     cdef int octets(
@@ -31,7 +31,7 @@ cdef class OctetConsumer:
     cdef int segment(
         self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
     ) except -1 nogil
-    cdef int feed_exactly(self, object segment, StreamTracker tracker) except -1
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1
     cdef int event(self, object event) except -1
     cdef int settle(self) except -1
 

@@ -1,7 +1,7 @@
-"""Who takes the octets of connections in order, and everything else that the walker meets.
+"""Receives the octets of connections in order, and everything else that the scanner finds.
 
-`OctetConsumer` is what `walker_c.Walker` calls. A consumer written in C derives from it and gets plain octets
-where they lie, without the global interpreter lock.
+`scanner_c.Scanner` calls an `OctetConsumer`. A consumer written in C derives from it and receives octets where
+they lie, without the global interpreter lock.
 """
 
 from .headers cimport Headers
@@ -11,22 +11,23 @@ from .model import Close, Data
 
 
 cdef class OctetConsumer:
-    """Takes what a walker finds; the order of all calls is that of the recording.
+    """Receives what a scanner finds; the order of all calls is that of the recording.
 
-    `lane` gives the place that a direction of a connection has in the consumer, NULL if its octets are to
-    come as events only. It may be asked for again and must give the same. It is used until the `Close` of
-    that direction has come by `event`.
+    `lane` returns the consumer's state of a direction, or NULL if its octets are to come as events only. It
+    returns the same state for each call. The state is used until `event` has received the `Close` of that
+    direction.
 
-    `octets` takes the next octets of a lane: `offset` is their place in its stream, `packet` and `time_ns`
-    say where they come from. They lie there until `settle` has returned. It answers TAKEN, PAUSE or REFUSED.
+    `octets` receives the next octets of a direction: `offset` is their offset in its stream, `packet` and
+    `time_ns` are those of their packet. They stay valid until `settle` has returned. It returns TAKEN, PAUSE
+    or REFUSED.
 
-    One with `every_segment` set gets, in place of octets, each segment of a lane by `segment`: its headers as they
-    lie there, and the place of its payload in the stream, or NOWHERE. It answers TAKEN or PAUSE.
+    With `every_segment`, `segment` receives each segment of a direction in place of octets: its headers where
+    they lie, and the offset of its payload in the stream, or NOWHERE. It returns TAKEN or PAUSE.
 
-    `feed_exactly` feeds the tracker with a segment that goes the exact way, and takes what comes of that.
+    `feed_segment` feeds the tracker with a segment that takes the slow path, and receives the events.
 
-    `event` takes a `Data`, `Gap`, `Close` or `Fault`. `settle` is called now and then, whenever octets taken
-    before are about to go, and at the end.
+    `event` receives a `Data`, `Gap`, `Close` or `Fault`. `settle` is called whenever the octets received before
+    become invalid, and at the end.
     """
 
     cdef void *lane(self, object connection, int direction) except? NULL:
@@ -48,7 +49,7 @@ cdef class OctetConsumer:
     ) except -1 nogil:
         return TAKEN
 
-    cdef int feed_exactly(self, object segment, StreamTracker tracker) except -1:
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1:
         for event in tracker.feed(segment):
             self.event(event)
         return 0
@@ -65,7 +66,7 @@ cdef class _Side:
 
 
 cdef class EventConsumer(OctetConsumer):
-    """Makes the same objects of everything: `take` gives the events since it was called last."""
+    """Makes events of everything; `take` returns the events since its last call."""
 
     def __init__(self):
         self._events = []

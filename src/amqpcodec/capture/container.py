@@ -1,4 +1,4 @@
-"""From a file to its packets, whichever container it is."""
+"""From a file to its packets, for every container."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> I
     """Packets of a pcap or pcapng file, in file order; memory in use is bounded by one packet.
 
     Args:
-        source: placed at the start of the file.
-        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
+        source: at the start of the file.
+        max_record: octets of one packet beyond which the file is taken to be damaged.
 
     Yields:
         `Packet`, and `Fault` of kind ``"file"`` for what could not be read.
 
     Raises:
-        CaptureError: the file is neither container, or is damaged before its first packet. Damage that
-            forbids reading on later ends the packets with a fault instead.
+        CaptureError: the file is neither container, or is damaged before its first packet. Later
+            damage that ends reading is a fault instead.
     """
     reader = packet_reader(container(source), source, max_record_bytes)
     number = 0
@@ -38,10 +38,10 @@ def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> I
 
 
 def container(source: ByteSource) -> bytes:
-    """The magic number that tells which container a file is.
+    """The magic number of a file, which identifies its container.
 
     Raises:
-        CaptureError: it is none.
+        CaptureError: the file is no capture.
     """
     magic = source.peek(4)
     if magic in MAGICS or magic == SECTION_HEADER:
@@ -59,10 +59,10 @@ def packet_reader(magic: bytes, source: Octets, max_record: int) -> PcapReader |
 
 
 def damage(error: CaptureError, number: int) -> Fault:
-    """What is told of damage that forbids reading on behind packet `number`.
+    """The fault for damage that ends reading behind packet `number`.
 
     Raises:
-        CaptureError: that error, if there was no packet.
+        CaptureError: the error itself, if there was no packet.
     """
     if not number:
         raise error

@@ -13,7 +13,7 @@ from .resync import FrameTest
 DEFAULT = "rabbitmq-0-9-1"
 HEADER_PREFIX = b"AMQP"
 HEADER_SIZE = 8
-# Tried in this order: today's brokers first. qpid-0-8 shows the header of amqp-0-8 and has to be asked for.
+# In this order: today's brokers first. Only its name selects qpid-0-8, which has the header of amqp-0-8.
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
 _RABBITMQ = "RabbitMQ"  # the product, as the broker says in connection.start
@@ -30,14 +30,14 @@ def module(dialect: str | ModuleType) -> Any:
 
 
 def readable(name: str, dialect: str | ModuleType) -> Any:
-    """The module of a dialect that a connection may turn out to speak.
+    """The module of a dialect that a connection may speak.
 
     Args:
         name: its name.
-        dialect: what connections are read as: a dialect's name or module, or ``"auto"``.
+        dialect: how connections are decoded: a dialect's name or module, or ``"auto"``.
 
     Raises:
-        ValueError: there is none, or it is not among those.
+        ValueError: there is none, or connections are decoded as another one.
     """
     found = module(name if dialect == "auto" else dialect)
     if found.DIALECT.name != name:
@@ -60,8 +60,8 @@ class Spoken(NamedTuple):
     """What a connection speaks.
 
     Attributes:
-        dialect: name of the dialect that its frames are read as.
-        beside: name of another, whose methods are read where the dialect has none of their numbers.
+        dialect: name of the dialect that its frames are decoded as.
+        beside: name of another dialect, for methods whose ids the first one lacks.
     """
 
     dialect: str
@@ -71,8 +71,8 @@ class Spoken(NamedTuple):
 def for_start(start: Any, assumed: Spoken) -> Spoken:
     """What a broker announces in connection.start, given what was assumed so far.
 
-    RabbitMQ takes clients in that greet with 0-9, and talks to them as 0-9-1. To those that greet with 0-8 it
-    talks as 0-8, but with methods of its own: queue.unbind, basic.recover 110. (`rabbit_reader`,
+    RabbitMQ accepts clients that greet with 0-9, and answers them in 0-9-1. It answers clients that greet
+    with 0-8 in 0-8, but with methods of its own: queue.unbind, basic.recover 110. (`rabbit_reader`,
     `rabbit_framing_amqp_0_8` of RabbitMQ 3.10.)
     """
     dialect = _START_VERSIONS.get((start.version_major, start.version_minor))
@@ -85,9 +85,9 @@ def for_start(start: Any, assumed: Spoken) -> Spoken:
 
 @cache
 def additions(dialect: Any, beside: Any) -> frozenset[tuple[int, int]]:
-    """Numbers of the methods that only the dialect beside has.
+    """Ids of the methods that only the dialect beside has.
 
-    Not of those with content: their content headers would be read as the first dialect has them.
+    Methods with content are excluded: their content headers would be decoded by the first dialect.
     """
     return frozenset(
         ids for ids, cls in beside.METHODS.items() if ids not in dialect.METHODS and not cls.spec.content

@@ -1,18 +1,18 @@
-"""From a capture file to the events of its connections, by the walker."""
+"""From a capture file to the events of its connections, by the scanner."""
 
 from .consumer_c cimport EventConsumer
-from .walker_c cimport Walker
+from .scanner_c cimport Scanner
 
 from .container import MAX_RECORD
 
 __all__ = ["read_events"]
 
 
-def read_events(source, tracker, *, max_record_bytes=MAX_RECORD):
-    """The ordered octets of every connection in a capture that a tracker is interested in, see events_py."""
+def read_events(source, tracker, *, max_record=MAX_RECORD):
+    """The ordered octets of every connection in a capture that a tracker selects, see events_py."""
     cdef EventConsumer consumer = EventConsumer()
-    cdef Walker walker = Walker(source, tracker, consumer, max_record_bytes)
+    cdef Scanner scanner = Scanner(source, tracker, consumer, max_record)
     cdef bint more = True
     while more:
-        more = walker.step()
+        more = scanner.step()
         yield from consumer.take()

@@ -19,10 +19,10 @@ __all__ = ["read_events"]
 def read_events(
     source: ByteSource, tracker: StreamTracker, *, max_record_bytes: int = MAX_RECORD
 ) -> Iterator[Event | Fault]:
-    """The ordered octets of every connection in a capture that a tracker is interested in.
+    """The ordered octets of every connection in a capture that a tracker selects.
 
     Args:
-        source: a pcap or pcapng file, placed at its start.
+        source: a pcap or pcapng file, at its start.
         tracker: new, and of the build in use.
         max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
 

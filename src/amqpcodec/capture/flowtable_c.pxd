@@ -24,7 +24,7 @@ cdef class FlowTable:
 
     cdef Entry *find(self, const Headers *headers) noexcept nogil
     cdef Entry *put(self, const Headers *headers, Flow flow, int direction) except NULL
-    cdef Entry *_place(self, uint64_t hash) noexcept
+    cdef Entry *_slot(self, uint64_t hash) noexcept
     cdef int _release(self, Entry *entry) except -1
     cdef int _resize(self) except -1
     cdef int _keep(self, Entry *former) except -1

@@ -1,7 +1,7 @@
 """Which flow a segment belongs to, by its addresses and ports as they stand in the packet.
 
-A table of what the tracker decided before, for the short way: a flow that is not in it, or that its tracker
-has replaced since, is looked up there.
+A cache of the tracker's decisions, for the fast path. The tracker looks up a flow that is not in it, or that it
+has replaced since.
 """
 
 from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
@@ -48,7 +48,7 @@ cdef class FlowTable:
             free(self._entries)
 
     cdef Entry *find(self, const Headers *headers) noexcept nogil:
-        """The entry of a segment's flow; NULL if the tracker has to be asked."""
+        """The entry of a segment's flow; NULL if the tracker has to look it up."""
         cdef uint64_t hash = hash_of(headers)
         cdef Entry *entry
         cdef int probe
@@ -66,12 +66,12 @@ cdef class FlowTable:
         return NULL
 
     cdef Entry *put(self, const Headers *headers, Flow flow, int direction) except NULL:
-        """Remember the flow of a segment, in place of what was known of its endpoints."""
+        """Store the flow of a segment, in place of an earlier flow of its endpoints."""
         cdef uint64_t hash = hash_of(headers)
         cdef Entry *entry
         if <uint64_t>self._count * 4 > self._mask * 3:
             self._resize()
-        entry = self._place(hash)
+        entry = self._slot(hash)
         self._release(entry)
         entry.hash = hash
         entry.address_size = <uint32_t>headers.address_size
@@ -85,8 +85,8 @@ cdef class FlowTable:
         self._count += 1
         return entry
 
-    cdef Entry *_place(self, uint64_t hash) noexcept:
-        """Where an entry may go: the first that is free or out of date, else the first of all."""
+    cdef Entry *_slot(self, uint64_t hash) noexcept:
+        """The slot for an entry: the first that is free or out of date, else the first one."""
         cdef Entry *entry
         cdef int probe
         for probe in range(PROBES):
@@ -125,12 +125,12 @@ cdef class FlowTable:
         return 0
 
     cdef int _keep(self, Entry *former) except -1:
-        """Take over an entry of a former table."""
+        """Move an entry of the former table."""
         cdef Entry *entry
         if former.flow == NULL:
             return 0
         if is_current(<Flow>former.flow):
-            entry = self._place(former.hash)
+            entry = self._slot(former.hash)
             self._release(entry)
             entry[0] = former[0]
             self._count += 1

@@ -1,15 +1,15 @@
-# From a packet's octets to its TCP segment, as far as it is plain. What links.py, ip.py and network.py say of
-# the same packet is the rule; a packet that may hold TCP and has anything odd about it is left to them.
+# From a packet's octets to its TCP segment: the fast path beside links.py, ip.py and network.py, which define
+# the result. It declines a packet that may hold TCP and is not ordinary.
 from libc.stdint cimport uint32_t
 
 from .._kernel.octets cimport u16, u32
 
 cdef enum Layer:
-    FOREIGN  # surely without TCP
-    ODD
+    FOREIGN  # certainly without TCP
+    DECLINED  # the slow path decides
     IPV4
     IPV6
-    PLAIN
+    TCP
 
 cdef enum:
     ETHERTYPE_IPV4 = 0x0800
@@ -95,7 +95,7 @@ cdef inline Layer network_layer(
         if u16(data) == ETHERTYPE_IPV4:
             return IPV4
         return IPV6 if u16(data) == ETHERTYPE_IPV6 else FOREIGN
-    return ODD
+    return DECLINED
 
 
 cdef inline Layer tcp_header(
@@ -105,11 +105,11 @@ cdef inline Layer tcp_header(
     cdef const unsigned char *tcp
     cdef Py_ssize_t payload
     if end - start < 20 or size - start < 20:
-        return ODD
+        return DECLINED
     tcp = data + start
     payload = start + (tcp[12] >> 4) * 4
     if payload < start + 20 or payload > end:
-        return ODD
+        return DECLINED
     headers.ports = tcp
     headers.seq = u32(tcp + 4)
     headers.ack = u32(tcp + 8)
@@ -117,7 +117,7 @@ cdef inline Layer tcp_header(
     headers.payload = data + payload
     headers.length = end - payload
     headers.recorded = <Py_ssize_t>max(min(end, <long long>size) - payload, 0)
-    return PLAIN
+    return TCP
 
 
 cdef inline Layer ipv4(
@@ -126,18 +126,18 @@ cdef inline Layer ipv4(
     cdef const unsigned char *ip = data + at
     cdef Py_ssize_t header, total
     if size < at + 20:
-        return ODD
+        return DECLINED
     header = (ip[0] & 15) * 4
     total = u16(ip + 2)
     if ip[0] >> 4 != 4 or header < 20 or 0 < total < header:
-        return ODD
+        return DECLINED
     if ip[9] != PROTOCOL_TCP:
         return FOREIGN
     if ip[6] & 0x3F or ip[7]:
-        return ODD
+        return DECLINED
     headers.addresses = ip + 12
     headers.address_size = 4
-    # A total length of 0 is what packets look like that the network card was still to cut up.
+    # The total length is 0 in packets that the network card was still to split.
     return tcp_header(
         data, size, at + header, min(<long long>(at + total), original) if total else original, headers
     )
@@ -149,10 +149,10 @@ cdef inline Layer ipv6(
     cdef const unsigned char *ip = data + at
     cdef Py_ssize_t length
     if size < at + 40 or ip[0] >> 4 != 6:
-        return ODD
+        return DECLINED
     length = u16(ip + 4)
     if ip[6] != PROTOCOL_TCP:
-        return ODD if is_extension(ip[6]) else FOREIGN
+        return DECLINED if is_extension(ip[6]) else FOREIGN
     headers.addresses = ip + 8
     headers.address_size = 16
     return tcp_header(
@@ -165,8 +165,8 @@ cdef inline Layer read_headers(
 ) noexcept nogil:
     """The TCP segment in a packet of `size` octets, of which there were `original` on the wire.
 
-    PLAIN with `headers` filled in; FOREIGN for a packet that the exact way gives no segment and no word
-    for; ODD where it has to judge.
+    TCP with `headers` filled in; FOREIGN for a packet for which the slow path returns no segment and reports
+    nothing; DECLINED where the slow path has to decide.
     """
     cdef Py_ssize_t at = 0
     cdef Layer layer = network_layer(linktype, data, size, &at)

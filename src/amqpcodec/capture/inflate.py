@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol
 
 _STEP = 1 << 16
-# A block of Zstandard may hold 128 KiB in four octets, and the package `zstandard` gives out all of a step.
+# A block of Zstandard may hold 128 KiB in four octets, and the package `zstandard` returns all of a step.
 _ZSTANDARD_STEP = 1 << 10
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -23,14 +23,14 @@ class _Member(Protocol):
     """What can be uncompressed on its own: a gzip member, a Zstandard frame."""
 
     eof: bool
-    rest: bytes  # of what it was given last, the octets that it did not take
+    rest: bytes  # of its last input, the octets that it did not use
 
     def decompress(self, octets: bytes, size: int) -> bytes:
         """About `size` octets; raises `_DamageError`."""
 
 
 class _DamageError(Exception):
-    """Octets that cannot be uncompressed, and what was in front of the damage."""
+    """Octets that cannot be uncompressed, and the octets before the damage."""
 
     def __init__(self, reason: Exception, octets: bytes = b"") -> None:
         super().__init__(str(reason))
@@ -55,11 +55,11 @@ class _GzipMember:
 
 
 def _before_damage(member: zlib._Decompress, octets: bytes, size: int) -> bytes:
-    """What a step that failed would have given if it had taken one octet at a time."""
+    """The output of a failed step as far as it comes octet by octet."""
     found = b""
     try:
-        for place in range(len(octets)):
-            found += member.decompress(octets[place : place + 1], size)
+        for at in range(len(octets)):
+            found += member.decompress(octets[at : at + 1], size)
     except zlib.error:
         pass
     return found[:size]
@@ -86,7 +86,7 @@ class _ZstandardFrame:
 
 
 def _zstandard() -> Callable[[], _Member] | None:
-    """What makes a reader of frames; None without a library."""
+    """A function that makes a reader of frames; None without a library."""
     try:
         library = import_module("compression.zstd")
         return lambda: _ZstandardFrame(library.ZstdDecompressor(), True, library.ZstdError)
@@ -107,13 +107,13 @@ def compression(head: bytes) -> str:
 
 
 class Inflated(io.RawIOBase):
-    """What a compressed file of one or more members holds, as far as it can be had.
+    """The contents of a compressed file of one or more members, as far as they can be read.
 
     Args:
         file: the compressed octets.
         name: how they are compressed, ``"gzip"`` or ``"zstd"``.
 
-    It gives out everything in front of a fault, and then ends; `fault` says why.
+    It returns everything before a fault, and then ends; `fault` is the reason.
     """
 
     def __init__(self, file: io.BufferedReader[Any], name: str) -> None:
@@ -135,7 +135,7 @@ class Inflated(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Fill a buffer as far as can be had at once; gives how far, 0 at the end."""
+        """Fill a buffer as far as possible at once; returns the number of bytes, 0 at the end."""
         while not self._output and not self.fault:
             if not self._input:
                 self._input = self._file.read(self._step)
@@ -148,7 +148,7 @@ class Inflated(io.RawIOBase):
         return size
 
     def _next_member(self) -> bool:
-        """Go on to the next member, if there is one; zeros behind the last one of gzip are padding."""
+        """Begin the next member, if there is one; zeros behind the last one of gzip are padding."""
         if self._name == "gzip":
             self._input = self._input.lstrip(b"\0")
         if self._input:

@@ -1,10 +1,10 @@
-"""The values that the layers of the capture reader hand to each other, and its one exception.
+"""The values that the layers of the capture reader pass to each other, and its one exception.
 
 Every layer adds to the one below:
 
     container  file octets          -> Packet | Fault
     network    Packet               -> Segment
-    streams    Segment              -> Data | Gap | Close, per direction of a Connection; Placed
+    streams    Segment              -> Data | Gap | Close, per direction of a Connection; LocatedSegment
     frames     Data | Gap | Close   -> CapturedFrame | Fault
 """
 
@@ -27,11 +27,11 @@ FaultKind = Literal["gap", "lost", "error", "file"]
 
 
 class CaptureError(AmqpError, ValueError):
-    """A file that cannot be read as a capture at all, or not any further.
+    """A file is not a capture, or cannot be read any further.
 
     Attributes:
-        message: what is wrong, without its place.
-        offset: octets from the start of the (uncompressed) file to the fault.
+        message: what is wrong, without the offset.
+        offset: bytes from the start of the (uncompressed) file to the fault.
     """
 
     def __init__(self, message: str, offset: int = 0) -> None:
@@ -156,14 +156,14 @@ class Close(NamedTuple):
 Event = Data | Gap | Close
 
 
-class Placed(NamedTuple):
-    """A segment, and where it lies.
+class LocatedSegment(NamedTuple):
+    """A segment and its position in a connection.
 
     Attributes:
         connection: its connection.
         direction: 0 client to server, 1 server to client.
         offset: octets of that direction before its first one, as in `Data`; negative if it lies before the
-            first octet of the direction, None where its place is not known.
+            first octet of the direction, None if its position is not known.
         segment: the segment.
     """
 
@@ -200,11 +200,11 @@ class CapturedFrame(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something missing or unreadable; reading goes on behind it.
+    """Something missing or unreadable; reading continues behind it.
 
     Attributes:
-        kind: ``"gap"`` octets that the capture does not have; ``"lost"`` octets that are there but belong
-            to no frame that can be trusted; ``"error"`` a frame that breaks the protocol; ``"file"``
+        kind: ``"gap"`` octets that the capture does not have; ``"lost"`` recorded octets that belong to
+            no frame that can be trusted; ``"error"`` a frame that breaks the protocol; ``"file"``
             something in the capture file itself.
         message: what happened.
         connection: the TCP connection, None for kind ``"file"``.

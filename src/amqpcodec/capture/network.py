@@ -1,4 +1,4 @@
-"""From a packet to its TCP segment: link layer, IP, TCP. Nothing is kept between packets but counts."""
+"""From a packet to its TCP segment: link layer, IP, TCP. Only counts are kept between packets."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class SegmentReader:
             return None
 
     def state(self) -> list[Any]:
-        """What `restore` makes the same of."""
+        """The state that `restore` takes."""
         return [
             [message, first.number, first.time_ns, count] for message, (first, count) in self._unread.items()
         ]
 
     def restore(self, state: Iterable[Fields]) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         for fields in state:
             message = fields.text()
             first = Packet(fields.number(1), fields.time(), 0, b"", 0)
@@ -92,8 +92,8 @@ class SegmentReader:
 def read_segments(packets: Iterable[Packet | Fault]) -> Iterator[Segment | Fault]:
     """The TCP segments of packets, in their order.
 
-    Faults from below are passed on. Packets that may hold TCP but cannot be read are counted by reason,
-    and told as one `Fault` of kind ``"file"`` a reason at the end, with the number of the first one.
+    Faults from the layer below are passed on. Packets that may hold TCP but cannot be read are counted. At
+    the end, each reason is one `Fault` of kind ``"file"`` with the number of the first such packet.
     """
     reader = SegmentReader()
     for packet in packets:

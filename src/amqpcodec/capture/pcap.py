@@ -15,7 +15,7 @@ MAGICS = {
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
 HEADER_SIZE = 24
-_LINKTYPE_MASK = 0xFFFF  # the bits above tell, among others, whether packets end in a check sequence
+_LINKTYPE_MASK = 0xFFFF  # the bits above say, among others, whether packets end in a check sequence
 _NS = 1_000_000_000
 
 
@@ -23,7 +23,7 @@ class PcapReader:
     """Packets of a pcap file, one at a time.
 
     Args:
-        source: placed at the start of the file, or behind its header.
+        source: at the start of the file, or behind its header.
         max_record: octets of one packet beyond which the file is taken to be damaged.
         header: the file header, if it was read before.
 

@@ -37,7 +37,7 @@ class PcapngReader:
     """Packets of a pcapng file, one at a time, over all its sections and interfaces.
 
     Args:
-        source: placed at the start of the file.
+        source: at the start of the file.
         max_record: octets of one packet beyond which the file is taken to be damaged.
 
     Attributes:
@@ -60,7 +60,7 @@ class PcapngReader:
 
         A block whose length is repeated wrongly behind it, a packet of an interface never described, an
         interface beyond the first 65,536 of its section, and a block too short for its kind are faults; the
-        block is passed over.
+        block is skipped.
 
         Raises:
             CaptureError: a block length or a byte-order mark that cannot be.
@@ -133,7 +133,7 @@ class PcapngReader:
         return None
 
     def _packet(self, which: int, high: int, low: int, captured: int, original: int, data: bytes) -> Packet:
-        # Counted before anything can fail, so that later packets keep the numbers other tools show.
+        # Counted before anything can fail, so that later packets have the numbers of other tools.
         self.number += 1
         if which >= len(self.interfaces):
             raise _BlockError(f"interface {which} was not described")

@@ -8,6 +8,6 @@ cdef class ReadAhead:
     cdef long long _offset
     cdef readonly bint ended
 
-    cdef Py_ssize_t place_of(self, long long offset) noexcept
+    cdef Py_ssize_t index_of(self, long long offset) noexcept
     cdef int fill(self, Py_ssize_t size) except -1
     cdef int _grow(self) except -1

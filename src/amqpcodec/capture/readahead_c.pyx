@@ -1,4 +1,4 @@
-"""The octets of a file in a buffer that C code walks through, and the readers of containers read from."""
+"""The bytes of a file in a buffer that C code scans and the readers of containers read from."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.string cimport memmove
@@ -8,9 +8,9 @@ cdef enum:
 
 
 cdef class ReadAhead:
-    """Octets `at` to `end` of a buffer are the next of the file; whoever uses them moves `at`.
+    """Bytes `at` to `end` of a buffer are the next of the file; their user advances `at`.
 
-    To the readers of containers it is what a `ByteSource` is.
+    The readers of containers use it like a `ByteSource`.
     """
 
     def __cinit__(self, source):
@@ -41,13 +41,13 @@ cdef class ReadAhead:
         self.at += len(octets)
         return octets
 
-    cdef Py_ssize_t place_of(self, long long offset) noexcept:
-        """Where an octet of the file is in the buffer, or would be if the buffer had no end."""
+    cdef Py_ssize_t index_of(self, long long offset) noexcept:
+        """The index in the buffer of a byte of the file, as if the buffer had no end."""
         cdef long long begin = self._offset - self.end
         return <Py_ssize_t>max(offset - begin, 0)
 
     cdef int fill(self, Py_ssize_t size) except -1:
-        """Have `size` octets in the buffer, or all there are. What was in it before may move."""
+        """Read until the buffer has `size` bytes, or the file ends. Unused bytes may move."""
         cdef Py_ssize_t came = 0
         while self.end - self.at < size and not self.ended:
             if self.at:

@@ -1,19 +1,19 @@
 cimport cython
 
 cdef long long _SEQUENCE_MASK, _HALF, _UNKNOWN
-cdef long long _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS, _LATE_LEADING_SEGMENTS, _PIECE_OVERHEAD
+cdef long long _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS, _LATE_LEADING_SEGMENTS, _CHUNK_OVERHEAD
 
 
 @cython.no_gc
 @cython.freelist(64)
-cdef class Piece:
+cdef class Chunk:
     cdef public long long position
     cdef public long long length
     cdef public object octets
     cdef public long long packet
     cdef public object time_ns
 
-    cdef Piece part(self, long long start, long long stop)
+    cdef Chunk part(self, long long start, long long stop)
 
 
 @cython.final
@@ -39,32 +39,32 @@ cdef class Reassembler:
     cpdef bint continues(self, long long seq) noexcept
     cpdef long long distance(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)
-    cpdef object place(self, long long seq, long long length)
+    cpdef object position_of(self, long long seq, long long length)
     @cython.locals(position=cython.longlong, recorded=cython.longlong)
     cpdef list add(self, long long seq, bytes data, long long length, long long packet, object time_ns)
     cpdef list acknowledge(self, long long ack, object time_ns)
     cpdef int finish_at(self, long long seq) except -1
     @cython.locals(hole=cython.longlong)
     cpdef list jump(self, long long seq)
-    cpdef list give_up(self)
+    cpdef list skip_holes(self)
     cpdef list flush(self)
     @cython.locals(ahead=cython.longlong)
     cdef long long _position(self, long long seq) noexcept
     @cython.locals(ahead=cython.longlong)
     cdef int _begin(self, long long seq) except -1
     @cython.locals(start=cython.longlong, end=cython.longlong, stop=cython.longlong, index=cython.Py_ssize_t,
-                   following=Piece)
-    cdef int _store(self, Piece piece) except -1
-    @cython.locals(low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, piece=Piece)
+                   following=Chunk)
+    cdef int _store(self, Chunk chunk) except -1
+    @cython.locals(low=cython.Py_ssize_t, high=cython.Py_ssize_t, middle=cython.Py_ssize_t, chunk=Chunk)
     cdef Py_ssize_t _first_ending_at(self, long long position) except -1
     cdef list _drain(self, object time_ns)
-    @cython.locals(count=cython.Py_ssize_t, piece=Piece)
+    @cython.locals(count=cython.Py_ssize_t, chunk=Chunk)
     cdef list _in_order(self)
-    @cython.locals(last=Piece)
+    @cython.locals(last=Chunk)
     cdef bint _overfull(self) except -1
-    @cython.locals(first=Piece, enough=cython.longlong)
+    @cython.locals(first=Chunk, enough=cython.longlong)
     cdef bint _late(self, object time_ns) except -1
-    @cython.locals(first=Piece, hole=cython.longlong)
-    cdef list _give_up_first_hole(self)
-    @cython.locals(piece=Piece)
+    @cython.locals(first=Chunk, hole=cython.longlong)
+    cdef list _skip_first_hole(self)
+    @cython.locals(chunk=Chunk)
     cdef int _rebase(self, long long hole) except -1

@@ -2,8 +2,8 @@
 
 One text for both builds: reassembly_c is this file, compiled.
 
-Positions are counted without wrapping, from the first octet of the direction. What arrives ahead of its
-turn waits in a window of bounded octets and segments; where two copies of an octet differ, the first one
+Positions count octets without wrapping, from the first octet of the direction. A segment that arrives early
+waits in a window, which bounds octets and segments. Where two copies of an octet differ, the first one
 recorded counts.
 """
 
@@ -16,16 +16,16 @@ from .model import Endpoint, Segment
 _SEQUENCE_MASK = 0xFFFFFFFF
 _HALF = 1 << 31
 _UNKNOWN = -(1 << 62)  # below every position
-# How much must have arrived behind octets that the receiver has acknowledged before they count as not
-# recorded. Recorders with several queues do swap packets, but hardly by this much.
+# How much must have arrived behind acknowledged octets before these count as not recorded. Recorders
+# with several queues do swap packets, but hardly by this much.
 _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS = 1024, 2 * 1024 * 1024, 1_000_000_000
 # The same before the first octet of a connection joined midway, where nothing may ever come.
 _LATE_LEADING_SEGMENTS = 4
-_PIECE_OVERHEAD = 200  # octets of memory that a piece takes beside what it holds, about
+_CHUNK_OVERHEAD = 200  # bytes of memory of a chunk beside its octets, about
 
 
-class Piece:
-    """A run of octets; `octets` is None where it is missing, and `packet` 0 where none marks the place."""
+class Chunk:
+    """A run of octets. `octets` is None if they are missing, `packet` is 0 if no packet shows where."""
 
     __slots__ = ("length", "octets", "packet", "position", "time_ns")
 
@@ -38,27 +38,27 @@ class Piece:
         self.packet = packet
         self.time_ns = time_ns
 
-    def part(self, start: int, stop: int) -> Piece:
-        """What of it lies between two positions."""
+    def part(self, start: int, stop: int) -> Chunk:
+        """The part of it between two positions."""
         if start == self.position and stop == self.position + self.length:
             return self
         octets = self.octets
         if octets is not None:
             octets = octets[start - self.position : stop - self.position]
-        return Piece(start, stop - start, octets, self.packet, self.time_ns)
+        return Chunk(start, stop - start, octets, self.packet, self.time_ns)
 
 
 class Reassembler:
     """Puts the segments of one direction in order.
 
     Args:
-        out_of_order_bytes: how far ahead of the next octet expected a segment may lie, and how many octets
-            may wait, before what is missing is given up.
-        out_of_order_segments: how many segments may wait.
+        window_octets: how far ahead of the next expected octet a segment may lie, and how many octets may
+            wait, before missing octets become a gap.
+        window_segments: how many segments may wait.
 
-    `add`, `acknowledge`, `jump`, `give_up` and `flush` give the pieces that are now in order; a piece
-    without octets is a gap. `stray` is a segment far away that the tracker keeps until the next one tells
-    what to make of it.
+    `add`, `acknowledge`, `jump`, `skip_holes` and `flush` return the chunks that are now in order; a chunk
+    without octets is a gap. `stray` is a segment far away, which the tracker keeps until the next segment
+    decides about it.
     """
 
     __slots__ = (
@@ -78,39 +78,39 @@ class Reassembler:
         "waiting_octets",
     )
 
-    def __init__(self, out_of_order_bytes: int, out_of_order_segments: int) -> None:
-        self._out_of_order_bytes = out_of_order_bytes
-        self._out_of_order_segments = out_of_order_segments
-        self._waiting: list[Piece] = []
+    def __init__(self, window_octets: int, window_segments: int) -> None:
+        self._window_octets = window_octets
+        self._window_segments = window_segments
+        self._waiting: list[Chunk] = []
         self.waiting_octets = 0
         self._base = -1  # sequence number of position 0, once it is known
-        self._next = 0  # position of the next octet to give out
+        self._next = 0  # position of the next octet to emit
         self._leading = False  # nothing seen yet, and octets may be missing before the first one waiting
         self._acknowledged = _UNKNOWN  # position, once the base is known
         self._early_ack = -1  # sequence number, before it is known
         self._isn = -1
         self._fin = _UNKNOWN
         self.ending = False  # the sender's FIN was seen
-        self.finished = False  # nothing is taken any more
+        self.finished = False  # no more segments are accepted
         self.stray: Segment | None = None
 
     @property
     def position(self) -> int:
-        """Octets given out so far, gaps included."""
+        """Octets emitted so far, gaps included."""
         return self._next
 
     @property
     def complete(self) -> bool:
-        """Whether everything up to the sender's FIN was given out."""
+        """Whether everything up to the sender's FIN was emitted."""
         return self.ending and self._next >= self._fin
 
     def kept(self) -> int:
-        """Octets of memory that what waits takes, about."""
-        stray = 0 if self.stray is None else len(self.stray.data) + _PIECE_OVERHEAD
-        return self.waiting_octets + len(self._waiting) * _PIECE_OVERHEAD + stray
+        """Approximate bytes of memory of everything that waits."""
+        stray = 0 if self.stray is None else len(self.stray.data) + _CHUNK_OVERHEAD
+        return self.waiting_octets + len(self._waiting) * _CHUNK_OVERHEAD + stray
 
     def open(self, isn: int) -> bool:
-        """Take note of a SYN; False if its number cannot belong to this stream."""
+        """Record a SYN; False if its number cannot belong to this stream."""
         if self._isn >= 0:
             return self._isn == isn
         first = (isn + 1) & _SEQUENCE_MASK
@@ -130,18 +130,18 @@ class Reassembler:
         return self._base >= 0 and -1 <= self.distance(seq) <= 0
 
     def distance(self, seq: int) -> int:
-        """Octets from the next one expected to a sequence number; negative for what was given out."""
+        """Octets from the next one expected to a sequence number; negative for what was emitted."""
         return self._position(seq) - self._next
 
-    def place(self, seq: int, length: int) -> int | None:
+    def position_of(self, seq: int, length: int) -> int | None:
         """The position of a segment's first octet; None while it is not known, or far outside the window."""
         ahead = self.distance(seq)
         if self._base < 0 or self._leading or ahead > self._out_of_order_bytes:
             return None
         return self._next + ahead if ahead + length >= -self._out_of_order_bytes else None
 
-    def add(self, seq: int, data: bytes, length: int, packet: int, time_ns: int | None) -> list[Piece]:
-        """Take a segment of `length` octets on the wire, of which `data` were recorded."""
+    def add(self, seq: int, data: bytes, length: int, packet: int, time_ns: int | None) -> list[Chunk]:
+        """Add a segment of `length` octets on the wire, of which `data` were recorded."""
         if self.finished or not length:
             return []
         if self._base < 0:
@@ -150,16 +150,16 @@ class Reassembler:
             self._begin(seq)
         position = self._position(seq)
         if length == 1 and position == self._next - 1:
-            return []  # a keep-alive repeats the last octet, and need not repeat it truly
+            return []  # a keep-alive repeats the last octet, and may repeat it wrongly
         recorded = len(data)
         if recorded:
-            self._store(Piece(position, recorded, data, packet, time_ns))
+            self._store(Chunk(position, recorded, data, packet, time_ns))
         if recorded < length:
-            self._store(Piece(position + recorded, length - recorded, None, packet, time_ns))
+            self._store(Chunk(position + recorded, length - recorded, None, packet, time_ns))
         return self._drain(time_ns)
 
-    def acknowledge(self, ack: int, time_ns: int | None) -> list[Piece]:
-        """Take note of what the receiver says it has."""
+    def acknowledge(self, ack: int, time_ns: int | None) -> list[Chunk]:
+        """Record what the receiver has acknowledged."""
         if self._base < 0:
             self._early_ack = ack
             return []
@@ -167,49 +167,49 @@ class Reassembler:
         return self._drain(time_ns) if self._waiting else []
 
     def finish_at(self, seq: int) -> None:
-        """Take note of a FIN that stands behind the octet before `seq`."""
+        """Record a FIN behind the octet before `seq`."""
         if self._base < 0:
             self._base = seq & _SEQUENCE_MASK
         self.ending = True
         self._fin = max(self._position(seq), self._next)
 
-    def jump(self, seq: int) -> list[Piece]:
-        """Give up everything before a sequence number ahead of the window."""
-        pieces = self.give_up()
+    def jump(self, seq: int) -> list[Chunk]:
+        """Skip to a sequence number ahead of the window, with a gap before it."""
+        chunks = self.skip_holes()
         hole = self._position(seq) - self._next
-        pieces.append(Piece(self._next, hole, None, 0, None))
+        chunks.append(Chunk(self._next, hole, None, 0, None))
         self._next += hole
-        return pieces
+        return chunks
 
-    def give_up(self) -> list[Piece]:
-        """Give out everything that waits, with gaps where octets did not come."""
-        pieces: list[Piece] = []
+    def skip_holes(self) -> list[Chunk]:
+        """Emit everything that waits, with gaps for octets that did not come."""
+        chunks: list[Chunk] = []
         while self._waiting:
-            pieces += self._give_up_first_hole()
-        return pieces
+            chunks += self._skip_first_hole()
+        return chunks
 
-    def flush(self) -> list[Piece]:
-        """Give out everything that waits, and a gap up to the FIN if one is due; nothing follows."""
-        pieces = self.give_up()
-        if self.ending and self._next < self._fin <= self._next + self._out_of_order_bytes:
-            pieces.append(Piece(self._next, self._fin - self._next, None, 0, None))
+    def flush(self) -> list[Chunk]:
+        """Emit everything that waits, and a gap up to the FIN if one is due; nothing follows."""
+        chunks = self.skip_holes()
+        if self.ending and self._next < self._fin <= self._next + self._window_octets:
+            chunks.append(Chunk(self._next, self._fin - self._next, None, 0, None))
             self._next = self._fin
         self.finished = True
-        return pieces
+        return chunks
 
     def state(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is told of each packet in it."""
+        """The state that `restore` takes; calls `note` with each packet number in it."""
         stray = self.stray
         waiting = [
-            [piece.position, piece.length, piece.octets, note(piece.packet), piece.time_ns]
-            for piece in self._waiting
+            [chunk.position, chunk.length, chunk.octets, note(chunk.packet), chunk.time_ns]
+            for chunk in self._waiting
         ]
         numbers = [self._base, self._next, self._acknowledged, self._early_ack, self._isn, self._fin]
         kept = [] if stray is None else [note(stray.packet), *stray[1:2], *stray[4:]]
         return [*numbers, self._leading, self.ending, self.finished, waiting, kept]
 
     def restore(self, state: Fields, sender: Endpoint, receiver: Endpoint) -> None:
-        """Go on from a state; whose octets they are tells `stray`."""
+        """Continue from a state; the endpoints complete `stray`."""
         self._base, self._next = state.number(-1, _SEQUENCE_MASK), state.number(0)
         self._acknowledged = state.number(2 * _UNKNOWN)
         self._early_ack, self._isn = state.number(-1, _SEQUENCE_MASK), state.number(-1, _SEQUENCE_MASK)
@@ -217,15 +217,15 @@ class Reassembler:
         self._leading, self.ending, self.finished = state.flag(), state.flag(), state.flag()
         end = self._next
         for fields in state.items():
-            piece = Piece(
+            chunk = Chunk(
                 fields.number(end), fields.number(1), fields.octets_or_none(), fields.number(1), fields.time()
             )
             fields.end()
-            if piece.octets is not None and len(piece.octets) != piece.length:
-                raise damaged("a piece is not as long as it should be")
-            self._waiting.append(piece)
-            self.waiting_octets += piece.length
-            end = piece.position + piece.length
+            if chunk.octets is not None and len(chunk.octets) != chunk.length:
+                raise damaged("a chunk is not as long as it should be")
+            self._waiting.append(chunk)
+            self.waiting_octets += chunk.length
+            end = chunk.position + chunk.length
         stray = state.list()
         if stray:
             self.stray = _segment(Fields(stray), sender, receiver)
@@ -237,8 +237,8 @@ class Reassembler:
         return self._next + (ahead if ahead < _HALF else ahead - _SEQUENCE_MASK - 1)
 
     def _begin(self, seq: int) -> None:
-        """Join a stream whose SYN was not recorded. What its receiver acknowledged tells where it stands:
-        octets between there and the first segment may only be recorded late."""
+        """Join a stream whose SYN was not recorded. Its receiver's acknowledgement gives the position: octets
+        between there and the first segment may only be recorded late."""
         self._base = seq & _SEQUENCE_MASK
         if self._early_ack >= 0:
             ahead = (seq - self._early_ack) & _SEQUENCE_MASK
@@ -247,15 +247,15 @@ class Reassembler:
                 self._leading = True
             self._acknowledged = self._position(self._early_ack)
 
-    def _store(self, piece: Piece) -> None:
-        """Keep the parts of a piece that nothing kept or given out covers."""
-        start, end = max(piece.position, self._next), piece.position + piece.length
+    def _store(self, chunk: Chunk) -> None:
+        """Store the parts of a chunk that are neither stored nor emitted yet."""
+        start, end = max(chunk.position, self._next), chunk.position + chunk.length
         index = self._first_ending_at(start)
         while start < end:
             following = self._waiting[index] if index < len(self._waiting) else None
             stop = end if following is None else min(end, following.position)
             if start < stop:
-                self._waiting.insert(index, piece.part(start, stop))
+                self._waiting.insert(index, chunk.part(start, stop))
                 self.waiting_octets += stop - start
                 index += 1
             if following is None:
@@ -264,37 +264,37 @@ class Reassembler:
             index += 1
 
     def _first_ending_at(self, position: int) -> int:
-        """Index of the first piece waiting that ends at a position or behind it."""
+        """Index of the first chunk waiting that ends at a position or behind it."""
         low, high = 0, len(self._waiting)
         while low < high:
             middle = (low + high) // 2
-            piece = self._waiting[middle]
-            if piece.position + piece.length < position:
+            chunk = self._waiting[middle]
+            if chunk.position + chunk.length < position:
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _drain(self, time_ns: int | None) -> list[Piece]:
-        pieces = self._in_order()
+    def _drain(self, time_ns: int | None) -> list[Chunk]:
+        chunks = self._in_order()
         while self._waiting and (self._overfull() or self._late(time_ns)):
-            pieces += self._give_up_first_hole()
-        return pieces
+            chunks += self._skip_first_hole()
+        return chunks
 
-    def _in_order(self) -> list[Piece]:
+    def _in_order(self) -> list[Chunk]:
         count = 0
-        for piece in self._waiting:
-            if piece.position != self._next:
+        for chunk in self._waiting:
+            if chunk.position != self._next:
                 break
-            self._next += piece.length
-            self.waiting_octets -= piece.length
+            self._next += chunk.length
+            self.waiting_octets -= chunk.length
             count += 1
         if not count:
             return []
         self._leading = False
-        pieces = self._waiting[:count]
+        chunks = self._waiting[:count]
         del self._waiting[:count]
-        return pieces
+        return chunks
 
     def _overfull(self) -> bool:
         if len(self._waiting) > self._out_of_order_segments or self.waiting_octets > self._out_of_order_bytes:
@@ -303,7 +303,7 @@ class Reassembler:
         return last.position + last.length - self._next > self._out_of_order_bytes
 
     def _late(self, time_ns: int | None) -> bool:
-        """Whether the first hole was acknowledged by the receiver and recording has long moved on."""
+        """Whether the receiver acknowledged the first hole long ago."""
         first = self._waiting[0]
         if self._acknowledged < first.position:
             return False
@@ -312,29 +312,29 @@ class Reassembler:
             return True
         return time_ns is not None and first.time_ns is not None and time_ns - first.time_ns > _LATE_NS
 
-    def _give_up_first_hole(self) -> list[Piece]:
+    def _skip_first_hole(self) -> list[Chunk]:
         first = self._waiting[0]
         hole = first.position - self._next
-        pieces: list[Piece] = []
+        chunks: list[Chunk] = []
         if self._leading:
             self._rebase(hole)
         elif hole:
-            pieces.append(Piece(self._next, hole, None, first.packet, first.time_ns))
+            chunks.append(Chunk(self._next, hole, None, first.packet, first.time_ns))
             self._next = first.position
-        return pieces + self._in_order()
+        return chunks + self._in_order()
 
     def _rebase(self, hole: int) -> None:
-        """Count from the first octet there is: what came before it was never part of the recording."""
+        """Count from the first recorded octet: the octets before it are not part of the recording."""
         self._base = (self._base + hole) & _SEQUENCE_MASK
-        for piece in self._waiting:
-            piece.position -= hole
+        for chunk in self._waiting:
+            chunk.position -= hole
         self._acknowledged -= hole
         self._fin -= hole
         self._leading = False
 
 
 def _segment(state: Fields, sender: Endpoint, receiver: Endpoint) -> Segment:
-    """The segment that part of a state tells of."""
+    """The segment in part of a state."""
     packet, time_ns = state.number(1), state.time()
     seq, ack, flags = state.number(0, _SEQUENCE_MASK), state.number(0, _SEQUENCE_MASK), state.number(0, 0xFF)
     data = state.octets()

@@ -1,4 +1,4 @@
-"""Octets of a capture file, uncompressed on the way, with their place for error messages."""
+"""The bytes of a capture file, uncompressed, with their offset for error messages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import BinaryIO, Protocol
 from .inflate import Inflated, compression
 
 _CHUNK = 1 << 17
-_MAGIC = 4  # octets at the start of a file that tell how it is compressed
+_MAGIC = 4  # bytes at the start of a file that identify its compression
 
 
 class Octets(Protocol):
-    """What the readers of containers need of a source, see `ByteSource`."""
+    """What the readers of containers need from a source, see `ByteSource`."""
 
     @property
     def offset(self) -> int:
@@ -35,7 +35,7 @@ class ByteSource:
     """Reads a file front to back; gzip and Zstandard are recognised by their first octets.
 
     Args:
-        file: a path, or an object with ``read`` giving octets; need not be seekable. Closed by `close`
+        file: a path, or an object with ``read`` that returns bytes; need not be seekable. Closed by `close`
             only if it was opened here.
     """
 
@@ -43,10 +43,10 @@ class ByteSource:
         self._owned = isinstance(file, (str, os.PathLike))
         self._raw = open(file, "rb", 0) if isinstance(file, (str, os.PathLike)) else file  # noqa: SIM115
         self._counted = _Counted(self._raw)
-        plain = io.BufferedReader(self._counted, _CHUNK)
-        self.compression = compression(plain.peek(_MAGIC)[:_MAGIC])  # its name, "" for none
-        self._inflated = Inflated(plain, self.compression) if self.compression else None
-        self._stream = plain if self._inflated is None else io.BufferedReader(self._inflated, _CHUNK)
+        file_bytes = io.BufferedReader(self._counted, _CHUNK)
+        self.compression = compression(file_bytes.peek(_MAGIC)[:_MAGIC])  # its name, "" for none
+        self._inflated = Inflated(file_bytes, self.compression) if self.compression else None
+        self._stream = file_bytes if self._inflated is None else io.BufferedReader(self._inflated, _CHUNK)
         self._ahead = b""
         self.offset = 0
 
@@ -81,28 +81,28 @@ class ByteSource:
         return octets
 
     def readinto(self, buffer: memoryview) -> int:
-        """Take as many octets into a buffer as can be had at once; gives their number, 0 at the end."""
+        """Read into a buffer as far as possible at once; returns the number of bytes, 0 at the end."""
         if self._ahead:
             size = min(len(buffer), len(self._ahead))
             buffer[:size] = self._ahead[:size]
             self._ahead = self._ahead[size:]
         else:
-            # By the same steps as for `read`, so that a fault or an error has the same octets before it.
+            # In the same steps as `read`, so that a fault or an error comes after the same bytes.
             size = self._stream.readinto1(buffer[:_CHUNK])
         self.offset += size
         return size
 
     def skip(self, size: int) -> None:
-        """Pass over octets; where the file can seek and is not compressed, without reading them.
+        """Skip bytes; a seekable file that is not compressed skips them without reading.
 
         Raises:
-            ValueError: there are not so many.
+            ValueError: the file has fewer.
         """
         left = size - len(self._ahead)
         self._ahead = self._ahead[size:]
         if left > 1 and self._inflated is None and self._counted.seekable():
             self._stream.seek(left - 1, os.SEEK_CUR)
-            left = 1  # whose absence tells
+            left = 1  # its absence shows a shorter file
         while left > 0:
             found = len(self._stream.read(min(left, _CHUNK)))
             if not found:
@@ -113,12 +113,12 @@ class ByteSource:
     def _pull(self, size: int) -> bytes:
         if size <= _CHUNK:
             return self._stream.read(size)
-        # In pieces, so that a length from a damaged file reserves no memory before its octets are there.
-        pieces: list[bytes] = []
-        while size and (piece := self._stream.read(min(size, _CHUNK))):
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
+        # In chunks, so that a length from a damaged file reserves no memory before its bytes are there.
+        chunks: list[bytes] = []
+        while size and (chunk := self._stream.read(min(size, _CHUNK))):
+            chunks.append(chunk)
+            size -= len(chunk)
+        return b"".join(chunks)
 
     def close(self) -> None:
         """Close the file, if it was opened here."""
@@ -160,13 +160,13 @@ class _Counted(io.RawIOBase):
         return self.count
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        size = self._take(buffer)
-        # A pipe may give less at first than tells how it is compressed.
-        while size and self.count < _MAGIC and (more := self._take(buffer[size:])):
+        size = self._fill_from_file(buffer)
+        # A pipe may return less at first than the magic number of a compression.
+        while size and self.count < _MAGIC and (more := self._fill_from_file(buffer[size:])):
             size += more
         return size
 
-    def _take(self, buffer: memoryview) -> int:
+    def _fill_from_file(self, buffer: memoryview) -> int:
         if self._fill is not None:
             size: int = self._fill(buffer)
         else:

@@ -1,6 +1,6 @@
 cimport cython
 
-from .reassembly_c cimport Piece, Reassembler
+from .reassembly_c cimport Chunk, Reassembler
 
 cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS
 
@@ -21,12 +21,12 @@ cdef class Flow:
     cdef int direction(self, object source) except -1
     @cython.locals(own=Reassembler)
     cdef bint abandoned(self, object segment, long long timeout_ns) except -1
-    @cython.locals(piece=Piece)
-    cdef int give_out(self, int direction, list pieces, list events) except -1
+    @cython.locals(chunk=Chunk)
+    cdef int emit(self, int direction, list chunks, list events) except -1
     @cython.locals(reassembler=Reassembler)
     cdef object close(self, int direction, list events)
     @cython.locals(own=Reassembler)
-    cdef int take(self, int direction, object segment, list events) except -1
+    cdef int add(self, int direction, object segment, list events) except -1
     cdef object _last_time(self)
 
 
@@ -48,7 +48,7 @@ cdef class StreamTracker:
     @cython.locals(flow=Flow, events=list)
     cpdef list feed(self, object segment)
     @cython.locals(flow=Flow, own=Reassembler, direction=cython.int)
-    cpdef object placed(self, object segment)
+    cpdef object locate(self, object segment)
     @cython.locals(flow=Flow, events=list)
     cpdef list finish(self)
     @cython.locals(flow=Flow, own=Reassembler)

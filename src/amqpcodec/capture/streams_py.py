@@ -22,11 +22,11 @@ from .model import (
     Event,
     Fault,
     Gap,
-    Placed,
+    LocatedSegment,
     Segment,
 )
 from .network import ACK, FIN, RST, SYN
-from .reassembly_py import Piece, Reassembler
+from .reassembly_py import Chunk, Reassembler
 
 __all__ = ["StreamTracker", "read_streams"]
 
@@ -34,7 +34,7 @@ MAX_WAITING_BYTES = 256 * 1024 * 1024
 MAX_CONNECTIONS = 65536
 # A jump ahead of the window is a gap up to this size; beyond it, the 4-tuple has been used anew.
 _LARGEST_JUMP = 1 << 30
-_CLOSING_NS = 2_000_000_000  # how long stragglers of a closed connection are waited for
+_CLOSING_NS = 2_000_000_000  # how long late segments of a closed connection are awaited
 _NO_TIME = -(1 << 62)  # below every time
 _NEVER = 1 << 62
 
@@ -70,7 +70,7 @@ class Flow:
         self.waiting = 0
 
     def note(self, packet: int, time_ns: int | None) -> None:
-        """Take down when the last segment came."""
+        """Record when the last segment came."""
         self.packet = packet
         self.time_ns = _NO_TIME if time_ns is None else time_ns
 
@@ -79,54 +79,54 @@ class Flow:
         return CLIENT_TO_SERVER if source == self.client else SERVER_TO_CLIENT
 
     def abandoned(self, segment: Segment, timeout_ns: int) -> bool:
-        """Whether it has been silent so long that a segment is of another connection: one that does not
-        go on exactly where its direction stands."""
+        """Whether a segment after this silence opens another connection: it does not continue exactly where
+        its direction stands."""
         if segment.time_ns is None or self.time_ns == _NO_TIME:
             return False
         own = self.directions[self.direction(segment.source)]
         return segment.time_ns - self.time_ns > timeout_ns and not own.continues(segment.seq)
 
-    def give_out(self, direction: int, pieces: list[Piece], events: list[Event]) -> None:
-        """Make events of pieces in order."""
-        for piece in pieces:
-            packet, time_ns = piece.packet, piece.time_ns
+    def emit(self, direction: int, chunks: list[Chunk], events: list[Event]) -> None:
+        """Append the events of chunks in order."""
+        for chunk in chunks:
+            packet, time_ns = chunk.packet, chunk.time_ns
             if not packet:
                 packet, time_ns = self.packet, self._last_time()
-            if piece.octets is None:
-                place = piece.position, piece.length
-                events.append(Gap(self.connection, direction, *place, packet, time_ns))
+            if chunk.octets is None:
+                gap = chunk.position, chunk.length
+                events.append(Gap(self.connection, direction, *gap, packet, time_ns))
             else:
-                octets = piece.octets
-                events.append(Data(self.connection, direction, piece.position, octets, packet, time_ns))
+                octets = chunk.octets
+                events.append(Data(self.connection, direction, chunk.position, octets, packet, time_ns))
 
     def close(self, direction: int, events: list[Event]) -> None:
-        """Flush a direction and say that it ended, once."""
+        """Flush a direction and append its `Close`, once."""
         reassembler = self.directions[direction]
         if reassembler.finished:
             return
         stray = reassembler.stray
         if stray is not None and 0 < reassembler.distance(stray.seq) <= _LARGEST_JUMP:
-            self.give_out(direction, reassembler.jump(stray.seq), events)
-            self.take(direction, stray, events)
+            self.emit(direction, reassembler.jump(stray.seq), events)
+            self.add(direction, stray, events)
         reassembler.stray = None
-        self.give_out(direction, reassembler.flush(), events)
+        self.emit(direction, reassembler.flush(), events)
         events.append(Close(self.connection, direction, reassembler.position, self.packet, self._last_time()))
 
-    def take(self, direction: int, segment: Segment, events: list[Event]) -> None:
-        """Put a segment's payload in its place."""
+    def add(self, direction: int, segment: Segment, events: list[Event]) -> None:
+        """Add a segment's payload."""
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
         own = self.directions[direction]
-        pieces = own.add(seq, segment.data, segment.length, segment.packet, segment.time_ns)
-        self.give_out(direction, pieces, events)
+        chunks = own.add(seq, segment.data, segment.length, segment.packet, segment.time_ns)
+        self.emit(direction, chunks, events)
 
     @property
     def positions(self) -> tuple[int, int]:
-        """Octets given out so far of each direction, gaps included."""
+        """Octets emitted so far in each direction, gaps included."""
         one, other = self.directions
         return one.position, other.position
 
     def state(self, note: Note) -> list[Any]:
-        """What `restored` makes the same of; `note` is told of each packet that may be told of."""
+        """The state that `restored` takes; calls `note` with each packet number that an event may need."""
         client, server = self.client, self.connection.server
         assert server is not None
         one, other = self.directions
@@ -141,13 +141,16 @@ class Flow:
 
 
 class StreamTracker:
-    """Segments in, ordered octets of both directions of every connection out.
+    """Turns segments into the ordered octets of both directions of every connection.
 
     Args:
-        port, out_of_order_bytes, out_of_order_segments, flow_timeout: see
-            `amqpcodec.options.TrackingOptions`.
-        max_waiting_bytes: octets of memory that segments may take which wait for earlier ones, over all
-            connections; beyond it, those of the connections longest silent are given out with their gaps.
+        ports: server ports of interest; None for every connection.
+        window_octets: reordering window of one direction, see `Reassembler`.
+        window_segments: the same in segments.
+        flow_timeout: seconds of silence after which a segment that does not continue exactly where its
+            direction stands opens a new connection.
+        max_waiting: bytes of memory for segments that wait for earlier ones, over all connections. Beyond
+            it, the connections longest silent emit theirs with gaps.
         max_connections: connections remembered; the one longest silent is closed first.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so
@@ -179,7 +182,7 @@ class StreamTracker:
         self._waiting = 0
 
     def feed(self, segment: Segment) -> list[Event]:
-        """Take one segment and give what is in order now."""
+        """Add one segment; returns the events that are now in order."""
         events: list[Event] = []
         self._fed += 1
         self._settle(segment.time_ns, events)
@@ -193,18 +196,18 @@ class StreamTracker:
                 self._make_room(events)
         return events
 
-    def placed(self, segment: Segment) -> Placed | None:
-        """Where the segment lies that was fed last; None if its connection is of no interest."""
+    def locate(self, segment: Segment) -> LocatedSegment | None:
+        """The position of the segment that was fed last; None if its connection is not tracked."""
         flow = self._flows.get(_key(segment))
         if flow is None or not flow.selected:
             return None
         direction = flow.direction(segment.source)
         own = flow.directions[direction]
         seq = segment.seq + 1 if segment.flags & SYN else segment.seq
-        return Placed(flow.connection, direction, own.place(seq, segment.length), segment)
+        return LocatedSegment(flow.connection, direction, own.position_of(seq, segment.length), segment)
 
     def finish(self) -> list[Event]:
-        """The recording is over: give out everything that waits."""
+        """The recording is over: emit everything that waits."""
         events: list[Event] = []
         for flow in self._by_silence():
             self._finish_flow(flow, events)
@@ -214,14 +217,14 @@ class StreamTracker:
         return events
 
     def state(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is told of each packet that may be told of."""
+        """The state that `restore` takes; calls `note` with each packet number that an event may need."""
         flows = self._by_silence()
-        places = {flow: place for place, flow in enumerate(flows)}
-        closing = [[places[flow], deadline] for flow, deadline in self._closing.items()]
+        numbers = {flow: number for number, flow in enumerate(flows)}
+        closing = [[numbers[flow], deadline] for flow, deadline in self._closing.items()]
         return [self._fed, self._count, [flow.state(note) for flow in flows], closing]
 
     def restore(self, state: Fields) -> dict[int, Flow]:
-        """Go on from a state, with nothing fed so far; gives the connections by their numbers."""
+        """Continue from a state, before anything is fed; returns the connections by their numbers."""
         self._fed, self._count = state.number(0), state.number(0)
         flows = [self._restored(fields) for fields in state.items()]
         self._silent.sort()
@@ -239,7 +242,7 @@ class StreamTracker:
         return known
 
     def _restored(self, state: Fields) -> Flow:
-        """The flow that part of a state tells of."""
+        """The flow in part of a state."""
         client, server = _endpoint(state), _endpoint(state)
         connection = Connection(state.number(0, self._count - 1), client, server)
         key = (client, server) if client < server else (server, client)
@@ -285,13 +288,13 @@ class StreamTracker:
         flags, length = segment.flags, segment.length
         if flags & ACK and not flags & RST and peer.fits(segment.ack):
             acknowledged = peer.acknowledge(segment.ack, segment.time_ns)
-            flow.give_out(1 - direction, acknowledged, events)
+            flow.emit(1 - direction, acknowledged, events)
         if length and not own.fits(segment.seq):
             self._far_away(flow, direction, segment, events)
             return
         if length:
             own.stray = None
-            flow.take(direction, segment, events)
+            flow.add(direction, segment, events)
         if flags & FIN and own.fits(segment.seq):
             own.finish_at(segment.seq + length)
         if flags & RST or (flags & FIN and peer.ending):
@@ -311,14 +314,14 @@ class StreamTracker:
         own.stray = None
         first = min(stray, segment, key=_seq)
         if not own.finished and 0 < own.distance(first.seq) <= _LARGEST_JUMP:
-            flow.give_out(direction, own.jump(first.seq), events)
+            flow.emit(direction, own.jump(first.seq), events)
         else:
             self._finish_flow(flow, events)
             flow = self._new_flow(_key(stray), stray)
             flow.touched = self._fed
             direction = flow.direction(stray.source)
-        flow.take(direction, stray, events)
-        flow.take(direction, segment, events)
+        flow.add(direction, stray, events)
+        flow.add(direction, segment, events)
         self._recount(flow)
 
     def _new_flow(self, key: _Key, segment: Segment) -> Flow:
@@ -334,7 +337,7 @@ class StreamTracker:
         return flow
 
     def _client(self, segment: Segment) -> Endpoint:
-        """Who opened a connection: the SYN tells, else the port asked for, else the higher port."""
+        """Who opened a connection: by the SYN, else by the server port, else the higher port."""
         source, destination = segment.source, segment.destination
         if segment.flags & SYN:
             return destination if segment.flags & ACK else source
@@ -349,7 +352,7 @@ class StreamTracker:
             self._set_deadline()
 
     def _settle(self, time_ns: int | None, events: list[Event]) -> None:
-        """Close what was closed by FIN or RST a while ago: its missing octets will not come any more."""
+        """Close connections that FIN or RST ended a while ago: missing octets will not come any more."""
         while time_ns is not None and self._deadline < time_ns:
             self._finish_flow(next(iter(self._closing)), events)
 
@@ -386,13 +389,13 @@ class StreamTracker:
         return sorted(self._flows.values(), key=_touched)
 
     def _make_room(self, events: list[Event]) -> None:
-        """Give up what is missing, of those longest silent first. Half of the room is made free, so that
-        this is not done for every segment."""
+        """Skip missing octets, of the connections longest silent first. It frees half of the memory, so
+        it does not run for every segment."""
         for flow in self._by_silence():
             for direction in (CLIENT_TO_SERVER, SERVER_TO_CLIENT):
                 own = flow.directions[direction]
                 own.stray = None
-                flow.give_out(direction, own.give_up(), events)
+                flow.emit(direction, own.skip_holes(), events)
             self._recount(flow)
             if self._waiting <= self._max_waiting // 2:
                 return
@@ -420,9 +423,9 @@ def _touched(flow: Flow) -> int:
 
 
 def read_streams(segments: Iterable[Segment | Fault], tracker: StreamTracker) -> Iterator[Event | Fault]:
-    """The ordered octets of every connection that a tracker is interested in.
+    """The ordered octets of every connection that a tracker selects.
 
-    Faults from below are passed on in their place.
+    Faults from the layer below are passed on in order.
     """
     for segment in segments:
         if isinstance(segment, Fault):

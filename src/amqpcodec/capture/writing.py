@@ -27,7 +27,7 @@ class PacketWriter:
     """Writes connections packet by packet.
 
     Args:
-        file: binary, to be written from its start; it is left open.
+        file: binary, written from its start; it is left open.
     """
 
     def __init__(self, file: BinaryIO) -> None:

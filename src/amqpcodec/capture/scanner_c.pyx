@@ -1,9 +1,9 @@
-"""From a capture file to ordered octets: the short way, which the compiled build tries first.
+"""From a capture file to ordered octets: the fast path, which the compiled build tries first.
 
-It walks through the records of pcap and the enhanced packet blocks of pcapng and through plain headers, hands on
-the octets of segments whose turn it is, and notes down those that change nothing but counts. With anything else
-the exact way starts over: container.py with a record, network.py with a packet, streams_py.py with a segment.
-Both share all state, so they may take turns at every packet.
+It scans the records of pcap, the enhanced packet blocks of pcapng, and ordinary headers. It passes on the octets
+of segments that are next in order, and counts segments without new octets. It declines everything else, and the
+slow path takes over: container.py reads the record, network.py the packet, streams_py.py the segment. Both paths
+share all state, so the scanner may decline any single record, packet or segment.
 """
 
 from libc.limits cimport LLONG_MAX
@@ -13,7 +13,7 @@ from libc.stdlib cimport free, realloc
 from .._kernel.octets cimport u16, u32
 from .consumer_c cimport NOWHERE, PAUSE, REFUSED, TAKEN, OctetConsumer
 from .flowtable_c cimport Entry, FlowTable
-from .headers cimport FOREIGN, PLAIN, Headers, Layer, read_headers
+from .headers cimport FOREIGN, TCP, Headers, Layer, read_headers
 from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
@@ -21,7 +21,7 @@ from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
 from .container import MAX_RECORD, damage
 from .model import CaptureError, Endpoint, Packet, Segment
 from .pcapng import BLOCK_OVERHEAD, PcapngReader
-from .place import FilePlace
+from .position import FilePosition
 
 cdef enum:
     FIN = 0x01
@@ -34,7 +34,7 @@ cdef enum:
     ENHANCED_OVERHEAD = 32  # octets of an enhanced packet block beside its packet
 
 cdef enum Verdict:
-    EXACT
+    SLOW  # the slow path decides
     NOTHING  # the segment brings no octets that are new
     OCTETS
 
@@ -69,30 +69,30 @@ cdef inline Verdict judge(
     const Headers *headers,
     long long time_ns,
 ) noexcept nogil:
-    """What `StreamTracker.feed` would make of a segment of a flow it knows, if that is plain to see."""
+    """What `StreamTracker.feed` would do with a segment of a known flow; SLOW unless that is certain."""
     cdef long long ahead
     if headers.flags & (SYN | FIN | RST) or time_ns > tracker._deadline:
-        return EXACT
+        return SLOW
     if not flow.selected:
         return NOTHING
     if flow.time_ns != _NO_TIME and time_ns - flow.time_ns > tracker._timeout_ns:
-        return EXACT
+        return SLOW
     if own.finished or own.ending or peer.ending or own.waiting_octets or peer.waiting_octets:
-        return EXACT
+        return SLOW
     if not headers.length:
         return NOTHING
     if own._base < 0 or own.stray is not None:
-        return EXACT
+        return SLOW
     ahead = ahead_of(own, headers.seq)
     if not within(own, ahead):
-        return EXACT
+        return SLOW
     if ahead == 0:
-        return OCTETS if headers.recorded == headers.length else EXACT
-    return NOTHING if ahead + headers.length <= 0 else EXACT
+        return OCTETS if headers.recorded == headers.length else SLOW
+    return NOTHING if ahead + headers.length <= 0 else SLOW
 
 
 cdef inline void acknowledge(Reassembler peer, uint32_t ack) noexcept nogil:
-    """`Reassembler.acknowledge` where nothing waits, if the number fits."""
+    """`Reassembler.acknowledge` for a direction in which nothing waits, if the number fits."""
     cdef long long ahead
     if peer._base < 0:
         peer._early_ack = ack
@@ -110,7 +110,7 @@ cdef inline void note(
     long long packet,
     long long time_ns,
 ) noexcept nogil:
-    """What `StreamTracker.feed` notes down with every segment."""
+    """What `StreamTracker.feed` records for every segment."""
     tracker._fed += 1
     flow.touched = tracker._fed
     if not flow.selected:
@@ -125,8 +125,8 @@ cdef inline long long position(Reassembler own) noexcept nogil:
     return own._next
 
 
-cdef inline long long place_of(Reassembler own, const Headers *headers) noexcept nogil:
-    """`Reassembler.place`."""
+cdef inline long long position_of(Reassembler own, const Headers *headers) noexcept nogil:
+    """`Reassembler.position_of`."""
     cdef long long ahead
     if own._base < 0 or own._leading:
         return NOWHERE
@@ -137,22 +137,22 @@ cdef inline long long place_of(Reassembler own, const Headers *headers) noexcept
 
 
 cdef inline void advance(Reassembler own, long long length) noexcept nogil:
-    """`Reassembler.add` with octets whose turn it is, where nothing waits."""
+    """`Reassembler.add` for octets that are next in order, where nothing waits."""
     own._next += length
     own._leading = False
 
 
-cdef class Walker:
-    """Walks through a capture file and gives what it finds to a consumer.
+cdef class Scanner:
+    """Scans a capture file and passes what it finds to a consumer.
 
     Args:
-        source: a `ByteSource`, placed at the start of the file.
-        tracker: gets the segments.
-        consumer: gets what is in order.
+        source: a `ByteSource`, at the start of the file.
+        tracker: receives the segments.
+        consumer: receives what is in order.
         max_record: see `read_packets`.
-        place: the `FilePlace` where the source stands, if the file is part of a recording that goes on behind it.
+        position: the `FilePosition` of the source, if the recording continues in another file.
         before: packets of that recording before the file.
-        end: the records are read that begin before this octet of the file; None for all.
+        end: only records that begin before this byte of the file are read; None for all.
     """
 
     def __cinit__(
@@ -161,21 +161,21 @@ cdef class Walker:
         StreamTracker tracker not None,
         OctetConsumer consumer not None,
         long long max_record,
-        place=None,
+        position=None,
         long long before=0,
         end=None,
     ):
-        self._goes_on = place is not None
-        self._place = FilePlace.start(source) if place is None else place
+        self._continues = position is not None
+        self._position = FilePosition.start(source) if position is None else position
         self._before = before
         self._end = LLONG_MAX if end is None else min(end, LLONG_MAX)
         self._ahead = ReadAhead(source)
         self._tracker = tracker
         self._consumer = consumer
         self._table = FlowTable()
-        self._reader = self._place.reader(self._ahead, max_record)
-        self._segments = self._place.segments
-        self._number, self._given = self._reader.number, self._place.given
+        self._reader = self._position.reader(self._ahead, max_record)
+        self._segments = self._position.segments
+        self._number, self._last_read = self._reader.number, self._position.last_read
         self._max_record = max_record
         self._stopped = FULL
         self._blocks = isinstance(self._reader, PcapngReader)
@@ -188,35 +188,35 @@ cdef class Walker:
         free(self._interfaces)
 
     cdef bint step(self) except -1:
-        """Walk on until the octets at hand are used up or the consumer is full; False at the end, and where no
-        further record is to be read.
+        """Scan until the buffer is used up or the consumer is full; False at the end, and where no further record
+        is to be read.
 
-        What may have to wait for the file comes first: by then, whatever the last step found was taken.
+        Reading the file may block, so it comes first: by then the caller has taken what the last step found.
         """
         cdef int outcome = PACKET
         if self._stopped == MORE and not self._ahead.ended:
             self._ahead.fill(self._need)
-        elif self._stopped == BEHIND or (self._stopped != FULL and not self._read_exactly()):
+        elif self._stopped == BEHIND or (self._stopped != FULL and not self._slow_record()):
             return False
-        self._behind = self._ahead.place_of(self._end)
+        self._behind = self._ahead.index_of(self._end)
         while outcome == PACKET:
             with nogil:
                 outcome = self._run()
             if outcome == PACKET:
-                self._judge()
+                self._slow_packet()
         self._consumer.settle()
         self._stopped = outcome
         return True
 
-    cdef int leave(self) except -1:
-        """Take down where the walk has ended."""
+    cdef int save_position(self) except -1:
+        """Record in the `FilePosition` where scanning has ended."""
         self._reader.number = self._number
-        self._place.given = self._given
-        self._place.leave(self._reader, self._ahead.offset)
+        self._position.last_read = self._last_read
+        self._position.update(self._reader, self._ahead.offset)
         return 0
 
     cdef int _note_section(self) except -1:
-        """Keep step with what the container's reader has learned."""
+        """Copy byte order and interfaces from the container's reader."""
         self._little = self._reader.order == "<"
         if not self._blocks:
             return 0
@@ -253,7 +253,7 @@ cdef class Walker:
         return 0
 
     cdef int _run(self) except -1 nogil:
-        """Walk on until something needs the global interpreter lock; which `Outcome` that is."""
+        """Scan until something needs the global interpreter lock; which `Outcome` that is."""
         cdef int outcome = DONE
         cdef Layer layer
         cdef Entry *entry
@@ -265,17 +265,17 @@ cdef class Walker:
             if outcome != DONE:
                 break
             self._number += 1
-            self._given = self._number
+            self._last_read = self._number
             layer = read_headers(
                 record.linktype, record.data, record.captured, record.original, &self._headers
             )
             if layer == FOREIGN:
                 continue
-            self._plain = layer == PLAIN
-            if not self._plain:
+            self._has_headers = layer == TCP
+            if not self._has_headers:
                 return PACKET
             entry = self._table.find(&self._headers)
-            outcome = PACKET if entry == NULL else self._pass_on(entry)
+            outcome = PACKET if entry == NULL else self._fast_segment(entry)
         return outcome
 
     cdef Outcome _next_record(self) noexcept nogil:
@@ -342,7 +342,7 @@ cdef class Walker:
         return DONE
 
     cdef bint _set_time(self, const Interface *interface, unsigned long long ticks) noexcept nogil:
-        """The time of a record; False for one that the exact way has to judge."""
+        """Set the time of a record; False if the slow path has to."""
         if not interface.multiplier or ticks // <unsigned long long>interface.divisor >= (
             <unsigned long long>(LAST_TICKS_NS // interface.multiplier)
         ):
@@ -351,8 +351,8 @@ cdef class Walker:
         self._record.time_ns = <long long>ticks + interface.offset_ns
         return True
 
-    cdef int _pass_on(self, Entry *entry) except -1 nogil:
-        """Do with a segment what the exact way would do, or leave it to that."""
+    cdef int _fast_segment(self, Entry *entry) except -1 nogil:
+        """Do with a segment what the slow path would do; PACKET if this path declines."""
         cdef Headers *headers = &self._headers
         cdef long long time_ns = self._record.time_ns
         cdef long long packet = self._before + self._number
@@ -361,7 +361,7 @@ cdef class Walker:
         cdef Verdict verdict = judge(
             self._tracker, <Flow>entry.flow, <Reassembler>entry.own, <Reassembler>entry.peer, headers, time_ns
         )
-        if verdict == EXACT or (verdict == OCTETS and entry.lane == NULL):
+        if verdict == SLOW or (verdict == OCTETS and entry.lane == NULL):
             return PACKET
         if verdict == OCTETS and not every_segment:
             answer = self._consumer.octets(
@@ -379,17 +379,17 @@ cdef class Walker:
             advance(<Reassembler>entry.own, headers.length)
         if every_segment and entry.lane != NULL:
             answer = self._consumer.segment(
-                entry.lane, headers, place_of(<Reassembler>entry.own, headers), packet, time_ns
+                entry.lane, headers, position_of(<Reassembler>entry.own, headers), packet, time_ns
             )
         return FULL if answer == PAUSE else DONE
 
-    cdef bint _read_exactly(self) except -1:
-        """Let the container's reader have the next record; False at the end."""
+    cdef bint _slow_record(self) except -1:
+        """Have the container's reader read the next record; False at the end."""
         self._reader.number = self._number
         try:
             found = self._reader.read()
         except CaptureError as error:
-            self._consumer.event(damage(error, self._given))
+            self._consumer.event(damage(error, self._last_read))
             found = None
         self._number = self._reader.number
         self._note_section()
@@ -397,18 +397,18 @@ cdef class Walker:
             self._finish()
             return False
         if isinstance(found, Packet):
-            self._given = self._number
+            self._last_read = self._number
             self._feed(self._segments.segment(found))
         else:
             self._consumer.event(found)
         return True
 
-    cdef int _judge(self) except -1:
-        """Let the exact way have the present packet."""
+    cdef int _slow_packet(self) except -1:
+        """Pass the current packet to the slow path."""
         cdef Record *record = &self._record
         cdef Headers *headers = &self._headers
         cdef Py_ssize_t size = headers.address_size
-        if not self._plain:
+        if not self._has_headers:
             packet = Packet(
                 self._number, record.time_ns, record.linktype, record.data[:record.captured], record.original
             )
@@ -431,7 +431,7 @@ cdef class Walker:
         return 0
 
     cdef int _remember(self, object segment) except -1:
-        """Take down which flow the present segment belongs to."""
+        """Record which flow the current segment belongs to."""
         cdef Flow flow = self._tracker._flows.get(_key(segment))
         cdef Entry *entry
         cdef int direction
@@ -448,14 +448,14 @@ cdef class Walker:
             return 0
         if self._before:
             segment = segment._replace(packet=self._before + segment.packet)
-        self._consumer.feed_exactly(segment, self._tracker)
+        self._consumer.feed_segment(segment, self._tracker)
         return 0
 
     cdef int _finish(self) except -1:
-        """The file has ended, and with it the recording, if it is all there is: tell what was passed over, and give
-        out everything that waits."""
-        self._place.ended = True
-        if self._goes_on:
+        """The file has ended. If the recording ends with it, report what was skipped and emit everything that
+        waits."""
+        self._position.ended = True
+        if self._continues:
             return 0
         for fault in self._segments.faults():
             self._consumer.event(fault)

@@ -6,18 +6,18 @@ from .streams_c cimport StreamTracker
 
 
 cdef enum Outcome:
-    # How a step without the global interpreter lock went, and why a run of them ended.
+    # How a step without the global interpreter lock ended.
     DONE
     MORE  # there is less in the buffer than `_need`
-    RECORD  # the container's reader has to judge the next record
-    PACKET  # the exact way has to judge the present packet
+    RECORD  # the slow path reads the next record
+    PACKET  # the slow path takes the current packet
     FULL  # the consumer wants to be settled
     BEHIND  # the next record begins where none is to be read any more
 
 
 cdef struct Interface:
     int linktype
-    long long multiplier  # nanoseconds of a tick; 0 where the exact way has to judge its times
+    long long multiplier  # nanoseconds of a tick; 0 where the slow path sets its times
     long long divisor  # ticks of a nanosecond, where they are shorter
     long long offset_ns
 
@@ -30,15 +30,15 @@ cdef struct Record:
     long long time_ns
 
 
-cdef class Walker:
+cdef class Scanner:
     cdef ReadAhead _ahead
     cdef StreamTracker _tracker
     cdef OctetConsumer _consumer
     cdef FlowTable _table
     cdef object _reader
     cdef object _segments
-    cdef object _place
-    cdef bint _goes_on  # the recording, behind the file
+    cdef object _position
+    cdef bint _continues  # the recording, in another file
     cdef long long _before
     cdef long long _end
     cdef Py_ssize_t _behind  # where that is in the buffer
@@ -51,24 +51,24 @@ cdef class Walker:
     cdef Py_ssize_t _interface_count
     cdef Py_ssize_t _interface_room
     cdef long long _number
-    cdef long long _given
+    cdef long long _last_read
     cdef int _stopped  # why the last step ended
     cdef Py_ssize_t _need
     cdef Record _record
     cdef Headers _headers
-    cdef bint _plain
+    cdef bint _has_headers
 
     cdef bint step(self) except -1
-    cdef int leave(self) except -1
+    cdef int save_position(self) except -1
     cdef int _note_section(self) except -1
     cdef int _describe(self, object interface) except -1
     cdef int _run(self) except -1 nogil
     cdef Outcome _next_record(self) noexcept nogil
     cdef Outcome _next_block(self) noexcept nogil
     cdef bint _set_time(self, const Interface *interface, unsigned long long ticks) noexcept nogil
-    cdef int _pass_on(self, Entry *entry) except -1 nogil
-    cdef bint _read_exactly(self) except -1
-    cdef int _judge(self) except -1
+    cdef int _fast_segment(self, Entry *entry) except -1 nogil
+    cdef bint _slow_record(self) except -1
+    cdef int _slow_packet(self) except -1
     cdef int _remember(self, object segment) except -1
     cdef int _feed(self, object segment) except -1
     cdef int _finish(self) except -1

@@ -1,4 +1,4 @@
-"""Where the reading of a capture file stands, so that it can go on from there, here or elsewhere."""
+"""A position in a capture file from which reading can continue, here or in another process."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _HEAD = 24
 _MOST_UNITS = 10**127  # of a second
 
 
-class FilePlace:
-    """A place between two records of a capture file, and what is known there.
+class FilePosition:
+    """A position between two records of a capture file, and the state of reading there.
 
     Args:
-        head: the first octets of the file.
+        head: the first bytes of the file.
 
     Attributes:
-        head: the same, to know the file again.
-        offset: octets before the place.
+        head: the same, to recognise the file.
+        offset: bytes before the position.
         number: packets before it.
-        given: the last of them that could be read.
+        last_read: number of the last packet that could be read; 0 for none.
         segments: reads their headers, and counts those that it cannot read.
         ended: whether nothing more can be read from the file.
     """
@@ -36,24 +36,24 @@ class FilePlace:
         self.head = head
         self.offset = 0
         self.number = 0
-        self.given = 0
+        self.last_read = 0
         self.segments = SegmentReader()
         self.ended = False
         self._order = "<"
         self._interfaces: list[Interface] = []
 
     @classmethod
-    def start(cls, source: ByteSource) -> FilePlace:
+    def start(cls, source: ByteSource) -> FilePosition:
         """The start of a capture file.
 
         Raises:
-            CaptureError: it is none.
+            CaptureError: the file is no capture.
         """
         container(source)
         return cls(source.peek(_HEAD))
 
-    def enter(self, source: ByteSource) -> None:
-        """Go to this place in a file that is at its start.
+    def seek(self, source: ByteSource) -> None:
+        """Move a source from the start of the file to this position.
 
         Raises:
             ValueError: it is another file, or has become shorter.
@@ -63,10 +63,10 @@ class FilePlace:
         source.skip(self.offset)
 
     def reader(self, source: Octets, max_record: int) -> PcapReader | PcapngReader:
-        """A reader of packets for octets that go on here.
+        """A reader of packets from this position on.
 
         Args:
-            source: the octets.
+            source: the file, at this position.
             max_record: see `read_packets`.
 
         Raises:
@@ -82,67 +82,68 @@ class FilePlace:
         reader.order, reader.interfaces, reader.number = self._order, self._interfaces, self.number
         return reader
 
-    def leave(self, reader: PcapReader | PcapngReader, offset: int) -> None:
-        """Take down how far a reader has come."""
+    def update(self, reader: PcapReader | PcapngReader, offset: int) -> None:
+        """Move the position to where a reader has stopped."""
         self.offset, self.number = offset, reader.number
         self.ended = self.ended or reader.ended
         if isinstance(reader, PcapngReader):
             self._order, self._interfaces = reader.order, reader.interfaces
 
     def state(self) -> list[Any]:
-        """What `restored` makes the same of."""
+        """The state that `restored` takes."""
         interfaces = [
             [each.linktype, each.snap_length, each.units_per_second, each.offset_seconds]
             for each in self._interfaces
         ]
-        place = [self.head, self.offset, self.number, self.given, self.ended, self._order, interfaces]
-        return [*place, self.segments.state()]
+        fields = [self.head, self.offset, self.number, self.last_read, self.ended, self._order, interfaces]
+        return [*fields, self.segments.state()]
 
     @classmethod
-    def restored(cls, state: Fields) -> FilePlace:
-        """The place that a state was made of."""
-        place = cls(state.octets())
-        if place.head[:4] not in (*MAGICS, SECTION_HEADER):
+    def restored(cls, state: Fields) -> FilePosition:
+        """The position that a state was made of."""
+        position = cls(state.octets())
+        if position.head[:4] not in (*MAGICS, SECTION_HEADER):
             raise damaged("it is of a file that is no capture")
-        place.offset, place.number, place.given = state.number(0), state.number(0), state.number(0)
-        place.ended, place._order = state.flag(), state.text()
-        if place._order not in ("<", ">"):
+        position.offset, position.number = state.number(0), state.number(0)
+        position.last_read = state.number(0)
+        position.ended, position._order = state.flag(), state.text()
+        if position._order not in ("<", ">"):
             raise damaged("there is no such byte order")
         for fields in state.items():
             described = fields.number(0, 0xFFFF), fields.number(0, 0xFFFFFFFF)
             units, seconds = fields.number(1, _MOST_UNITS), fields.number(-(2**63), 2**63 - 1)
-            place._interfaces.append(Interface(*described, units, seconds))
+            position._interfaces.append(Interface(*described, units, seconds))
             fields.end()
-        place.segments.restore(state.items())
+        position.segments.restore(state.items())
         state.end()
-        return place
+        return position
 
 
-def read_part(source: ByteSource, place: FilePlace, end: int | None) -> Iterator[Segment | Fault]:
-    """The TCP segments from a place in a capture on; the place moves with them.
+def read_part(source: ByteSource, position: FilePosition, end: int | None) -> Iterator[Segment | Fault]:
+    """The TCP segments from a position in a capture on.
 
     Args:
-        source: the file, at that place.
-        place: it stands behind what was read once all was taken.
-        end: the records are read that begin before this octet of the file; None for all.
+        source: the file, at that position.
+        position: moves behind the last record once the iterator is exhausted.
+        end: only records that begin before this byte of the file are read; None for all.
     """
-    if place.ended:
+    if position.ended:
         return
-    reader = place.reader(source, MAX_RECORD)
+    reader = position.reader(source, MAX_RECORD)
     while end is None or source.offset < end:
         try:
             found = reader.read()
         except CaptureError as error:
-            yield damage(error, place.given)
+            yield damage(error, position.last_read)
             found = None
         if found is None:
-            place.ended = True
+            position.ended = True
             break
         if isinstance(found, Packet):
-            place.given = found.number
-            segment = place.segments.segment(found)
+            position.last_read = found.number
+            segment = position.segments.segment(found)
             if segment is not None:
                 yield segment
         else:
             yield found
-    place.leave(reader, source.offset)
+    position.update(reader, source.offset)
