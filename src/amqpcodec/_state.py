@@ -1,7 +1,7 @@
-"""What is kept of something suspended, as octets: plain values, checked when they are read back.
+"""The state of a suspended session as bytes: ordinary values, checked when they are read.
 
-A state is a tree of lists; its leaves are None, bool, int, str and bytes. Its form is JSON with the bytes
-set aside behind it, so reading a state makes nothing but such values, whoever wrote it.
+A state is a tree of lists; its leaves are None, bool, int, str and bytes. It is stored as JSON, with the
+bytes behind it. Reading a state therefore makes only such values, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from zlib import crc32
 
-# Is told of the number of every packet in a state, and gives it back.
+# Called with the number of every packet in a state; returns it.
 Note = Callable[[int | None], int | None]
 
-FORM = 2  # counted up when what a state holds changes, or what it means
+FORM = 1  # incremented when the contents of a state or their meaning change
 _MAGIC = b"amqpcodec state "
 _CHECKSUM = 4  # octets
 _LENGTH = 8
@@ -23,23 +23,23 @@ _LAST_NS = 1 << 62  # no time is as far from 1970 as this
 
 
 def pack(tree: Any) -> bytes:
-    """A tree as octets."""
-    pieces: list[bytes] = []
+    """A tree as bytes."""
+    chunks: list[bytes] = []
 
     def aside(octets: bytes) -> dict[str, int]:
-        pieces.append(octets)
+        chunks.append(octets)
         return {"octets": len(octets)}
 
     text = json.dumps(tree, default=aside, separators=(",", ":")).encode()
-    body = b"".join((len(text).to_bytes(_LENGTH, "big"), text, *pieces))
+    body = b"".join((len(text).to_bytes(_LENGTH, "big"), text, *chunks))
     return b"".join((_head(), _checksum(body), body))
 
 
 def unpack(state: bytes) -> Fields:
-    """The tree that `pack` made octets of, to be taken apart.
+    """The tree that `pack` has packed.
 
     Raises:
-        ValueError: they are not what it made.
+        ValueError: the bytes are damaged, or of another form.
     """
     head = _head()
     if not state.startswith(_MAGIC):
@@ -53,9 +53,9 @@ def unpack(state: bytes) -> Fields:
         raise damaged("its checksum is wrong")
     at = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
 
-    def fetch(place: dict[str, Any]) -> bytes:
+    def fetch(found: dict[str, Any]) -> bytes:
         nonlocal at
-        start, at = at, at + int(place["octets"])
+        start, at = at, at + int(found["octets"])
         if not start <= at <= len(body):
             raise ValueError("octets are missing")
         return body[start:at]
@@ -76,7 +76,7 @@ def _checksum(octets: bytes) -> bytes:
 
 
 def damaged(reason: str) -> ValueError:
-    """The error of a state that cannot be."""
+    """The error of an invalid state."""
     return ValueError(f"the state is damaged: {reason}")
 
 
@@ -89,9 +89,9 @@ def _utf8(text: str) -> str:
 
 
 class Fields:
-    """The values of a list in a state, taken one by one in the order in which they were put there.
+    """The values of a list in a state, read one by one in order.
 
-    Every method raises ValueError where the next value is not what it should be.
+    Every method raises ValueError if the next value is of another kind or out of range.
     """
 
     __slots__ = ("_values",)
@@ -161,12 +161,12 @@ class Fields:
         return None if value is None else _utf8(value)
 
     def list(self) -> list[Any]:
-        """A list of whatever it may be."""
+        """A list of any values."""
         value: list[Any] = self._next(list)
         return value
 
     def fields(self) -> Fields:
-        """A list whose values are taken one by one."""
+        """A list, to be read one by one."""
         return Fields(self._next(list))
 
     def items(self) -> Iterator[Fields]:

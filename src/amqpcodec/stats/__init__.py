@@ -1,5 +1,4 @@
-"""What a person asks first about captures: who talked, what was carried where, how long answers took, what
-went wrong.
+"""A summary of captures: who talked, what was carried where, how long answers took, what went wrong.
 
     from amqpcodec import stats
 
@@ -7,13 +6,13 @@ went wrong.
     collector.add("trace.pcapng", "trace.pcapng")
     print(collector.summary().confirms.percentiles)
 
-Needs pyarrow, the extra ``arrow``. Memory is bounded whatever is read.
+It needs pyarrow, the extra ``arrow``. Memory is bounded, whatever is read.
 """
 
 from __future__ import annotations
 
 try:
-    import pyarrow  # noqa: F401  # asked for here, so that its absence is told in our words
+    import pyarrow  # noqa: F401  # imported here, so that the error below says what to install
 except ImportError as error:
     raise ImportError('amqpcodec.stats needs pyarrow: pip install "amqpcodec[arrow]"') from error
 

@@ -1,4 +1,4 @@
-"""Columns as lists, many times quicker than `to_pylist`, which makes an object of Arrow's for each cell."""
+"""Columns as lists, many times faster than `to_pylist`, which makes an Arrow object for each cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CODES = {pa.int8(): "b", pa.int16(): "h", pa.int32(): "i", pa.int64(): "q"}
 
 
 def cells(column: pa.Array) -> Iterable[Any]:
-    """The values of a column in order, None for null; of texts, equal ones are one object."""
+    """The values of a column in order, None for null; equal texts are one object."""
     if column.null_count == len(column):
         return repeat(None, len(column))
     if column.type not in _CODES:

@@ -20,8 +20,8 @@ from .counters import KEYS, Durations, Largest, Tally, Timeline
 from .matching import DIALECT, Matcher, MethodRow, Sources
 from .summary import Ending, Problem, Summary
 
-_LARGE_BATCHES: dict[str, Any] = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
-_MOST_BREAKS = 1_000_000  # with more of them there is little left to match
+_ROWS, _OCTETS = 50_000, 16 << 20  # of a batch
+_MOST_BREAKS = 1_000_000  # with more of them little is left to match
 
 _CONNECTION_KEYS = (
     "file", "flow", "client", "server", "dialect", "ts_first_us", "ts_last_us", "product", "version",
@@ -50,10 +50,10 @@ class Rereadable(Protocol):
     """A binary file that can be read again."""
 
     def read(self, size: int, /) -> bytes:
-        """Octets, as many as asked for; none at the end."""
+        """Read up to `size` bytes; none at the end."""
 
     def seek(self, offset: int, /) -> int:
-        """Go on at another octet."""
+        """Continue at another byte."""
 
 
 @takes(StatsOptions)
@@ -61,10 +61,13 @@ class Collector:
     """Gathers a `Summary` of one file after the other.
 
     Args:
-        options: those of `StatsOptions`.
+        top: number of the largest, slowest and first ones to keep of each kind.
+        raw: whether files hold only the octets of one direction.
+        port: as for `amqpcodec.arrow.read_capture`; None for every port.
+        dialect: name of a dialect, or ``"auto"``.
 
     Attributes:
-        passes: how often a file is read at most: once less where nothing is wrong.
+        passes: how often a file is read at most; once less if it has no faults.
 
     Raises:
         TypeError, ValueError: an option that cannot be.
@@ -101,24 +104,24 @@ class Collector:
         self._problems: list[Problem] = []
 
     def add(self, file: str | os.PathLike[str] | Rereadable, name: str) -> bool:
-        """Read a file, up to `passes` times.
+        """Read a file, up to `passes` times, and add it to the summary.
 
         Args:
-            file: a path, or a binary file that can be read again from its beginning.
-            name: what to call it.
+            file: a path, or a binary file that can seek.
+            name: name of the file in the summary.
 
         Returns:
-            whether there was any AMQP in it, were it damaged.
+            Whether the file contains any AMQP, even if damaged.
 
         Raises:
-            CaptureError: it is no capture, or is damaged before its first packet.
-            OSError: it cannot be opened or read.
+            CaptureError: the file is no capture, or is damaged before its first packet.
+            OSError: the file cannot be opened or read.
         """
         before = self._totals["connections"]
         connections = self._reader(file, "connections", _CONNECTIONS)
         dialects = self._add_connections(name, connections)
         self._files.append(name)
-        # Both tables tell of the same faults.
+        # Both tables count the same faults.
         breaks = self._add_errors(name, self._reader(file, "errors", _ERRORS)) if connections.faults else {}
         matcher = Matcher(
             name, breaks, dialects, confirms=self._confirms, acks=self._acks, closings=self._closings,
@@ -134,7 +137,7 @@ class Collector:
         return self._totals["connections"] > before
 
     def summary(self) -> Summary:
-        """What is known so far."""
+        """The summary of the files added so far."""
         top = self._top
         return Summary(
             files=list(self._files),
@@ -167,7 +170,7 @@ class Collector:
         return reader
 
     def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> _Breaks:
-        """Count faults; gives where octets are missing."""
+        """Count faults; returns where octets are missing."""
         breaks: _Breaks = {}
         room = _MOST_BREAKS
         for row in _rows(batches):
@@ -183,7 +186,7 @@ class Collector:
         return breaks
 
     def _add_connections(self, name: str, batches: Iterable[pa.RecordBatch]) -> dict[int | None, str]:
-        """Count connections; gives the dialects of those that do not speak the common one."""
+        """Count connections; returns the dialects of those that do not speak the usual one."""
         dialects: dict[int | None, str] = {}
         for row in _rows(batches):
             row["file"] = name
@@ -263,9 +266,9 @@ def _arguments(dialect: str | ModuleType) -> list[str]:
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
     """Rows of a small table as dicts; times in microseconds."""
     for batch in batches:
-        for place, field in enumerate(batch.schema):
+        for index, field in enumerate(batch.schema):
             if pa.types.is_timestamp(field.type):
-                batch = batch.set_column(place, field.name, batch.column(place).cast(pa.int64()))
+                batch = batch.set_column(index, field.name, batch.column(index).cast(pa.int64()))
         yield from batch.to_pylist()
 
 

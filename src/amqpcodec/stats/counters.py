@@ -18,17 +18,17 @@ _WIDTHS = [
     *(step * _SECOND for step in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21600, 86400)),
 ]
 _INTERVALS = 240
-_FINE_BITS = 7  # of a duration that a class of the histogram tells apart: 128 classes an octave
+_FINE_BITS = 7  # of a duration that decide its class in the histogram: 128 classes an octave
 _PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # per mille
 
 
 class Tally:
-    """Counts by key, exact for the first `limit` keys that come; those of all later keys are added up.
+    """Counts by key, exact for the first `limit` keys; the counts of all later keys are added up.
 
     Args:
         keys: names of the parts of a key.
         counts: names of the counts.
-        limit: how many keys to tell apart.
+        limit: number of keys that are counted separately.
     """
 
     def __init__(self, keys: tuple[str, ...], counts: tuple[str, ...], limit: int = KEYS) -> None:
@@ -45,8 +45,8 @@ class Tally:
             sums = self._uncounted
             if len(self._by_key) < self._limit:
                 sums = self._by_key[key] = [0] * len(amounts)
-        for place, amount in enumerate(amounts):
-            sums[place] += amount
+        for index, amount in enumerate(amounts):
+            sums[index] += amount
 
     def ranking(self, top: int) -> Ranking:
         """The `top` keys with the largest sum of counts of the first name, then of the second, ..."""
@@ -66,11 +66,11 @@ class Tally:
 
 
 class Largest:
-    """Keys that come once each: the largest ones, and the counts of all others together.
+    """Keys that occur once each: the largest ones, and the counts of all others together.
 
     Args:
         keys: names of the parts of a key.
-        counts: names of the counts; the first one says how large a key is.
+        counts: names of the counts; the first one is the size of a key.
         top: how many to keep.
     """
 
@@ -89,8 +89,8 @@ class Largest:
         self._added += 1
         if len(self._largest) > self._top:
             *_, left_out = heapq.heappop(self._largest)
-            for place, name in enumerate(self._counts):
-                self._others[place] += left_out[name]
+            for index, name in enumerate(self._counts):
+                self._others[index] += left_out[name]
 
     def ranking(self) -> Ranking:
         """The largest, largest first."""
@@ -107,7 +107,7 @@ class Durations:
     """
 
     def __init__(self, top: int) -> None:
-        self._top, self._kept = top, max(top, 1)  # the slowest one tells how long answers took at most
+        self._top, self._kept = top, max(top, 1)  # the slowest one is the maximum
         self._classes: defaultdict[tuple[int, int], int] = defaultdict(int)
         self._sum = self._count = 0
         self._least: int | None = None
@@ -116,11 +116,10 @@ class Durations:
         self.negative = self.unanswered = self.unfollowed = 0
 
     def slow(self, duration_ns: int) -> bool:
-        """Take a duration; gives whether it belongs to the slowest so far, to be told by `keep`."""
+        """Add a duration; returns whether it is among the slowest so far, to be passed to `keep`."""
         bits = duration_ns.bit_length()
         shift = bits - _FINE_BITS - 1 if bits > _FINE_BITS else 0
-        place = shift, duration_ns >> shift
-        self._classes[place] += 1
+        self._classes[shift, duration_ns >> shift] += 1
         self._sum += duration_ns
         self._count += 1
         if self._least is None or duration_ns < self._least:
@@ -134,7 +133,7 @@ class Durations:
             heapq.heappop(self._slowest)
 
     def latency(self) -> Latency:
-        """All of it."""
+        """The latencies so far."""
         slowest = [slow for *_, slow in sorted(self._slowest, key=lambda item: item[:2], reverse=True)]
         most = slowest[0].latency_ns if slowest else None
         ends = [
@@ -157,7 +156,7 @@ class Durations:
 
 
 def _percentiles(ends: list[tuple[int, int]], total: int) -> dict[str, int]:
-    """By name, the end of the class with the smallest duration that so many are not above."""
+    """By name, the upper end of the first class that reaches the percentile."""
     found: dict[str, int] = {}
     passed = 0
     for end, number in ends:
@@ -189,7 +188,7 @@ class Timeline:
         self._last: int | None = None
 
     def span(self, first_ns: int, last_ns: int) -> None:
-        """Make room for times between these two; to be called before `add`."""
+        """Widen the intervals until they cover these times; call it before `add`."""
         first = first_ns if self._first is None else min(first_ns, self._first)
         last = last_ns if self._last is None else max(last_ns, self._last)
         self._first, self._last = first, last
@@ -217,16 +216,16 @@ class Timeline:
             total[1] += octets
 
     def rates(self) -> Rates:
-        """All of it."""
+        """The rates so far."""
         if self._first is None or self._last is None:
             return Rates(None, self.width_ns, {}, {})
         first, last = self._first // self.width_ns, self._last // self.width_ns
         intervals = range(first, last + 1)
         messages, octets = (
             {
-                kind: [sums.get(interval, (0, 0))[place] for interval in intervals]
+                kind: [sums.get(interval, (0, 0))[index] for interval in intervals]
                 for kind, sums in sorted(self._sums.items())
             }
-            for place in (0, 1)
+            for index in (0, 1)
         )
         return Rates(first * self.width_ns, self.width_ns, messages, octets)

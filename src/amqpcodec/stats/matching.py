@@ -1,9 +1,9 @@
-"""Which answer belongs to which question: confirms to publishes, acknowledgements to deliveries.
+"""Matches answers to requests: confirms to publishes, acknowledgements to deliveries.
 
 Delivery tags count from 1 on each channel. The broker numbers what it delivers itself; the numbers of
 published messages are counted by both sides from confirm.select on (RabbitMQ's publisher confirms). With
-``multiple`` an answer is for all up to its tag, and tag 0 then means all there are. Within transactions
-answers only count at tx.commit, so channels in that mode are left out, as are consumers that do not
+``multiple`` an answer is for all messages up to its tag; tag 0 then means all of them. In transactions
+answers count only at tx.commit, so channels in that mode are left out, as are consumers that do not
 acknowledge.
 """
 
@@ -21,8 +21,8 @@ from .counters import Durations, Tally
 from .summary import Ending, Slow, Step
 
 DIALECT = "rabbitmq-0-9-1"
-BEFORE = 5  # methods told before the end of a channel or connection
-_MOST_WAITING = 200_000  # questions without an answer yet, in all
+BEFORE = 5  # methods reported before the end of a channel or connection
+_MOST_WAITING = 200_000  # messages without an answer yet, in total
 _MOST_CHANNELS = 20_000
 _MOST_ASKED = 1024  # of one kind of request, on one channel
 _MOST_SOURCES = 100_000
@@ -58,9 +58,9 @@ class MethodRow(NamedTuple):
 
 
 class Sources:
-    """From which queue a message came: of consumers by their tag, of basic.get by channel.
+    """From which queue a message came: for consumers by their tag, for basic.get by channel.
 
-    A place is an offset in what the server sent on the connection.
+    Offsets are those in the server's direction of the connection.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Sources:
         self._size = 0
 
     def add(self, key: tuple[int | None, int, str | None], offset: int, queue: str) -> None:
-        """From this place on, messages of a connection, channel and consumer tag (None: basic.get) come
+        """From this offset on, messages of a connection, channel and consumer tag (None: basic.get) come
         from a queue."""
         if self._size >= _MOST_SOURCES:
             return
@@ -80,14 +80,14 @@ class Sources:
         self._size += 1
 
     def queue(self, key: tuple[int | None, int, str | None], offset: int) -> str | None:
-        """The queue from which the message at a place came; None if that is not known."""
+        """The queue of the message at an offset; None if it is not known."""
         offsets, queues = self._by_key.get(key, ((), ()))
-        place = bisect_right(offsets, offset)
-        return queues[place - 1] if place else None
+        count = bisect_right(offsets, offset)
+        return queues[count - 1] if count else None
 
 
 class _Channel:
-    """What is known of a channel.
+    """The state of a channel.
 
     Attributes:
         next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
@@ -108,7 +108,7 @@ class _Channel:
         self.begin()
 
     def begin(self) -> None:
-        """Forget all: the number is taken by another channel now."""
+        """Forget everything: the number belongs to another channel now."""
         self.next_tag = 0
         self.published: dict[int, MethodRow] = {}
         self.delivered: dict[int, MethodRow] = {}
@@ -139,16 +139,16 @@ class _Connection:
 
 
 class Matcher:
-    """Takes the methods of one file in their order.
+    """Matches the methods of one file, in their order.
 
     Args:
         file: its name.
         breaks: where octets are missing: by connection a list of ascending offsets for each direction.
         dialects: names of the dialects of those connections that do not speak RabbitMQ's.
-        confirms, acks: take how long answers took.
-        closings: takes how channels and connections were closed.
-        returns: takes messages returned.
-        endings: takes the first channels and connections closed by an error.
+        confirms, acks: receive the latencies.
+        closings: counts how channels and connections were closed.
+        returns: counts messages returned.
+        endings: receives the first channels and connections closed by an error.
         top: how many of them.
 
     Attributes:
@@ -182,7 +182,7 @@ class Matcher:
         self._channels = self._waiting = 0
 
     def feed(self, rows: Iterable[MethodRow]) -> None:
-        """Take the next methods."""
+        """Match the next methods."""
         connections, handlers = self._connections, _HANDLERS
         for row in rows:
             number, direction = row.channel, row.direction
@@ -216,7 +216,7 @@ class Matcher:
 
     def _open(self, connection: _Connection, number: int) -> _Channel:
         while self._channels >= _MOST_CHANNELS:
-            # Of the oldest connection nothing more is remembered.
+            # The oldest connection is forgotten.
             flow, oldest = next(iter(self._connections.items()))
             if oldest is connection:
                 self._end_all(connection)
@@ -245,7 +245,7 @@ class Matcher:
         channel.delivered.clear()
 
     def _miss(self, connection: _Connection, direction: int) -> None:
-        """Octets are missing: requests and answers cannot be told apart by counting."""
+        """Octets are missing: counting no longer matches requests and answers."""
         for channel in connection.channels.values():
             channel.consumes.clear()
             channel.gets.clear()
@@ -260,11 +260,11 @@ class Matcher:
         self._end(channel)
         channel.begin()
 
-    def _leave(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+    def _connection_closed(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         self._end_all(connection)
         self._connections.pop(row.flow, None)
 
-    # -- questions and answers
+    # -- requests and answers
 
     def _confirm_select(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         if not channel.next_tag:
@@ -334,7 +334,7 @@ class Matcher:
             )  # fmt: skip
 
     def _forget(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
-        """The deliveries that wait will come again, or are settled by a commit."""
+        """The waiting deliveries will come again, or a commit settles them."""
         self._waiting -= len(channel.delivered)
         self._acks.unfollowed += len(channel.delivered)
         channel.delivered.clear()
@@ -403,7 +403,7 @@ class Matcher:
         )  # fmt: skip
 
     def _cause(self, row: MethodRow) -> str | None:
-        """The method that failed, as its ids in the closing method say."""
+        """The method that failed, by the ids in the closing method."""
         if not row.class_id or row.method_id is None:
             return None
         dialect = amqpcodec.dialect(self._dialects.get(row.flow, DIALECT))
@@ -444,5 +444,5 @@ _HANDLERS: dict[str | None, _Handler] = {
     "channel.close": Matcher._close,
     "channel.close-ok": Matcher._reset,
     "connection.close": Matcher._close,
-    "connection.close-ok": Matcher._leave,
+    "connection.close-ok": Matcher._connection_closed,
 }

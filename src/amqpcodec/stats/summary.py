@@ -1,4 +1,4 @@
-"""What is known of captures when they have been read: plain values, ready to be shown or written as JSON.
+"""The summary of captures: ordinary values, which can be printed or written as JSON.
 
 Times are integer nanoseconds since 1970-01-01 UTC, durations integer nanoseconds. Octets of messages are
 those of the bodies of complete messages. Text from the wire is as in the tables of `amqpcodec.arrow`, not
@@ -13,16 +13,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Ranking:
-    """The keys that carried most, and what all others carried together.
+    """The keys with the largest counts, and the counts of all others together.
 
     Attributes:
         keys: names of the parts of a key.
         counts: names of the counts.
         rows: the first ones, largest first, each a key's parts and its counts by name.
         others: the counts of all other keys together, by name.
-        distinct: how many keys there were, as far as they were told apart.
-        uncounted: the part of `others` that belongs to keys which came when no more could be told apart, by
-            name: any of them may have carried more than those in `rows` if this is not 0.
+        distinct: number of keys that were counted separately.
+        uncounted: the part of `others` that belongs to later keys, which are not counted separately. If it is
+            not 0, one of these may have larger counts than those in `rows`.
     """
 
     keys: tuple[str, ...]
@@ -35,11 +35,11 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Slow:
-    """One of the answers that took longest, and where it is.
+    """One of the slowest answers, and where it is.
 
     Attributes:
-        file, flow, channel, tag: whose it is; `tag` is the sequence number or delivery tag.
-        packet, time_ns: of the question: the frame of basic.publish, basic.deliver or basic.get-ok.
+        file, flow, channel, tag: of the message; `tag` is the sequence number or delivery tag.
+        packet, time_ns: of the frame of basic.publish, basic.deliver or basic.get-ok.
         answer_packet: of the answer.
         latency_ns: between the two.
         answer: name of the method that answered.
@@ -61,17 +61,17 @@ class Slow:
 
 @dataclass(frozen=True)
 class Latency:
-    """How long answers took.
+    """Latencies of answers.
 
     Attributes:
-        count: questions with an answer.
-        unanswered: followed to the end of their channel, connection or file, and no answer was there.
-        unfollowed: not followed, since too many were waiting at once or octets were missing before.
+        count: messages with an answer.
+        unanswered: messages without an answer until their channel, connection or file ended.
+        unfollowed: messages not followed, because too many waited at once or octets before were missing.
         negative: answered by basic.nack or basic.reject; part of `count`.
         mean_ns, least_ns, most_ns: exact; None without answers.
-        percentiles: to the hundredth below (0.8 % is the most that one may be off), by name.
-        histogram: pairs of the upper end of a class in nanoseconds and the answers in it.
-        slowest: those that took longest, longest first.
+        percentiles: by name, at most 0.8 % too large.
+        histogram: pairs of the upper end of a class in nanoseconds and the number of its answers.
+        slowest: the slowest answers, slowest first.
     """
 
     count: int
@@ -108,11 +108,11 @@ class Step:
     """A method before the end of a channel or connection.
 
     Attributes:
-        time_ns, packet: when and where it came; None for a stream.
+        time_ns, packet: of the method; None for a stream.
         direction: 0 from the client, 1 from the server.
         channel: its channel.
         name: its name.
-        about: the names it bears, such as queue or exchange, by argument.
+        about: the names in its arguments, such as queue or exchange.
     """
 
     time_ns: int | None
@@ -128,12 +128,12 @@ class Ending:
     """A channel or connection closed with a reply code other than success.
 
     Attributes:
-        file, flow, packet, time_ns: where it is.
+        file, flow, packet, time_ns: of the closing method.
         scope: ``"channel"`` or ``"connection"``.
         channel: the channel; 0 for a connection.
         by: ``"client"`` or ``"server"``.
-        reply_code, reply_text: as told.
-        cause: name of the method that failed, or its ids; None if none was told.
+        reply_code, reply_text: of the closing method.
+        cause: name of the method that failed, or its ids; None if the closing method names none.
         before: the methods before it on this channel (for a connection: on any), in order.
     """
 
@@ -167,7 +167,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is in captures.
+    """The contents of captures.
 
     Attributes:
         files: their names, in the order in which they were read.
@@ -181,7 +181,7 @@ class Summary:
         confirms: from basic.publish to the broker's basic.ack or basic.nack, on channels in confirm mode.
         acks: from basic.deliver or basic.get-ok to the consumer's basic.ack, basic.nack or basic.reject.
         closings: how channels and connections were closed.
-        endings: the first ones that were closed by an error, with what came before.
+        endings: the first ones that were closed by an error, with the methods before.
         returns: messages returned.
         faults: rows of the table `errors` by code.
         problems: the first of them.
@@ -209,5 +209,5 @@ class Summary:
     problems: list[Problem]
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, strings and numbers."""
+        """The summary as dicts, lists, strings and numbers."""
         return asdict(self)
