@@ -94,7 +94,7 @@ def test_header(peer: Peer, timed: Any) -> None:
     sets = corpus.all_properties(32)
     writers = [peer.header_writer(values) for values in sets]
     for write, values in zip(writers, sets, strict=True):
-        header = READER.plain(next(READER.decode(write())))
+        header = READER.values(next(READER.decode(write())))
         assert header == ("header", corpus.CHANNEL, 256, corpus.without_reserved(values))
 
     def write_all() -> None:
@@ -107,7 +107,7 @@ def test_header(peer: Peer, timed: Any) -> None:
 def test_start(peer: Peer, timed: Any) -> None:
     """connection.start with its nested table."""
     arguments = (corpus.SERVER_PROPERTIES, corpus.MECHANISMS, corpus.LOCALES)
-    assert READER.plain(next(READER.decode(peer.start(*arguments)))) == corpus.start_frames(1)[0]
+    assert READER.values(next(READER.decode(peer.start(*arguments)))) == corpus.start_frames(1)[0]
     timed(peer.name, "encode connection.start", 1, lambda: peer.start(*arguments))
 
 

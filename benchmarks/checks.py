@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any
 
-from corpus import CHANNEL, Content, Plain, plain_properties
+from corpus import CHANNEL, Content, FrameValues, property_values
 from peers.interface import Peer, shared_values
 
 
-def same_frames(peer: Peer, frames: Iterable[Any], expected: Iterable[Plain]) -> None:
+def same_frames(peer: Peer, frames: Iterable[Any], expected: Iterable[FrameValues]) -> None:
     """The frames a library made are the ones that went into the stream."""
-    for number, (frame, plain) in enumerate(zip_longest(frames, expected)):
-        if frame is None or peer.plain(frame) != plain:
-            raise AssertionError(f"{peer.name}: frame {number} is not {plain!r:.200}")
+    for number, (frame, values) in enumerate(zip_longest(frames, expected)):
+        if frame is None or peer.values(frame) != values:
+            raise AssertionError(f"{peer.name}: frame {number} is not {values!r:.200}")
 
 
 def same_bodies(peer: Peer, messages: Iterable[Any], contents: Iterable[Content]) -> None:
@@ -33,11 +33,11 @@ def same_table(peer: Peer, table: dict[str, Any], expected: dict[str, Any]) -> N
 
 def same_publish(reader: Peer, peer: Peer, content: Content) -> None:
     """What a library wrote for a message is read back as that message."""
-    method, header, *bodies = map(reader.plain, reader.decode(peer.publish(content)))
+    method, header, *bodies = map(reader.values, reader.decode(peer.publish(content)))
     written = (
         method[2] == "basic.publish"
         and (content.exchange, content.routing_key) == method[3][1:3]
-        and header[1:] == (CHANNEL, len(content.body), plain_properties(content))
+        and header[1:] == (CHANNEL, len(content.body), property_values(content))
         and b"".join(body[2] for body in bodies) == content.body
     )
     if not written:

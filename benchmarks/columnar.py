@@ -120,7 +120,7 @@ def theirs(program: Path, octets: bytes) -> Callable[[], float]:
 
 
 def encoding(octets: bytes, contents: list[corpus.Content]) -> dict[str, float]:
-    """Nanoseconds a message of encoding from columns, and from plain values by way of objects."""
+    """Nanoseconds a message of encoding from columns, and from Python values by way of objects."""
     batch = arrow.decode_messages(octets, direction=1)
 
     def by_objects() -> bytes:

@@ -44,9 +44,9 @@ class Content:
     body: bytes = field(repr=False)
 
 
-# A frame as plain values, the form in which the libraries' results are compared:
+# A frame as Python values, the form in which the libraries' results are compared:
 # ("method", channel, name, arguments), ("header", channel, body size, properties), ("body", channel, octets)
-Plain = tuple[Any, ...]
+FrameValues = tuple[Any, ...]
 
 
 def fixed(size: int, count: int) -> list[Content]:
@@ -113,19 +113,19 @@ def _delivery(content: Content) -> bytes:
     return bytes(_wire.encode_message(CHANNEL, method, properties, content.body, frame_max=FRAME_MAX))
 
 
-def delivery_frames(contents: Iterable[Content]) -> Iterator[Plain]:
-    """The frames of `delivery_stream`, as plain values."""
+def delivery_frames(contents: Iterable[Content]) -> Iterator[FrameValues]:
+    """The frames of `delivery_stream`, as Python values."""
     for content in contents:
         arguments = (
             content.consumer_tag, content.delivery_tag, False, content.exchange, content.routing_key,
         )  # fmt: skip
         yield ("method", CHANNEL, "basic.deliver", arguments)
-        yield ("header", CHANNEL, len(content.body), plain_properties(content))
+        yield ("header", CHANNEL, len(content.body), property_values(content))
         for at in range(0, len(content.body), FRAME_MAX - 8):
             yield ("body", CHANNEL, content.body[at : at + FRAME_MAX - 8])
 
 
-def plain_properties(content: Content) -> dict[str, Any]:
+def property_values(content: Content) -> dict[str, Any]:
     """The properties of a content by their names in the specification."""
     return {
         "content_type": content.content_type,
@@ -143,7 +143,7 @@ def all_properties(count: int) -> list[dict[str, Any]]:
 
 
 def _property_set(content: Content) -> dict[str, Any]:
-    return plain_properties(content) | {
+    return property_values(content) | {
         "content_encoding": "gzip",
         "priority": content.delivery_tag % 10,
         "correlation_id": f"correlation-{content.delivery_tag}",
@@ -171,22 +171,22 @@ def header_stream(sets: Sequence[dict[str, Any]]) -> bytes:
     return b"".join(frames)
 
 
-def acks(count: int) -> list[Plain]:
-    """basic.ack frames with rising tags, as plain values."""
+def acks(count: int) -> list[FrameValues]:
+    """basic.ack frames with rising tags, as Python values."""
     return [("method", CHANNEL, "basic.ack", (tag, tag % 8 == 0)) for tag in range(1, count + 1)]
 
 
-def nacks(count: int) -> list[Plain]:
-    """basic.nack frames with rising tags, as plain values."""
+def nacks(count: int) -> list[FrameValues]:
+    """basic.nack frames with rising tags, as Python values."""
     return [
         ("method", CHANNEL, "basic.nack", (tag, tag % 8 == 0, tag % 3 == 0)) for tag in range(1, count + 1)
     ]
 
 
-def small_methods(count: int) -> list[Plain]:
+def small_methods(count: int) -> list[FrameValues]:
     """The short answers a server sends while a client sets up, over and over."""
     source = random.Random(SEED)
-    frames: list[Plain] = []
+    frames: list[FrameValues] = []
     while len(frames) < count:
         queue = f"queue-{source.randrange(1000)}"
         frames += [
@@ -199,8 +199,8 @@ def small_methods(count: int) -> list[Plain]:
     return frames[:count]
 
 
-def method_stream(frames: Iterable[Plain]) -> bytes:
-    """The octets of method frames given as plain values."""
+def method_stream(frames: Iterable[FrameValues]) -> bytes:
+    """The octets of method frames given as Python values."""
     by_name = {method.spec.name: method for method in _wire.METHODS.values()}
     return b"".join(
         _wire.encode_method(channel, by_name[name](*values)) for _, channel, name, values in frames
@@ -236,8 +236,8 @@ def start_stream(count: int) -> bytes:
     return bytes(_wire.encode_method(0, method)) * count
 
 
-def start_frames(count: int) -> list[Plain]:
-    """The frames of `start_stream`, as plain values."""
+def start_frames(count: int) -> list[FrameValues]:
+    """The frames of `start_stream`, as Python values."""
     return [("method", 0, "connection.start", (0, 9, SERVER_PROPERTIES, MECHANISMS, LOCALES))] * count
 
 

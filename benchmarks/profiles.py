@@ -30,11 +30,13 @@ def profile(item: str) -> dict[str, object]:
         "objects": {
             name: count / total for name, count in sorted(objects.items(), key=lambda entry: -entry[1])
         },
-        "functions": [[_plain(function), round(count), count / total] for (_, function), count in heaviest],
+        "functions": [
+            [_short(function), round(count), count / total] for (_, function), count in heaviest
+        ],
     }
 
 
-def _plain(function: str) -> str:
+def _short(function: str) -> str:
     """Cython's names without what it puts around them."""
     for mark in ("_kernel_", "_generated_"):
         head, found, rest = function.partition(mark)

@@ -43,18 +43,18 @@ def resident() -> int:
 
 
 class Work:
-    """The same round of streams over and over: each holds frames of the vectors, sound and damaged."""
+    """The same round of streams over and over: each holds frames of the vectors, valid and damaged."""
 
     def __init__(self, impl: str, dialect: str) -> None:
         self.module: ModuleType = Implementation(impl).dialect(dialect)
         numbers = random.Random(9)
-        sound = [
+        valid = [
             bytes.fromhex(vector["hex"]) for vector in vectors.vectors(dialect, "method", "header", "content")
         ]
         self.streams = [
-            b"".join(self._damaged(numbers, frame) for frame in numbers.sample(sound, 40)) for _ in "12345"
+            b"".join(self._damaged(numbers, frame) for frame in numbers.sample(valid, 40)) for _ in "12345"
         ]
-        self.streams.append(b"".join(sound))
+        self.streams.append(b"".join(valid))
         self.decoders = [self.module.FrameDecoder(), self.module.MessageDecoder(aborted="keep")]
         self.decoders.append(
             self.module.FrameDecoder(tables="raw", strict=True, limits=Limits(table_depth=3))

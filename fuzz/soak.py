@@ -99,7 +99,7 @@ def pass_through(stream: Stream, tables: str) -> tuple[int, int]:
             except EncodeError:
                 if tables == "raw":
                     raise
-                continue  # a plain value may be one that no tag carries, such as a time beyond 2**63
+                continue  # a Python value may be one that no tag carries, such as a time beyond 2**63
             values.append(value)
             again += second.feed(octets)
     assert first.pending == second.pending == 0

@@ -85,7 +85,7 @@ def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool
             octets = encoder.encode(value, frame_max=0)
         except EncodeError:
             demand(not raw, "a frame with raw tables cannot be encoded", value)
-            continue  # a plain value may be one that no tag of the profile carries
+            continue  # a Python value may be one that no tag of the profile carries
         kind = module.MessageDecoder if type(value).__name__ == "Message" else module.FrameDecoder
         decoder = kind(profile=profile, frame_max=0, tables="raw" if raw else "dict")
         [again] = decoder.feed(octets)
@@ -125,7 +125,7 @@ def stream(data: bytes) -> None:
 
 
 def dialect_target(dialect: str) -> Callable[[bytes], None]:
-    """Methods and content headers of one dialect, in sound envelopes: straight to the generated code."""
+    """Methods and content headers of one dialect, in valid envelopes: straight to the generated code."""
 
     def target(data: bytes) -> None:
         if len(data) < 2:

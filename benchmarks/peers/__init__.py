@@ -11,7 +11,7 @@ from peers.interface import MissingError, Peer
 FACTORIES: dict[str, tuple[str, str]] = {
     "amqpcodec": ("peers.ours", "compiled"),
     "amqpcodec pure": ("peers.ours", "pure"),
-    "py-amqp": ("peers.pyamqp", "plain"),
+    "py-amqp": ("peers.pyamqp", "pure"),
     "py-amqp Cython": ("peers.pyamqp", "cython"),
     "pika": ("peers.pika", "peer"),
     "pamqp": ("peers.pamqp", "peer"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Protocol
 
-from corpus import Content, Plain
+from corpus import Content, FrameValues
 
 
 class MissingError(Exception):
@@ -26,8 +26,8 @@ class Peer(Protocol):
     def decode(self, data: bytes) -> Iterator[Any]:
         """Every frame of a whole stream, decoded in full, in the library's own form."""
 
-    def plain(self, frame: Any) -> Plain:
-        """A frame from `decode` as plain values; not timed."""
+    def values(self, frame: Any) -> FrameValues:
+        """A frame from `decode` as Python values; not timed."""
 
     def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
         """As `decode`, from a stream cut anywhere."""

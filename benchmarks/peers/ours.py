@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
 
-from corpus import CHANNEL, FRAME_MAX, Content, Plain
+from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 
 import amqpcodec
 from amqpcodec._backend import load
@@ -37,7 +37,7 @@ class Ours:
         frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=0).feed(data)
         return frames
 
-    def plain(self, frame: Any) -> Plain:
+    def values(self, frame: Any) -> FrameValues:
         """See `Peer`."""
         payload = frame.payload
         if frame.type == 1:

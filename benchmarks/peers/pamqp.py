@@ -8,7 +8,7 @@ from importlib.metadata import version
 from struct import Struct
 from typing import Any
 
-from corpus import CHANNEL, FRAME_MAX, Content, Plain
+from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 from pamqp import body, commands, decode, encode, exceptions, frame, header
 
 from peers.interface import NotOfferedError, Peer, as_octets, shared_name, shared_properties, shared_values
@@ -34,7 +34,7 @@ class Pamqp:
             at = stop
             yield channel, value
 
-    def plain(self, frame: Any) -> Plain:
+    def values(self, frame: Any) -> FrameValues:
         """See `Peer`."""
         channel, value = frame
         if isinstance(value, header.ContentHeader):

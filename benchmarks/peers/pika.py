@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Any
 
 import pika
-from corpus import CHANNEL, FRAME_MAX, Content, Plain
+from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 from pika import frame, spec
 from pika.channel import ContentFrameAssembler
 from pika.data import decode_table, encode_table
@@ -32,7 +32,7 @@ class Pika:
             yield decode_frame(data[at:stop])[1]
             at = stop
 
-    def plain(self, frame: Any) -> Plain:
+    def values(self, frame: Any) -> FrameValues:
         """See `Peer`."""
         channel = frame.channel_number
         if frame.NAME == "Header":

@@ -1,7 +1,7 @@
 """py-amqp: `loads` and `dumps` with the format strings of its channels, `frame_handler`, `frame_writer`.
 
 Its Cython build is the same package under the same name. It is imported from a folder of its own
-(`BENCH_PYAMQP_CYTHON`, filled by `make bench-peers`) while the plain one is taken out of `sys.modules`.
+(`BENCH_PYAMQP_CYTHON`, filled by `make bench-peers`) while the pure one is taken out of `sys.modules`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from struct import Struct
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from corpus import CHANNEL, FRAME_MAX, Content, Plain
+from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 
 from peers.interface import MissingError, NotOfferedError, Peer, as_octets, shared_properties, shared_values
 
@@ -96,7 +96,7 @@ class PyAmqp:
             else:
                 yield 3, channel, payload, None
 
-    def plain(self, frame: Any) -> Plain:
+    def values(self, frame: Any) -> FrameValues:
         """See `Peer`."""
         frame_type, channel, first, second = frame
         if frame_type == 1:
@@ -219,7 +219,7 @@ def _load(folder: Path | None) -> tuple[str, dict[str, ModuleType]]:
         return import_module("amqp").__version__, modules
 
 
-def plain() -> Peer:
+def pure() -> Peer:
     """The py-amqp of this environment."""
     version, modules = _load(None)
     return PyAmqp("py-amqp", version, modules)

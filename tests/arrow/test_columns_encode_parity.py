@@ -25,45 +25,45 @@ def cell(source: random.Random, column: Column) -> Any:
     """A value of a column: mostly one that can be written."""
     if source.random() < 0.3:
         return None
-    odd = source.random() < 0.02
+    invalid = source.random() < 0.02
     match column.kind:
         case "bool":
-            return odd or source.random() < 0.5
+            return invalid or source.random() < 0.5
         case "string":
-            return "k" * 256 if odd else source.choice(("", "orders", "größe", "k" * 255))
+            return "k" * 256 if invalid else source.choice(("", "orders", "größe", "k" * 255))
         case "binary":
             return source.randbytes(source.choice((0, 3, 40)))
         case "timestamp":
             times = (0, 1714521600_000_000, 1714521600_999_999, 253402300799_999_999)
-            return -1 if odd else source.choice(times)
+            return -1 if invalid else source.choice(times)
         case "map":
             keys = source.sample(("a", "b", "c", "größe"), source.randrange(4))
             pairs = [(key, source.choice((None, "", "text"))) for key in keys]
-            return pairs + source.choice(([("k" * 256, "")], pairs)) if odd else pairs
+            return pairs + source.choice(([("k" * 256, "")], pairs)) if invalid else pairs
         case "struct" | "content":
             return {child.name: cell(source, child) for child in column.children}
         case _:
             most = {"int8": 1, "int16": 255, "int32": 65535}.get(column.kind, 2**32 - 1)
-            return source.choice((-1, most + 1)) if odd else source.choice((0, 1, most))
+            return source.choice((-1, most + 1)) if invalid else source.choice((0, 1, most))
 
 
 def special(source: random.Random, column: Column, dialect: str) -> Any:
     """The same for the columns that say what to write."""
     carriers = [cls.spec.name for cls in amqpcodec.dialect(dialect).METHODS.values() if cls.spec.content]
-    odd = source.random() < 0.02
+    invalid = source.random() < 0.02
     match column.name:
         case "name":
-            return "basic.ack" if odd else source.choice((None, "", *carriers))
+            return "basic.ack" if invalid else source.choice((None, "", *carriers))
         case "kind":
-            return "nonsense" if odd else source.choice((None, "", "publish", "deliver", "return"))
+            return "nonsense" if invalid else source.choice((None, "", "publish", "deliver", "return"))
         case "channel":
-            return source.choice((0, 65536)) if odd else source.choice((None, 1, 65535))
+            return source.choice((0, 65536)) if invalid else source.choice((None, 1, 65535))
         case "_error":
-            return "FRAME_ERROR at 5" if odd else None
+            return "FRAME_ERROR at 5" if invalid else None
         case "complete":
-            return source.choice((None, True, not odd))
+            return source.choice((None, True, not invalid))
         case "body_size":
-            return 5 if odd else None
+            return 5 if invalid else None
         case _:
             return cell(source, column)
 

@@ -162,10 +162,10 @@ def test_a_column_that_is_there_twice_is_refused(name: str) -> None:
 
 
 def test_text_of_ends_and_files_need_not_be_utf_8() -> None:
-    odd = pa.array([b"\xff", b"\xfe"], pa.binary()).view(pa.string())
+    invalid = pa.array([b"\xff", b"\xfe"], pa.binary()).view(pa.string())
     file = io.BytesIO()
     with arrow.CaptureWriter(file) as writer:
-        assert writer.write(pa.table({"file": odd, "client": odd, "server": odd})) == 2
+        assert writer.write(pa.table({"file": invalid, "client": invalid, "server": invalid})) == 2
     file.seek(0)
     assert table(file, columns=["flow"])["flow"].to_pylist() == [0, 1]
 

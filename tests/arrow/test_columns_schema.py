@@ -27,7 +27,7 @@ from amqpcodec._columns.tables import (
 )
 from amqpcodec.spec import FieldSpec
 
-PLAIN = {
+SPARK_TYPES = {
     pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.string(), pa.binary(),
     pa.timestamp("us", tz="UTC"), pa.map_(pa.string(), pa.string()),
 }  # fmt: skip
@@ -44,7 +44,7 @@ def leaves(fields: Any) -> Iterator[pa.DataType]:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_all_types_are_those_of_spark(table: str) -> None:
-    assert set(leaves(arrow.schema(table))) <= PLAIN
+    assert set(leaves(arrow.schema(table))) <= SPARK_TYPES
 
 
 def test_every_name_of_a_table_is_there_once() -> None:

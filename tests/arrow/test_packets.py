@@ -233,19 +233,19 @@ class TestBuilds:
             assert one
 
     @pytest.mark.skipif("c" not in wanted(), reason="the compiled build is left out")
-    def test_plain_segments_become_no_objects(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        exact: list[Any] = []
+    def test_ordinary_segments_become_no_objects(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        slow: list[Any] = []
         add = PacketSink.packet
 
-        def watched(self: PacketSink, placed: Any) -> None:
-            exact.append(placed)
-            add(self, placed)
+        def watched(self: PacketSink, located: Any) -> None:
+            slow.append(located)
+            add(self, located)
 
         monkeypatch.setattr(PacketSink, "packet", watched)
         truth = make.conversations(1, count=2, bursts=60)
         rows = read("c", make.pcap(truth.packets))
         assert len(rows) == len(truth.packets) > 300
-        assert len(exact) < 20
+        assert len(slow) < 20
 
 
 class TestRefusals:

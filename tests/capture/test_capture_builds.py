@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import make_capture as make
 from support import make_chaos as chaos
-from support.captures import TIGHT, events, plain
+from support.captures import TIGHT, comparable, events
 from support.implementation import Implementation
 
 from amqpcodec.capture import ByteSource, Data, Fault, Gap, Packet, Segment
@@ -109,7 +109,7 @@ def test_a_pipe_that_gives_a_few_octets_at_a_time(impl: Implementation, seed: in
     octets = chaos.capture(seed)
     source = ByteSource(Trickle(octets, seed))  # type: ignore[arg-type]
     found = impl.capture("events").read_events(source, impl.capture("streams").StreamTracker())
-    assert list(plain(found)) == events(impl, octets)
+    assert list(comparable(found)) == events(impl, octets)
 
 
 @pytest.mark.parametrize("library", ["gzip", "zstandard"])
@@ -118,7 +118,7 @@ def test_a_pipe_that_gives_one_octet_at_a_time_may_be_compressed(impl: Implement
     octets = make.pcap(make.conversations(5, count=1, bursts=3).packets)
     source = ByteSource(Trickle(compress(octets), 0, most=1))  # type: ignore[arg-type]
     found = impl.capture("events").read_events(source, impl.capture("streams").StreamTracker())
-    assert list(plain(found)) == events(impl, octets)
+    assert list(comparable(found)) == events(impl, octets)
 
 
 @pytest.mark.parametrize("form", [make.pcap, make.pcapng])
@@ -181,39 +181,39 @@ def test_an_error_of_the_file_comes_behind_the_events_before_it(impl: Implementa
     assert sum(isinstance(event, Data) for event in seen) > 20
 
 
-def short_way(impl: Implementation, octets: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Data]:
-    """What a capture has in packets that were not handed to the exact layers."""
-    exact = set()
+def fast_path(impl: Implementation, octets: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Data]:
+    """The data of packets that did not take the slow path."""
+    slow = set()
 
     def told(packet: Packet) -> Segment | None:
-        exact.add(packet.number)
+        slow.add(packet.number)
         return tcp_segment(packet)
 
     monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", told)
     found = impl.capture("events").read_events(
         ByteSource(io.BytesIO(octets)), impl.capture("streams").StreamTracker()
     )
-    return [event for event in found if isinstance(event, Data) and event.packet not in exact]
+    return [event for event in found if isinstance(event, Data) and event.packet not in slow]
 
 
-def test_most_packets_take_the_short_way(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_most_packets_take_the_fast_path(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     truth = make.conversations(3)
-    quick = short_way(both[0], make.pcap(truth.packets), monkeypatch)
+    fast = fast_path(both[0], make.pcap(truth.packets), monkeypatch)
     sent = sum(packet.end - packet.begin for packet in truth.packets)
-    assert sum(len(event.octets) for event in quick) > 0.95 * sent
-    assert len(quick) > 100
-    assert not short_way(both[1], make.pcap(truth.packets), monkeypatch)
+    assert sum(len(event.octets) for event in fast) > 0.95 * sent
+    assert len(fast) > 100
+    assert not fast_path(both[1], make.pcap(truth.packets), monkeypatch)
 
 
-def test_plain_segments_of_unusual_layers_take_the_short_way(
+def test_ordinary_segments_of_unusual_layers_take_the_fast_path(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick: Counter[int] = Counter()
+    fast: Counter[int] = Counter()
     for seed in range(60):
         linktype, packets = chaos.packets(seed, 100)
-        quick[linktype] += len(short_way(both[0], make.pcap(packets, linktype=linktype), monkeypatch))
-    assert len(quick) == 6
-    assert min(quick.values()) > 5
+        fast[linktype] += len(fast_path(both[0], make.pcap(packets, linktype=linktype), monkeypatch))
+    assert len(fast) == 6
+    assert min(fast.values()) > 5
 
 
 def test_octets_given_out_are_objects_of_their_own(both: Both) -> None:

@@ -119,8 +119,8 @@ def test_pcapng_interfaces_of_a_section_are_bounded(monkeypatch: pytest.MonkeyPa
         (beyond, len(described)), (beyond, len(described) + size),
     ]  # fmt: skip
     assert "interface 3 was not described" in faults[2].message
-    walked = list(capture.read_events(ByteSource(io.BytesIO(octets)), capture.StreamTracker()))
-    assert walked[:3] == faults
+    found = list(capture.read_events(ByteSource(io.BytesIO(octets)), capture.StreamTracker()))
+    assert found[:3] == faults
 
 
 def test_pcapng_several_interfaces_and_every_kind_of_packet_block() -> None:

@@ -28,8 +28,10 @@ def found(events: Iterable[Event], payloads: bool, dialect: str = "auto") -> lis
             decoders[event.connection] = decoder
         for item in decoder.feed(event):
             place = item.connection and item.connection.number, item.direction, item.offset, item.packet
-            plain = isinstance(item, CapturedFrame) or bool(item.octets)
-            items.append((*place, item.octets) if plain else (*place, item.kind, item.length, item.message))
+            known = isinstance(item, CapturedFrame) or bool(item.octets)
+            items.append(
+                (*place, item.octets) if known else (*place, item.kind, item.length, item.message)
+            )
     return items
 
 

@@ -131,13 +131,13 @@ def test_tables_of_any_values_go_and_come_back(impl: Implementation, dialect: st
 
 @pytest.mark.parametrize("profile", ["rabbitmq", "qpid"])
 def test_plain_values_come_back_as_they_went(impl: Implementation, profile: str) -> None:
-    plain = st.one_of(
+    scalars = st.one_of(
         st.booleans(), strategies.signed(64), st.floats(allow_nan=False), st.text(max_size=20), st.none(),
         st.binary(max_size=20), st.integers(0, LAST_SECOND).map(moment),
     )  # fmt: skip
     keys = st.text(max_size=20)
     values = st.recursive(
-        plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
+        scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
     )
 
     @few(60)

@@ -24,12 +24,12 @@ def frames_of(dialect: str) -> list[bytes]:
 
 
 def resized(frame: bytes, size: int) -> bytes:
-    """The frame with its payload cut to `size` octets, its envelope sound."""
+    """The frame with its payload cut to `size` octets, its envelope valid."""
     return frame[:3] + size.to_bytes(4, "big") + frame[7 : 7 + size] + b"\xce"
 
 
 def flipped(frame: bytes, numbers: random.Random) -> bytes:
-    """The frame with one to three bits of its payload turned over, its envelope sound."""
+    """The frame with one to three bits of its payload turned over, its envelope valid."""
     octets = bytearray(frame)
     for _ in range(numbers.randint(1, 3)):
         octets[numbers.randrange(7, len(frame) - 1)] ^= 1 << numbers.randrange(8)
@@ -131,12 +131,12 @@ def random_tables(numbers: random.Random) -> Iterator[bytes]:
 def test_random_tables(both: tuple[Implementation, Implementation], profile: str, strict: bool) -> None:
     numbers = random.Random(SEED)
     twins = Twins(both, "rabbitmq-0-9-1", profile=profile, strict=strict)
-    sound = 0
+    valid = 0
     for octets in random_tables(numbers):
         payload = b"\0\x32\0\x0a\0\0\x01q\0" + len(octets).to_bytes(4, "big") + octets
         frame = b"\x01\0\x01" + len(payload).to_bytes(4, "big") + payload + b"\xce"
-        sound += twins.agree(frame)[1] is None
-    assert 20 < sound < 590
+        valid += twins.agree(frame)[1] is None
+    assert 20 < valid < 590
 
 
 def table_outcome(impl: Implementation, function: str, *arguments: Any, **options: Any) -> Any:
@@ -168,7 +168,7 @@ def test_random_octets(both: tuple[Implementation, Implementation], dialect: str
 
 
 def shuffled_streams(dialect: str, numbers: random.Random) -> Iterator[bytes]:
-    """Streams of sound frames in any order, on two channels."""
+    """Streams of valid frames in any order, on two channels."""
     frames = [frame for frame in frames_of(dialect) if 8 <= len(frame) < 60 and frame[0] in (1, 2, 3)]
     content = [
         frame for frame in frames if frame[0] != 1 or (frame[7:9] == b"\0\x3c" and frame[10] in (40, 60, 71))

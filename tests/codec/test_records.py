@@ -278,8 +278,8 @@ class TestSpec:
             checks = [*domains.get(fact["domain"], ()), *fact.get("asserts", ())]
             expected = [(each["check"], each.get("value", each.get("rule", ""))) for each in checks]
             found = [(check.check, check.value) for check in field.asserts]
-            plain = [check for check in dict.fromkeys(expected) if check[0] not in ("le", "enum")]
-            assert [check for check in found if check[0] not in ("le", "enum")] == plain
+            simple = [check for check in dict.fromkeys(expected) if check[0] not in ("le", "enum")]
+            assert [check for check in found if check[0] not in ("le", "enum")] == simple
 
     def test_constants_and_headers(self, codec: ModuleType, dialect: str) -> None:
         facts = oracle.facts(dialect)

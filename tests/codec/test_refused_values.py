@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.implementation import Implementation
-from support.odd_values import odd_values
 from support.outcomes import encoding
 
 from amqpcodec import DIALECTS, EncodeError, FieldValue, Limits
@@ -58,7 +58,7 @@ def test_both_builds_take_and_refuse_the_same(
 ) -> None:
     failures = Failures()
     modules = [impl.dialect("rabbitmq-0-9-1") for impl in both]
-    for name, make in odd_values():
+    for name, make in encoder_values():
         if place == "key of a table" and not hashable(make()):
             continue
         with failures.case(name):
@@ -83,7 +83,7 @@ def test_both_builds_take_and_refuse_the_same_under_every_tag(
     tags = sorted({tag for each in PROFILES.values() for tag in each.tags} | {"z"})
     failures = Failures()
     for tag in tags:
-        for name, make in odd_values():
+        for name, make in encoder_values():
             with failures.case(f"{tag} {name}"):
                 table = {"k": FieldValue(tag, make())}
                 one, two = (encoding(impl.tables.encode_table, table, profile) for impl in both)
@@ -111,7 +111,7 @@ def test_both_builds_take_and_refuse_their_raw_tables_alike(
 @pytest.mark.parametrize("profile", PROFILES)
 def test_both_builds_choose_the_same_tag(both: tuple[Implementation, Implementation], profile: str) -> None:
     failures = Failures()
-    for name, make in odd_values():
+    for name, make in encoder_values():
         with failures.case(name):
             for table in ({"k": make()}, {"k": [make()]}, make()):
                 one, two = (encoding(impl.tables.encode_table, table, profile) for impl in both)
@@ -225,7 +225,7 @@ def test_refusals_name_the_profiles_that_could(
 @pytest.mark.parametrize("place", PLACES)
 def test_only_encode_errors_are_raised_for_values(amqp: ModuleType, place: str) -> None:
     failures = Failures()
-    for name, make in odd_values():
+    for name, make in encoder_values():
         if place == "key of a table" and not hashable(make()):
             continue
         with failures.case(name):

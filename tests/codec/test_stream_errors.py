@@ -1,4 +1,4 @@
-"""After a fault: what was sound before it comes out, and only what can be trusted after it."""
+"""After a fault, a decoder returns the frames before it, and behind it only what can be trusted."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class TestNotFatal:
 
 
 class TestFatal:
-    """Without a sound envelope nothing that follows can be trusted."""
+    """Without a valid envelope nothing that follows can be trusted."""
 
     @pytest.mark.parametrize("bad", [WRONG_END, b"\xff\0\0\0\0\0\0\xce", b"\x01\0\0\xff\xff\xff\xff"])
     def test_it_cannot_be_skipped(self, amqp: ModuleType, bad: bytes) -> None:

@@ -82,7 +82,7 @@ class TestFunctions:
             impl.tables.encode_table({"\0": 1}, strict=True)
 
 
-PLAIN: list[tuple[str, Any, bytes]] = [
+VALUES_OF_TAGS: list[tuple[str, Any, bytes]] = [
     ("rabbitmq", True, b"t\1"),
     ("rabbitmq", 5, b"I\0\0\0\5"),
     ("rabbitmq", -(2**31), b"I\x80\0\0\0"),
@@ -114,7 +114,7 @@ PLAIN: list[tuple[str, Any, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize(("profile", "value", "octets"), PLAIN)
+@pytest.mark.parametrize(("profile", "value", "octets"), VALUES_OF_TAGS)
 def test_values_get_the_tag_of_their_profile(
     impl: Implementation, profile: str, value: Any, octets: bytes
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from support.odd_values import INTEGERS, BytesChild, DictChild, FloatChild, IntChild, ListChild, StrChild
+from support.encoder_values import INTEGERS, BytesChild, DictChild, FloatChild, IntChild, ListChild, StrChild
 from support.vectors import load
 
 from amqpcodec.capture import read_frames

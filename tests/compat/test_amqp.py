@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.odd_values import BytesChild
+from support.encoder_values import BytesChild
 
 from amqpcodec import compat
 from amqpcodec.compat.kombu import transport_options

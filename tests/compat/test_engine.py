@@ -14,7 +14,7 @@ from compat import engine
 from compat.compare import PEERS, given_mismatches, random_mismatches
 from compat.engine import Copy, Outcome, Pair, brief, describe, in_use, pair, play
 from compat.inputs import Mode
-from support.odd_values import IntChild, StrChild
+from support.encoder_values import IntChild, StrChild
 
 
 @pytest.fixture(scope="module", params=PEERS)

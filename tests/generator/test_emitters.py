@@ -423,7 +423,7 @@ def test_the_pure_build_writes_what_has_a_length_of_its_own_on_its_own() -> None
     ]
 
 
-def test_a_method_without_arguments_has_a_short_way_too() -> None:
+def test_a_method_without_arguments_has_a_fast_path_too() -> None:
     assert function(pure_text(), "_take") == ["return pos"]
     assert function(pure_text(), "_put") == ["out += _write_HH(9, 7)"]
 
@@ -473,7 +473,7 @@ def test_properties_are_written_behind_their_flags() -> None:
     ]
 
 
-def test_what_is_rare_has_no_short_way() -> None:
+def test_what_is_rare_has_no_fast_path() -> None:
     assert "_take" not in pure_text(field("n"), field("c", "content"))
     few, many = (tuple(field(f"p{place}") for place in range(count)) for count in (15, 16))
     assert "_take" in properties_text(*few, routines=emit_routines_py)

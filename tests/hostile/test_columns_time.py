@@ -30,7 +30,7 @@ SHAPES = {
     "contents that stay open": publishes,
     "bodies of nothing": lambda count: BODY * count,
     "contents cut by contents": lambda count: rabbitmq.encode_method(1, rabbitmq.Basic.Publish()) * count,
-    "open contents and odd frames": lambda count: publishes(count) + BODY * count,
+    "open contents and unexpected frames": lambda count: publishes(count) + BODY * count,
     "damage": lambda count: (HEARTBEAT * 2 + b"\7") * count,
     "frames in error": lambda count: HEARTBEAT * 2 + b"\1\0\1\0\0\0\4\0\x14\x03\xe7\xce" * count,
     "frames in a body that has no end": unended,

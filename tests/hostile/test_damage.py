@@ -57,7 +57,7 @@ class Judges:
         self.messages = [module.MessageDecoder(profile=self.profile) for module in self.modules]
 
     def agree(self, frame: bytes) -> None:
-        """One frame with a sound envelope: the same of both builds in each mode, and as the oracle has it."""
+        """One frame with a valid envelope: the same of both builds in each mode, and as the oracle has it."""
         for decoders in (self.strict, self.messages):
             self.same(decoders, [frame])
         values, error, pending, _ = self.same(self.lenient, [frame])

@@ -39,12 +39,12 @@ def table_of(spark: Any, values: list[bytes | None]) -> Any:
     return spark.createDataFrame(rows, "id long, octets binary").repartition(3)
 
 
-def plain(value: Any) -> Any:
-    """What Spark and Arrow give for a value, in the same form."""
+def comparable(value: Any) -> Any:
+    """A value from Spark or Arrow, in a form in which both compare equal."""
     if hasattr(value, "asDict"):
-        return {name: plain(inner) for name, inner in value.asDict().items()}
+        return {name: comparable(inner) for name, inner in value.asDict().items()}
     if isinstance(value, dict):
-        return {name: plain(inner) for name, inner in value.items()}
+        return {name: comparable(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return dict(value)  # of pairs, a map
     if isinstance(value, bytearray):
@@ -58,8 +58,8 @@ def plain(value: Any) -> Any:
 def test_a_struct_is_the_row_of_its_value(spark: Any, table: str) -> None:
     values = [None, b"", ACK, *MESSAGES[:5], MESSAGES[1][:-2], ACK + ACK, b"odd"]
     df = table_of(spark, values).select("id", from_amqp("octets", table).alias("d")).orderBy("id")
-    found = [plain(row.d) for row in df.collect()]
-    rows = [plain(row) for row in arrow.decode_values(pa.array(values, pa.binary()), table).to_pylist()]
+    found = [comparable(row.d) for row in df.collect()]
+    rows = [comparable(row) for row in arrow.decode_values(pa.array(values, pa.binary()), table).to_pylist()]
     assert found == [None, *rows[1:]]
 
 
@@ -69,7 +69,7 @@ def test_the_way_through_pandas_gives_the_same(spark: Any, monkeypatch: pytest.M
     structs = [df.select("id", from_amqp("octets", "messages").alias("d"))]
     monkeypatch.delattr(functions.sql, "arrow_udf", raising=False)
     structs.append(df.select("id", from_amqp("octets", "messages").alias("d")))
-    first, second = ([plain(row) for row in each.orderBy("id").collect()] for each in structs)
+    first, second = ([comparable(row) for row in each.orderBy("id").collect()] for each in structs)
     assert first[0]["d"] is None
     assert first == second
 
@@ -134,8 +134,8 @@ def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
     rows = arrow.decode_values(pa.array(values, pa.binary()), "frames", explode=True).to_pylist()
     numbers = [row.pop("value") for row in rows]
     keys = [{"twice": 2 * number, "id": number} for number in numbers]
-    assert [plain(row) for row in found] == [key | row for key, row in zip(keys, rows, strict=True)]
-    dropped = decode_frames(df, "octets", mode="drop", columns=["_error"])
+    assert [comparable(row) for row in found] == [key | row for key, row in zip(keys, rows, strict=True)]
+    dropped = decode_frames(df, "octets", mode="DROPMALFORMED", columns=["_error"])
     assert dropped.count() == len(rows) - 1
     with pytest.raises(ValueError, match="two columns with the name 'offset'"):
         decode_frames(df.withColumnRenamed("id", "offset"), "octets", keys=["offset"])
@@ -167,11 +167,11 @@ def test_streams_in_pieces_are_read_in_order(spark: Any) -> None:
     found = decode_streams(df, ["flow", "way"], "at", "chunk").orderBy("flow", "offset").collect()
     names = [name for name in found[0].asDict() if name not in ("flow", "way")]
     rows = [
-        {"flow": stream, "way": 1, **plain(row)}
+        {"flow": stream, "way": 1, **comparable(row)}
         for stream, octets in (("a", MESSAGES), ("b", MESSAGES), ("c", MESSAGES[:1]))
         for row in arrow.decode_messages(b"".join(octets), columns=names).to_pylist()
     ]
-    assert [plain(row) for row in found] == rows
+    assert [comparable(row) for row in found] == rows
 
 
 def test_no_octets_of_a_stream_are_lost_without_a_word(spark: Any) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Where packages keep the plain script; the one on the PATH is often a wrapper that insists on its own user.
+# Where packages keep the script itself; the one on the PATH is often a wrapper that insists on its own user.
 FOLDERS = (
     "/usr/lib/rabbitmq/bin",
     "/opt/rabbitmq/sbin",

@@ -27,8 +27,8 @@ TIGHT: tuple[dict[str, Any], ...] = (
 )
 
 
-def plain(items: Iterable[Any]) -> Iterator[Any]:
-    """Items in which connections, which compare by identity, are what they consist of."""
+def comparable(items: Iterable[Any]) -> Iterator[Any]:
+    """Items whose connections, which compare by identity, are replaced by their fields."""
     for item in items:
         parts = (
             (part.number, part.client, part.server) if isinstance(part, Connection) else part for part in item
@@ -41,7 +41,7 @@ def events(impl: Implementation, octets: bytes, **options: Any) -> list[Any]:
     tracker = impl.capture("streams").StreamTracker(**options)
     found: list[Any] = []
     try:
-        found.extend(plain(impl.capture("events").read_events(ByteSource(io.BytesIO(octets)), tracker)))
+        found.extend(comparable(impl.capture("events").read_events(ByteSource(io.BytesIO(octets)), tracker)))
     except CaptureError as error:
         found.append((error.message, error.offset))
     return found

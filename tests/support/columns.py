@@ -152,14 +152,14 @@ def text(value: Any) -> str | None:
         case datetime():
             return f"{value:%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0")
         case dict() | list():
-            # Decimals are numbers, which `json` cannot be told to print as they are.
-            printed = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"))
+            # Decimals are numbers, which `json` cannot print as they are.
+            printed = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"))
             return re.sub(r'{"a decimal":"([^"]*)"}', r"\1", printed)
         case _:
             return str(value)
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     match value:
         case None | bool() | int():
             return value
@@ -168,8 +168,8 @@ def plain(value: Any) -> Any:
         case Decimal():
             return {"a decimal": str(value)}
         case dict():
-            return {shown(key): plain(inner) for key, inner in value.items()}
+            return {shown(key): json_value(inner) for key, inner in value.items()}
         case list():
-            return [plain(inner) for inner in value]
+            return [json_value(inner) for inner in value]
         case _:
             return text(value)

@@ -103,23 +103,23 @@ class Peers:
         return segments
 
     def packet(self, segment: bytes, linktype: int) -> bytes:
-        """A segment in its network and link layer, sometimes with something odd about them."""
+        """A segment in its network and link layer, sometimes an unusual one."""
         rng = self.rng
-        odd = rng.random()
+        chance = rng.random()
         addresses = ("fd00::1", "fd00::2") if self.version == 6 else ("10.0.0.1", "10.0.0.2")
         if struct.unpack_from("!H", segment)[0] != self.ports[0]:
             addresses = addresses[::-1]
         if self.version == 6:
-            extended = odd < 0.03
+            extended = chance < 0.03
             extensions = struct.pack("!BB6x", 6, 0) if extended else b""
-            first = 0 if extended else 17 if odd < 0.04 else 6
+            first = 0 if extended else 17 if chance < 0.04 else 6
             datagram = make.ipv6(*addresses, segment, extensions=extensions, first=first)
         else:
-            protocol, fragment = (17 if odd < 0.01 else 6), (0x2000 if odd > 0.99 else 0x4000)
+            protocol, fragment = (17 if chance < 0.01 else 6), (0x2000 if chance > 0.99 else 0x4000)
             datagram = make.ipv4(*addresses, segment, protocol=protocol, fragment=fragment)
-        if 0.1 < odd < 0.12:
+        if 0.1 < chance < 0.12:
             datagram = datagram[: rng.randrange(len(datagram))]
-        return self._link(datagram or b"\x45", linktype) + bytes(6 * (odd > 0.8))
+        return self._link(datagram or b"\x45", linktype) + bytes(6 * (chance > 0.8))
 
     def _link(self, datagram: bytes, linktype: int) -> bytes:
         kind = struct.pack("!H", 0x86DD if self.version == 6 else 0x0800)
@@ -189,19 +189,19 @@ def _pcapng(rng: random.Random, found: list[make.Recorded], linktype: int, snap:
         unit = units[which]
         ticks = packet.time_ns * (2**20 if unit & 0x80 else 10**unit) // 10**9
         original = len(packet.octets)
-        odd = rng.random()
-        if odd < 0.02:
+        chance = rng.random()
+        if chance < 0.02:
             pieces.append(make.block(3, struct.pack(order + "I", original) + octets, order))
-        elif odd < 0.04:
+        elif chance < 0.04:
             head = struct.pack(
                 order + "HHIIII", which, 0, ticks >> 32, ticks & 0xFFFFFFFF, len(octets), original
             )
             pieces.append(make.block(2, head + octets, order))
-        elif odd < 0.05:
+        elif chance < 0.05:
             pieces.append(make.block(5, rng.randbytes(12), order))
-        elif odd < 0.06:
+        elif chance < 0.06:
             pieces.append(make.enhanced(octets, ticks, order, 7))
-        elif odd < 0.065:
+        elif chance < 0.065:
             pieces.append(make.enhanced(octets, ticks, order, which)[:-4] + rng.randbytes(4))
         else:
             pieces.append(make.enhanced(octets, ticks, order, which, original))

@@ -1,8 +1,8 @@
 """An independent reading of the wire: a small interpreter of the facts files.
 
 It shares no code with the package, and no text: what a method looks like it reads from
-``tests/data/facts``. Values are those of the golden vectors (see `support.vectors`). Slow and plain on
-purpose; it only ever sees sound input.
+``tests/data/facts``. Values are those of the golden vectors (see `support.vectors`). Slow and simple on
+purpose; it only ever sees valid input.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Oracle:
     # -- in
 
     def read_method(self, frame: bytes) -> tuple[str, dict[str, Any]]:
-        """Name and values of a method frame whose envelope is sound."""
+        """Name and values of a method frame whose envelope is valid."""
         source = Source(frame[7:-1])
         ids = source.numbers(">HH")
         for name, (group, method) in methods(self.dialect).items():
@@ -175,7 +175,7 @@ class Oracle:
         raise Malformed(ids)
 
     def read_header(self, frame: bytes) -> tuple[str, int, int, dict[str, Any]]:
-        """Class, body size, weight and present properties of a header frame whose envelope is sound."""
+        """Class, body size, weight and present properties of a header frame whose envelope is valid."""
         source = Source(frame[7:-1])
         index, weight, size, flags = source.numbers(">HHQH")
         found = [item for item in contents(self.dialect).items() if item[1]["index"] == index]

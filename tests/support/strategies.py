@@ -84,7 +84,7 @@ def tags_of(dialect: str, profile: str) -> list[str]:
 def tables(dialect: str, profile: str) -> st.SearchStrategy[list[Any]]:
     """Field tables with every tag the dialect has, nested a few levels deep."""
     tags = tags_of(dialect, profile)
-    plain = [
+    scalars = [
         st.tuples(st.just(tag), TAGGED[tag] if tag in TAGGED else BY_PROFILE[tag][profile == "wg-0-9-1"])
         for tag in tags
         if tag not in "AF"
@@ -96,7 +96,7 @@ def tables(dialect: str, profile: str) -> st.SearchStrategy[list[Any]]:
             branches.append(st.tuples(st.just("A"), st.lists(inner.map(list), max_size=3)))
         return st.one_of(branches)
 
-    return _entries(st.recursive(st.one_of(plain), nested, max_leaves=6))
+    return _entries(st.recursive(st.one_of(scalars), nested, max_leaves=6))
 
 
 def _entries(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:

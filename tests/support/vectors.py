@@ -54,7 +54,7 @@ def moment(seconds: int) -> datetime | int:
 
 def decoded(wire_type: str, value: Any, profile: str = "rabbitmq") -> Any:
     """What a decoder makes of a method argument or property."""
-    return _argument(wire_type, value, profile, lambda tag, plain: plain)
+    return _argument(wire_type, value, profile, lambda tag, value: value)
 
 
 def encodable(wire_type: str, value: Any, profile: str = "rabbitmq") -> Any:

@@ -1,4 +1,4 @@
-"""The short ways of the pure build: taken for what is plain, and left, without a trace, for what is odd."""
+"""The fast paths of the pure build accept ordinary values, and decline all others without a trace."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.implementation import Implementation, method_class
-from support.odd_values import odd_values
 from support.outcomes import decoding, describe, encoding
 
 from amqpcodec import DecodeError, FieldValue, InlineContent
@@ -24,22 +24,22 @@ TABLE = {
     "when": datetime(2024, 5, 1, tzinfo=UTC), "price": Decimal("12.50"), "inner": {"a": {"b": []}},
     "items": ["x", 1, 1 << 40, None, {"k": "v"}, [False]],
 }  # fmt: skip
-PLAIN = {
+ORDINARY = {
     "bit": True, "octet": 255, "short": 65535, "long": 2**32 - 1, "longlong": 2**64 - 1,
     "shortstr": "é" * 127, "longstr": b"\xff" * 300, "table": TABLE, "content": InlineContent(b"octets"),
     "timestamp": datetime(2024, 5, 1, 12, 30, 59, tzinfo=UTC),
 }  # fmt: skip
-# Tables of the oldest dialects have fewer tags; those take the short way with what they have.
-PLAIN_OLD = PLAIN | {"table": {"text": "é", "number": -7, "inner": {"when": TABLE["when"]}}}
+# Tables of the oldest dialects have fewer tags; the fast path takes those.
+ORDINARY_OLD = ORDINARY | {"table": {"text": "é", "number": -7, "inner": {"when": TABLE["when"]}}}
 BEHIND = b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce" + bytes(range(256)) * 2  # a frame, then what is none
 
 
 @pytest.fixture
-def no_exact_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes it a failure to leave the short way."""
+def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test that takes the slow path."""
 
     def refuse(*_: Any) -> None:
-        raise AssertionError("the exact way was taken")
+        raise AssertionError("the slow path was taken")
 
     for cls in (routines_py.Method, routines_py.Properties):
         monkeypatch.setattr(cls, "_read_exactly", refuse)
@@ -52,30 +52,30 @@ def filled(cls: type, values: dict[str, Any]) -> Any:
     return cls(**{field.attribute: values[field.type] for field in cls.spec.fields})  # type: ignore[attr-defined]
 
 
-def has_short_way(cls: Any) -> bool:
+def has_fast_path(cls: Any) -> bool:
     return all(field.type != "content" for field in cls.spec.fields)
 
 
-@pytest.mark.usefixtures("no_exact_way")
-def test_plain_values_take_the_short_way(dialect: str) -> None:
+@pytest.mark.usefixtures("no_slow_path")
+def test_ordinary_values_take_the_fast_path(dialect: str) -> None:
     module = Implementation("py").dialect(dialect)
-    plain = PLAIN_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else PLAIN
-    classes = [cls for cls in module.METHODS.values() if has_short_way(cls)]
+    values = ORDINARY_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else ORDINARY
+    classes = [cls for cls in module.METHODS.values() if has_fast_path(cls)]
     assert len(classes) > 40
     for cls in classes:
-        for method in (cls(), filled(cls, plain)):
+        for method in (cls(), filled(cls, values)):
             [frame] = module.FrameDecoder().feed(module.encode_method(1, method))
             assert frame.payload == method
     for cls in module.PROPERTIES.values():
-        for properties in (cls(), filled(cls, plain)):
+        for properties in (cls(), filled(cls, values)):
             [frame] = module.FrameDecoder().feed(module.encode_header(1, properties, 7))
             assert frame.payload.properties == properties
 
 
-@pytest.mark.usefixtures("no_exact_way")
-def test_messages_take_the_short_way_wherever_they_are_cut() -> None:
+@pytest.mark.usefixtures("no_slow_path")
+def test_messages_take_the_fast_path_wherever_they_are_cut() -> None:
     module = Implementation("py").dialect("rabbitmq-0-9-1")
-    method, properties = filled(module.BasicPublish, PLAIN), filled(module.BasicProperties, PLAIN)
+    method, properties = filled(module.BasicPublish, ORDINARY), filled(module.BasicProperties, ORDINARY)
     octets = module.encode_message(1, method, properties, b"body") * 2
     for size in (1, 7, 100, len(octets)):
         decoder = module.MessageDecoder()
@@ -88,8 +88,8 @@ def test_messages_take_the_short_way_wherever_they_are_cut() -> None:
 
 def samples(module: ModuleType) -> Iterator[bytes]:
     """A frame of every method and content header, its fields filled."""
-    plain = PLAIN_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else PLAIN
-    small = plain | {"shortstr": "é", "longstr": b"\xff\0"}
+    values = ORDINARY_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else ORDINARY
+    small = values | {"shortstr": "é", "longstr": b"\xff\0"}
     for cls in module.METHODS.values():
         channel = 0 if cls.spec.name.startswith("connection.") else 1
         yield module.encode_method(channel, filled(cls, small))
@@ -155,7 +155,7 @@ def test_both_builds_write_the_same_of_an_odd_value_in_any_field(
     both: tuple[Implementation, Implementation], dialect: str
 ) -> None:
     modules = [impl.dialect(dialect) for impl in both]
-    values = odd_values()
+    values = encoder_values()
     failures = Failures()
     for index, cls in modules[0].METHODS.items():
         twin = modules[1].METHODS[index]
@@ -176,7 +176,7 @@ def test_both_builds_write_the_same_of_an_odd_value_in_any_property(
     one, two = (impl.dialect("rabbitmq-0-9-1") for impl in both)
     failures = Failures()
     for field in one.BasicProperties.spec.fields:
-        for name, make in odd_values():
+        for name, make in encoder_values():
             with failures.case(f"{field.name} {name}"):
                 given = {"content_type": "before", "app_id": "after", field.attribute: make()}
                 outcomes = [
@@ -188,10 +188,10 @@ def test_both_builds_write_the_same_of_an_odd_value_in_any_property(
 
 
 @pytest.mark.parametrize("value", [FieldValue("s", 5), Decimal(1), {"k": FieldValue("b", 1)}, ("\udcff", 2)])
-def test_an_odd_entry_leaves_nothing_of_the_short_way(
+def test_a_fast_path_that_declines_an_entry_leaves_no_state(
     both: tuple[Implementation, Implementation], value: Any
 ) -> None:
-    table = {"before": "text", "odd": value, "behind": 1}
+    table = {"before": "text", "unusual": value, "behind": 1}
     outcomes = []
     for impl in both:
         module = impl.dialect("rabbitmq-0-9-1")

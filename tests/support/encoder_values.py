@@ -1,4 +1,4 @@
-"""Python values that an encoder may be handed, good and bad, made afresh each time."""
+"""Python values for an encoder, valid and invalid, made anew for each call."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ INTEGERS = [
     2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32 - 1, 2**32, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1,
     2**64 - 1, 2**64, 10**30,
 ]  # fmt: skip
-PLAIN = [
+OTHERS = [
     None, True, False, 0.0, -0.0, 1.5, 1e39, -1e39, 3.4028235677973366e38, 5e-324, float("inf"), float("nan"),
     "", "text", "é" * 127, "é" * 128, "x" * 255, "x" * 256, "nul\0", "\ud800", "\udc80", "a\udcffb\ud800",
     "ÿ", "Ā", b"", b"octets", b"\xff\xfe", b"x" * 300, (), [], {}, {"a": 1}, {1: 2}, {None: 1}, {b"k": 1},
@@ -112,11 +112,11 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 
 
-def odd_values() -> list[tuple[str, Callable[[], Any]]]:
-    """Every value with a name for it; call the second to have it."""
-    listed = [*INTEGERS, *PLAIN]
+def encoder_values() -> list[tuple[str, Callable[[], Any]]]:
+    """Every value with its name; the second item makes the value."""
+    listed = [*INTEGERS, *OTHERS]
     named = [
-        (f"{place} {type(value).__name__} {value!r:.40}", lambda value=value: value)
-        for place, value in enumerate(listed)
+        (f"{index} {type(value).__name__} {value!r:.40}", lambda value=value: value)
+        for index, value in enumerate(listed)
     ]
     return [*named, *MADE.items()]
