@@ -30,9 +30,7 @@ def profile(item: str) -> dict[str, object]:
         "objects": {
             name: count / total for name, count in sorted(objects.items(), key=lambda entry: -entry[1])
         },
-        "functions": [
-            [_short(function), round(count), count / total] for (_, function), count in heaviest
-        ],
+        "functions": [[_short(function), round(count), count / total] for (_, function), count in heaviest],
     }
 
 

@@ -29,9 +29,7 @@ def found(events: Iterable[Event], payloads: bool, dialect: str = "auto") -> lis
         for item in decoder.feed(event):
             place = item.connection and item.connection.number, item.direction, item.offset, item.packet
             known = isinstance(item, CapturedFrame) or bool(item.octets)
-            items.append(
-                (*place, item.octets) if known else (*place, item.kind, item.length, item.message)
-            )
+            items.append((*place, item.octets) if known else (*place, item.kind, item.length, item.message))
     return items
 
 
