@@ -301,7 +301,7 @@ class TestDamagedSequences:
         source, frames = random.Random(dialect), self.frames(dialect)
         for _ in range(60):
             octets = b"".join(self.bent(frames, source))
-            rows = stream_rows(impl.name, "messages", in_sync(octets)[0], dialect=dialect, checks=True)
+            rows = stream_rows(impl.name, "messages", in_sync(octets)[0], dialect=dialect, _check_all=True)
             valid = [row for row in rows if row["complete"] and row["_error"] is None]
             found = [(row["channel"], row["name"], row["body"]) for row in valid]
             assert found == self.whole(codec, octets)

@@ -135,7 +135,7 @@ def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
     numbers = [row.pop("value") for row in rows]
     keys = [{"twice": 2 * number, "id": number} for number in numbers]
     assert [comparable(row) for row in found] == [key | row for key, row in zip(keys, rows, strict=True)]
-    dropped = decode_frames(df, "octets", mode="DROPMALFORMED", columns=["_error"])
+    dropped = decode_frames(df, "octets", mode="drop", columns=["_error"])
     assert dropped.count() == len(rows) - 1
     with pytest.raises(ValueError, match="two columns with the name 'offset'"):
         decode_frames(df.withColumnRenamed("id", "offset"), "octets", keys=["offset"])

@@ -65,11 +65,9 @@ class CaptureSession:
         self.schema: pa.Schema = schema_of(wanted)
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
-        streams = _backend.load("amqpcodec.capture.streams", impl)
-        self._tracker = streams.StreamTracker(
-            ports, window_octets=window_octets, window_segments=window_segments, flow_timeout=flow_timeout
-        )
-        self._read_part = _backend.load("amqpcodec._columns.capture", impl).feed_part
+        streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
+        self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
+        self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
         self._place: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
         self._closed = ""  # why nothing can be done any more

@@ -17,7 +17,7 @@ def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> I
 
     Args:
         source: at the start of the file.
-        max_record: octets of one packet beyond which the file is taken to be damaged.
+        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
 
     Yields:
         `Packet`, and `Fault` of kind ``"file"`` for what could not be read.

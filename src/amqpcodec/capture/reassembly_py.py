@@ -52,9 +52,9 @@ class Reassembler:
     """Puts the segments of one direction in order.
 
     Args:
-        window_octets: how far ahead of the next expected octet a segment may lie, and how many octets may
+        out_of_order_bytes: how far ahead of the next expected octet a segment may lie, and how many octets may
             wait, before missing octets become a gap.
-        window_segments: how many segments may wait.
+        out_of_order_segments: how many segments may wait.
 
     `add`, `acknowledge`, `jump`, `skip_holes` and `flush` return the chunks that are now in order; a chunk
     without octets is a gap. `stray` is a segment far away, which the tracker keeps until the next segment
@@ -78,9 +78,9 @@ class Reassembler:
         "waiting_octets",
     )
 
-    def __init__(self, window_octets: int, window_segments: int) -> None:
-        self._window_octets = window_octets
-        self._window_segments = window_segments
+    def __init__(self, out_of_order_bytes: int, out_of_order_segments: int) -> None:
+        self._out_of_order_bytes = out_of_order_bytes
+        self._out_of_order_segments = out_of_order_segments
         self._waiting: list[Chunk] = []
         self.waiting_octets = 0
         self._base = -1  # sequence number of position 0, once it is known
@@ -191,7 +191,7 @@ class Reassembler:
     def flush(self) -> list[Chunk]:
         """Emit everything that waits, and a gap up to the FIN if one is due; nothing follows."""
         chunks = self.skip_holes()
-        if self.ending and self._next < self._fin <= self._next + self._window_octets:
+        if self.ending and self._next < self._fin <= self._next + self._out_of_order_bytes:
             chunks.append(Chunk(self._next, self._fin - self._next, None, 0, None))
             self._next = self._fin
         self.finished = True

@@ -144,13 +144,10 @@ class StreamTracker:
     """Turns segments into the ordered octets of both directions of every connection.
 
     Args:
-        ports: server ports of interest; None for every connection.
-        window_octets: reordering window of one direction, see `Reassembler`.
-        window_segments: the same in segments.
-        flow_timeout: seconds of silence after which a segment that does not continue exactly where its
-            direction stands opens a new connection.
-        max_waiting: bytes of memory for segments that wait for earlier ones, over all connections. Beyond
-            it, the connections longest silent emit theirs with gaps.
+        port, out_of_order_bytes, out_of_order_segments, flow_timeout: see
+            `amqpcodec.options.TrackingOptions`.
+        max_waiting_bytes: bytes of memory for segments that wait for earlier ones, over all connections.
+            Beyond it, the connections longest silent emit theirs with gaps.
         max_connections: connections remembered; the one longest silent is closed first.
 
     A SYN with a new initial sequence number opens a new connection on a known pair of endpoints, and so

@@ -20,7 +20,7 @@ from .counters import KEYS, Durations, Largest, Tally, Timeline
 from .matching import DIALECT, Matcher, MethodRow, Sources
 from .summary import Ending, Problem, Summary
 
-_ROWS, _OCTETS = 50_000, 16 << 20  # of a batch
+_LARGE_BATCHES: dict[str, Any] = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
 _MOST_BREAKS = 1_000_000  # with more of them little is left to match
 
 _CONNECTION_KEYS = (
@@ -61,10 +61,7 @@ class Collector:
     """Gathers a `Summary` of one file after the other.
 
     Args:
-        top: number of the largest, slowest and first ones to keep of each kind.
-        raw: whether files hold only the octets of one direction.
-        port: as for `amqpcodec.arrow.read_capture`; None for every port.
-        dialect: name of a dialect, or ``"auto"``.
+        options: those of `StatsOptions`.
 
     Attributes:
         passes: how often a file is read at most; once less if it has no faults.
