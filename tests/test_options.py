@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.checkers import Check, mypy, pyright
 from support.subprocesses import python
 
 pytest.importorskip("pyarrow")
@@ -120,6 +122,45 @@ def test_every_default_is_a_value_and_has_a_text(known: type) -> None:
             assert option.kind.parse(option.kind.show(option.default)) == values[name]
 
 
+GOOD = """
+from typing import Unpack
+
+from amqpcodec import arrow, capture
+from amqpcodec.options import CaptureOptions
+
+
+def messages(file: str, **options: Unpack[CaptureOptions]) -> int:
+    reader = arrow.read_capture(file, "messages", **options)
+    return sum(reader.faults.values())
+
+
+messages("a.pcap", port=[5672, 5671], columns=("ts", "body"), mode="drop", batch_rows=7, flow_timeout=5)
+for item in capture.read_frames("a.pcap", port=None, dialect="auto", out_of_order_bytes=1 << 20):
+    print(item.offset)
+session = arrow.CaptureSession("frames", state=None, include_credentials=True, max_body_bytes=5)
+decoder = arrow.BatchDecoder("methods", direction=1)
+"""
+WRONG = """
+from amqpcodec import arrow, capture
+
+arrow.read_capture("a.pcap", max_frame=5)
+arrow.read_capture("a.pcap", frame_max="16m")
+arrow.CaptureSession("frames", mode="quiet")
+capture.read_frames("a.pcap", columns=["ts"])
+arrow.BatchDecoder("frames", port=5672)
+arrow.read_capture("a.pcap", _impl="py")
+"""
+
+
+@pytest.mark.parametrize("check", [mypy, pyright])
+def test_type_checkers_know_the_options(tmp_path: Path, check: Check) -> None:
+    finished = check(tmp_path, GOOD)
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    finished = check(tmp_path, WRONG)
+    for line in range(4, 10):
+        assert f"consumer.py:{line}:" in finished.stdout, finished.stdout
+
+
 def test_one_name_has_one_meaning() -> None:
     """Frames and dialects are read and written; Spark finds out what files are, commands are told."""
     meanings: dict[str, set[int]] = {}
@@ -156,7 +197,7 @@ def test_spark_has_every_option_in_its_own_spelling() -> None:
     assert write_options(written | {"path": "x"}) == write_options({"path": "x"})
 
 
-ADDED = """
+ADDED = r"""
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
@@ -166,7 +207,6 @@ class Finder(MetaPathFinder):
         if name != "amqpcodec.options":
             return None
         found = PathFinder.find_spec(name, path)
-        load = found.loader.get_code
         with open(found.origin) as file:
             text = file.read()
         line = "class TrackingOptions(TypedDict, total=False):\n"
