@@ -15,9 +15,10 @@ from support.subprocesses import python
 pytest.importorskip("pyarrow")
 
 from amqpcodec import arrow, capture, options, stats
-from amqpcodec._options import declared, resolve
+from amqpcodec._options import Option, declared, resolve
 from amqpcodec.cli import main
 
+DOCS = Path(__file__).parents[1] / "docs"
 CONSUMERS: dict[Callable[..., Any], type] = {
     capture.read_frames: options.FrameOptions,
     capture.read_raw_frames: options.RawFrameOptions,
@@ -247,3 +248,60 @@ def test_an_option_added_to_the_list_is_in_python_the_commands_and_spark() -> No
     assert finished.returncode == 0, finished.stderr.decode()
     shown = " ".join(finished.stdout.decode().split())
     assert shown.count("--shiny-new-bytes BYTES what it does (default 3m)") == 4
+
+
+def rows(page: str) -> list[tuple[str, ...]]:
+    """The cells of the rows of all tables in a page of the documentation."""
+    text = (DOCS / page).read_text().replace(r"\|", "/")
+    lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
+    return [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("page", "known", "others"),
+    [
+        (
+            "capture.md",
+            options.DecodeOptions,
+            {"format", "channel", "method", "summary", "body-bytes", "color"},
+        ),
+        ("convert.md", options.ConvertOptions, set()),
+        ("stats.md", options.StatsOptions, {"json", "html"}),
+    ],
+)
+def test_the_documented_arguments_of_commands_are_those_declared(
+    page: str, known: type, others: set[str]
+) -> None:
+    documented = {name for row in rows(page) for name in re.findall(r"`--([a-z-]+)", row[0])}
+    assert documented == {name.replace("_", "-") for name in declared(known)} | others
+
+
+def test_the_documented_options_of_columns_are_those_declared() -> None:
+    known = declared(options.CaptureOptions) | declared(options.StreamOptions)
+    known |= {"skip_incomplete": declared(options.EncodingOptions)["skip_incomplete"]}
+    assert documented_defaults("columns.md", known) == known.keys()
+
+
+def test_the_documented_options_of_spark_are_those_declared() -> None:
+    pytest.importorskip("pyspark")
+    from amqpcodec.spark.options import spark_name
+
+    known = {spark_name(name): option for name, option in declared(options.SparkReadOptions).items()}
+    found = documented_defaults("spark.md", known)
+    assert found == known.keys() - {"paths", "minFileAge", "maxFilesPerTrigger"}
+    listed = {name for row in rows("spark-tables.md") for name in re.findall(r"`(\w+)`", row[0])}
+    assert listed >= {"minFileAge", "maxFilesPerTrigger", "output"}
+    assert listed >= {spark_name(name) for name in declared(options.SparkWriteOptions)} - {"path"}
+
+
+def documented_defaults(page: str, known: dict[str, Option]) -> set[str]:
+    """The options that the tables of a page have; checks that the defaults beside them are those declared."""
+    found = set()
+    for first, *others in rows(page):
+        names = [name for name in re.findall(r"`(\w+)`", first) if name in known]
+        defaults = re.findall(r"`(\w[\w-]*)`", others[0]) if names else []
+        found.update(names)
+        for name, default in zip(names, defaults, strict=False):
+            option = known[name]
+            assert option.kind.parse(default.lower()) == option.check(option.default), name
+    return found

@@ -52,8 +52,8 @@ class Reassembler:
     """Puts the segments of one direction in order.
 
     Args:
-        out_of_order_bytes: how far ahead of the next expected octet a segment may lie, and how many octets may
-            wait, before missing octets become a gap.
+        out_of_order_bytes: how far ahead of the next expected octet a segment may lie, and how many octets
+            may wait, before missing octets become a gap.
         out_of_order_segments: how many segments may wait.
 
     `add`, `acknowledge`, `jump`, `skip_holes` and `flush` return the chunks that are now in order; a chunk
