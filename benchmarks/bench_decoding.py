@@ -1,4 +1,4 @@
-"""Decoding of what is not a delivery: small methods, content headers, connection.start, field tables."""
+"""Decoding of everything but deliveries: small methods, content headers, connection.start, field tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of deliveries: decoding, feeding in pieces, messages, raw tables, large bodies."""
+"""Streams of deliveries: decoding, feeding in chunks, messages, raw tables, large bodies."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def test_decode(peer: Peer, timed: Any, size: int, kind: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 1460, 65536])
 def test_feed(peer: Peer, timed: Any, size: int) -> None:
-    """The same deliveries arriving in pieces."""
+    """The same deliveries arriving in chunks."""
     contents = corpus.varied(256, 8 if size == 1 else 128)
     stream = corpus.delivery_stream(contents)
-    pieces = corpus.chunks(stream, size)
-    same_frames(peer, peer.feed(pieces), corpus.delivery_frames(contents))
+    chunks = corpus.chunks(stream, size)
+    same_frames(peer, peer.feed(chunks), corpus.delivery_frames(contents))
     timed(
         peer.name,
         f"feed deliveries, 256 B, in pieces of {size}",
         len(contents),
-        lambda: drain(peer.feed(pieces)),
+        lambda: drain(peer.feed(chunks)),
     )
 
 
@@ -87,15 +87,15 @@ def test_large_body(timed: Any, way: str) -> None:
 
 @pytest.mark.parametrize("size", [1_000, 100_000, 1_000_000, 10_000_000])
 def test_single_octets(ours: Any, timed: Any, request: pytest.FixtureRequest, size: int) -> None:
-    """One body frame arriving octet by octet: the cost of an octet must not grow with what is buffered."""
+    """One body frame arriving octet by octet: the cost of an octet must not grow with the buffered size."""
     if size > 1_000_000 and not (request.config.getoption("--full") or ours.name == "amqpcodec"):
         pytest.skip("only with --full")
     body = bytes(size)
-    pieces = [b"\x03\x00\x01" + size.to_bytes(4, "big"), *corpus.chunks(body, 1), b"\xce"]
+    chunks = [b"\x03\x00\x01" + size.to_bytes(4, "big"), *corpus.chunks(body, 1), b"\xce"]
 
     def feed() -> int:
         decoder = ours.amqp.FrameDecoder(frame_max=0)
-        return sum(len(frame.payload) for piece in pieces for frame in decoder.feed(piece))
+        return sum(len(frame.payload) for chunk in chunks for frame in decoder.feed(chunk))
 
     assert feed() == size
     timed(ours.name, f"octet by octet, {size} buffered", size, feed, rounds=3 if size >= 1_000_000 else 20)

@@ -35,13 +35,13 @@ NUMERIC = ["direction", "offset", "frame_type", "channel", "size", "class_id", "
 
 
 def decoding(table: str, octets: bytes, columns: list[str] | None = None) -> Callable[[], object]:
-    """Work that goes on with a stream: the same octets once more, to batches of the usual size."""
+    """Work that continues a stream: the same octets once more, to batches of the usual size."""
     decoder = arrow.BatchDecoder(table, columns=columns, direction=1)
     return lambda: decoder.feed(octets)
 
 
 def check(octets: bytes, contents: list[corpus.Content]) -> None:
-    """Compare what is in the columns with the values that went into the stream."""
+    """Compare the columns with the values that went into the stream."""
     batch = arrow.decode_messages(octets, direction=1)
     assert batch.num_rows == len(contents)
     expected: dict[str, list[Any]] = {

@@ -44,7 +44,7 @@ print(json.dumps({"rows": rows, "seconds": seconds, "peak": peak()}))
 
 
 def capture(folder: Path, megabytes: int) -> tuple[Path, dict[str, int]]:
-    """A seeded capture, made if it is not there, and the counts of what is in it."""
+    """A seeded capture, made if it does not exist, and the counts of its contents."""
     path = folder / f"capture-{megabytes}.pcap"
     counts = path.with_name(path.name + ".json")
     if not counts.exists():

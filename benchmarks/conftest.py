@@ -1,4 +1,4 @@
-"""pytest-benchmark's set-up: the libraries, the check before each timing, what is stored of a run."""
+"""pytest-benchmark's set-up: the libraries, the check before each timing, the stored figures."""
 
 from __future__ import annotations
 

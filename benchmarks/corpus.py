@@ -271,5 +271,5 @@ def encoded_table(table: dict[str, Any]) -> bytes:
 
 
 def chunks(data: bytes, size: int) -> list[bytes]:
-    """The stream cut into pieces of `size` octets, the last one shorter."""
+    """The stream cut into chunks of `size` octets, the last one shorter."""
     return [data[at : at + size] for at in range(0, len(data), size)]

@@ -41,14 +41,14 @@ def forget_peak() -> None:
 def main(impl: str, count: int) -> None:
     """Feed COUNT deliveries, rounded up to whole blocks."""
     amqp = load("amqpcodec._generated.rabbitmq", impl)
-    pieces = corpus.chunks(corpus.delivery_stream(corpus.varied(256, BLOCK)), CHUNK)
+    chunks = corpus.chunks(corpus.delivery_stream(corpus.varied(256, BLOCK)), CHUNK)
     decoder = amqp.MessageDecoder()
     forget_peak()
     start = peak()
     messages = 0
     for _ in range(-(-count // BLOCK)):
-        for piece in pieces:
-            for _message in decoder.feed(piece):
+        for chunk in chunks:
+            for _message in decoder.feed(chunk):
                 messages += 1
     print(json.dumps({"messages": messages, "start": start, "peak": peak()}))
 

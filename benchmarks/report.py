@@ -173,8 +173,8 @@ def _gains(results: Results) -> Iterator[str]:
     yield "CPU time of a client's process, a message of 256 B published, or consumed and acknowledged:\n"
     yield "| client | | as it is | accelerated | with its loop as well |\n| --- | --- | ---: | ---: | ---: |"
     for client, actions in found["clients"].items():
-        for action, told in actions.items():
-            times, ratios = told["microseconds"], told["ratios"]
+        for action, measured in actions.items():
+            times, ratios = measured["microseconds"], measured["ratios"]
             cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
             yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
     yield f"\n{versions}."

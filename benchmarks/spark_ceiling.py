@@ -116,7 +116,7 @@ def prebuilt(path: str) -> Callable[[_Batches], _Batches]:
 
 
 def prebuilt_struct(path: str) -> Any:
-    """The same as a function of columns, which gives structs."""
+    """The same as a function of columns, which returns structs."""
     fields = list(pa.ipc.open_file(path).schema)
 
     def give(arrays: _Arrays) -> _Arrays:

@@ -46,7 +46,7 @@ class Way(NamedTuple):
 
 
 def ways(paths: list[Path]) -> Iterator[Way]:
-    """One file in pieces; several that follow each other in groups and in pieces, named in any order."""
+    """One file in parts; several that follow each other in groups and in parts, named in any order."""
     octets = sum(path.stat().st_size for path in paths)
     names = random.Random(len(paths)).sample([str(path) for path in paths], len(paths))
     if len(paths) == 1:
@@ -100,7 +100,7 @@ def store(table: str, paths: list[Path], target: Path) -> None:
 
 
 def hashes(schema: Any, before: str = "") -> Iterator[str]:
-    """Expressions for the hashes of all there is in a row; a null has another one than what is empty."""
+    """Expressions for the hashes of all values in a row; a null and an empty value have different ones."""
     from pyspark.sql.types import MapType, StructType
 
     for field in schema:

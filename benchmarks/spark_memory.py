@@ -27,7 +27,7 @@ WHOLE = 1 << 40  # octets of a part: all of a file
 
 
 def capture(folder: Path, megabytes: int) -> tuple[Path, dict[str, int]]:
-    """A seeded capture, made if it is not there, and the counts of what is in it."""
+    """A seeded capture, made if it does not exist, and the counts of its contents."""
     path = folder / f"spark-memory-{megabytes}.pcap"
     counts = path.with_name(path.name + ".json")
     if not counts.exists():
@@ -37,7 +37,7 @@ def capture(folder: Path, megabytes: int) -> tuple[Path, dict[str, int]]:
 
 
 def jobs(spark: Any, path: Path, target: Path) -> dict[str, Callable[[], int | None]]:
-    """Name to work, which gives how many rows it wrote where it knows."""
+    """From name to work, which returns how many rows it wrote, if it knows."""
     from amqpcodec.spark import pcap_to_parquet
 
     def read(table: str, **options: Any) -> None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 from spark_work import HERE, ROOT, SETTINGS, Jobs, captures
 
 RESULT = HERE / "results" / "spark.json"
-EVERYWHERE = ("frames, numbers", "messages", "pcap_to_parquet")  # what is done in every session
+EVERYWHERE = ("frames, numbers", "messages", "pcap_to_parquet")  # measured in every session
 ONE_CORE = "one core"
 SESSIONS = ("local[2]", "local[1]", ONE_CORE)
 FOLDER = ROOT / "build" / "bench"
@@ -49,7 +49,7 @@ def _worked() -> float:
 
 
 class Session:
-    """A session in a process of its own, since a process has only one; it works when it is told to."""
+    """A session in a process of its own, since a process has only one; it works on request."""
 
     def __init__(self, name: str, megabytes: int) -> None:
         command = [sys.executable, __file__, "--serve", name, "--mb", str(megabytes)]
@@ -88,7 +88,7 @@ def opened(name: str, megabytes: int) -> Iterator[Session]:
 
 
 def serve(name: str, megabytes: int) -> None:
-    """Be a session: tell of the jobs there are, then do what each line asks for."""
+    """Run a session: report the jobs, then do what each line requests."""
     if name == ONE_CORE:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     master = "local[1]" if name == ONE_CORE else name

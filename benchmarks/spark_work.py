@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 CAPTURES = 4
 SAMPLE = 20  # batches of a ceiling
-BATCH_ROWS = 10_000  # that Spark hands to a worker
+BATCH_ROWS = 10_000  # that Spark sends to a worker
 FRAMES, REPEATED = 100_000, 20  # frames in a table, and how often it has each
 NUMBERS = ("ts", "offset", "channel", "size", "method_id")
 THREE = "ts timestamp, exchange string, routing_key string"
@@ -48,7 +48,7 @@ class Job(NamedTuple):
 
 
 def captures(folder: Path, megabytes: int) -> tuple[list[str], dict[str, int]]:
-    """Seeded captures, made if they are not there, and the sums of the counts of what is in them."""
+    """Seeded captures, made if they do not exist, and the sums of the counts of their contents."""
     paths, sums = [], {"octets": 0, "frames": 0, "messages": 0, "connections": 0}
     for seed in range(CAPTURES):
         path = folder / f"spark-{megabytes}-{seed}.pcap"
@@ -223,7 +223,7 @@ class Jobs:
         return str(target)
 
     def _decoded(self, columns: tuple[str, ...]) -> str:
-        """An Arrow file of as many decoded frames as Spark hands to a worker at a time."""
+        """An Arrow file of as many decoded frames as Spark sends to a worker at a time."""
         from pyarrow import parquet
 
         from amqpcodec import arrow

@@ -65,7 +65,7 @@ def write_seeds(environment: dict[str, str]) -> None:
 
 
 def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any]:
-    """One target for that long; goes on after a finding, as long as there is time."""
+    """Run one target for that long; it continues after a finding, as long as there is time."""
     folders = {name: BASE / name / target for name in ("corpus", "findings", "seeds")}
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ LONG, NULL = 254, 255  # in place of the size of a value
 
 
 def attempt(call: Callable[[], Any], *errors: type[Exception]) -> Any:
-    """What a call gives, or all that can be seen of its error."""
+    """The result of a call, or everything visible of its error."""
     try:
         return call()
     except errors as error:
@@ -101,7 +101,7 @@ def _rewritten(batch: pa.RecordBatch, dialect: str) -> None:
 
 
 def _written(impl: str, call: Callable[[], Any]) -> Any:
-    """What a call gives whose messages are encoded by one of the builds."""
+    """The result of a call whose messages one of the builds encodes."""
     encoder = load("amqpcodec._columns.encode", impl).MessageEncoder
     with mock.patch.object(encoding, "_MessageEncoder", encoder):
         return attempt(call, EncodeError)
@@ -161,7 +161,7 @@ def _capture(table: pa.Table, options: dict[str, Any]) -> Any:
 
 
 def session(data: bytes) -> None:
-    """A capture read in parts gives the rows of one run; a hostile state is refused, or does no harm."""
+    """A capture read in parts has the rows of one run; a hostile state is refused, or does no harm."""
     build = Builder(data)
     table, options, turn = build.pick(TABLES), build.pick(SESSIONS), build.octet() & 1
     cuts, program = sorted((build.octet(), build.octet())), build.octets()

@@ -4,7 +4,7 @@
 
 The C that Cython makes of any program, such as its module set-up, is not clean under -Wconversion, and
 nothing here could make it so. With `#line` directives the compiler names the line of our source for each
-statement made of one; a warning that names the generated file is Cython's own and is counted, not told.
+statement made of one; a warning that names the generated file is Cython's own and is counted, not reported.
 Cython's warnings about our sources are errors here as well.
 """
 

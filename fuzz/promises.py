@@ -1,4 +1,4 @@
-"""What all targets share: the builds that are compared, and how a broken promise is told."""
+"""What all targets share: the builds that are compared, and how a broken promise is reported."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class BrokenPromiseError(Exception):
     """The codec did what it says it never does."""
 
 
-def demand(holds: bool, *told: Any) -> None:
+def demand(holds: bool, *details: Any) -> None:
     if not holds:
-        raise BrokenPromiseError(*told)
+        raise BrokenPromiseError(*details)
 
 
 def chunked(data: bytes, size: int) -> list[bytes]:

@@ -12,7 +12,7 @@ from structured import Builder
 from amqpcodec._state import pack, unpack
 
 HEAD = len(b"amqpcodec state 1\n")
-LENGTH = 8  # octets that tell the size of the text
+LENGTH = 8  # bytes of the size of the text
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 7, 2**16, 2**31, 2**32 - 1, 2**32, 2**59, 2**60, 2**62, -(2**62), 2**64,
     10**30, 1.5, float("nan"), float("inf"), "", "gap", "\ud800", "\udcff", "x" * 300, "amqp-0-8", b"",

@@ -1,4 +1,4 @@
-"""Python values out of octets: the same octets always give the same values."""
+"""Python values from octets: the same octets always make the same values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Builder:
         return choices[self.octet() % len(choices)]
 
     def pick_far(self, choices: Sequence[Choice]) -> Choice:
-        """One of more choices than an octet can tell apart."""
+        """One of more choices than an octet can select."""
         return choices[(self.octet() << 8 | self.octet()) % len(choices)]
 
     def octets(self) -> bytes:

@@ -51,7 +51,7 @@ def modules(dialect: str) -> tuple[ModuleType, ModuleType]:
 
 
 def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
-    """All that a decoder gives out, bad frames skipped: the values, and everything in comparable form."""
+    """Everything a decoder returns, bad frames skipped: the values, and everything in comparable form."""
     values: list[Any] = []
     seen: list[Any] = []
     fed = 0
@@ -76,7 +76,7 @@ def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
 
 
 def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool) -> None:
-    """What was decoded can be encoded; and what that gives, decoded and encoded again, is the same."""
+    """A decoded value can be encoded; the result, decoded and encoded again, is the same."""
     encoder = module.Encoder(profile=profile)
     for value in values[:MAX_FRAMES]:
         if type(value).__name__ == "Message" and not value.complete:
@@ -146,7 +146,7 @@ def dialect_target(dialect: str) -> Callable[[bytes], None]:
 
 
 def tables(data: bytes) -> None:
-    """Field tables by every profile: both functions that read them, and what is written of what was read."""
+    """Field tables by every profile: both functions that read them, and the encoding of what they read."""
     if not data:
         return
     profile, strict, entries = tuple(PROFILES)[data[0] % 5], bool(data[0] & 128), data[1:]

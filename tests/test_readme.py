@@ -1,4 +1,4 @@
-"""The documentation says what is so: its Python runs, its commands and links exist."""
+"""The documentation is true: its Python runs, its commands and links exist."""
 
 from __future__ import annotations
 

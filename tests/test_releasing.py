@@ -1,4 +1,4 @@
-"""The builds that docs/releasing.md promises are those that cibuildwheel is told to make."""
+"""The builds that docs/releasing.md promises are those that cibuildwheel makes."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def assert_fact(condition: Assert) -> dict[str, Any]:
 
 
 def field_fact(dialect: Dialect, field: Field) -> dict[str, Any]:
-    """The field as the facts tell it: with its own asserts only, its domain's being told there."""
+    """The field as in the facts: with its own asserts only, since its domain has the others."""
     inherited = {domain.name: len(domain.asserts) for domain in dialect.domains}.get(field.domain, 0)
     return {
         "name": field.name,

@@ -1,4 +1,4 @@
-"""Writes a capture of busy RabbitMQ connections, the same for the same arguments, and counts what is in it.
+"""Writes a capture of busy RabbitMQ connections, the same for the same arguments, and counts its contents.
 
     python tools/synthetic_capture.py OUT.pcap --mb 1000 --connections 200 --seed 7
 
@@ -174,7 +174,7 @@ class Recorder:
 
 
 def record(path: Path, octets: int, connections: int, seed: int, bursts: int = 500) -> dict[str, int]:
-    """Write a capture of about so many octets; gives the counts.
+    """Write a capture of about so many bytes; returns the counts.
 
     Args:
         path: the file.

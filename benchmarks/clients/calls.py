@@ -67,13 +67,13 @@ def delivery() -> list[bytes]:
     return [pamqp.frame.marshal(frame, 1) for frame in (deliver, header, body)]
 
 
-def told(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """An object as its class and attributes, those inside as well."""
     if isinstance(value, (list, tuple)):
-        return [told(each) for each in value]
+        return [comparable(each) for each in value]
     names = [*getattr(type(value), "__slots__", ()), *getattr(value, "__dict__", ())]
     if type(value).__module__.startswith(("pamqp", "pika")) and names:
-        return type(value), {name: told(getattr(value, name)) for name in names}
+        return type(value), {name: comparable(getattr(value, name)) for name in names}
     return value
 
 
@@ -82,7 +82,7 @@ def pamqp_unmarshal() -> Any:
 
     first, second, third = delivery()
     unmarshal = pamqp.frame.unmarshal
-    return lambda: (unmarshal(first), unmarshal(second), unmarshal(third)), told
+    return lambda: (unmarshal(first), unmarshal(second), unmarshal(third)), comparable
 
 
 def pamqp_marshal() -> Any:
@@ -90,7 +90,7 @@ def pamqp_marshal() -> Any:
 
     first, second, third = pamqp_frames()
     marshal = pamqp.frame.marshal
-    return lambda: (marshal(first, 1), marshal(second, 1), marshal(third, 1)), told
+    return lambda: (marshal(first, 1), marshal(second, 1), marshal(third, 1)), comparable
 
 
 def pika_decode() -> Any:
@@ -98,7 +98,7 @@ def pika_decode() -> Any:
 
     first, second, third = delivery()
     decode = pika.frame.decode_frame
-    return lambda: (decode(first), decode(second), decode(third)), told
+    return lambda: (decode(first), decode(second), decode(third)), comparable
 
 
 def pika_marshal() -> Any:
@@ -109,7 +109,7 @@ def pika_marshal() -> Any:
     )
     first = frame.Method(1, spec.Basic.Publish(0, "orders", "eu.created"))
     second, third = frame.Header(1, len(BODY), properties), frame.Body(1, BODY)
-    return lambda: (first.marshal(), second.marshal(), third.marshal()), told
+    return lambda: (first.marshal(), second.marshal(), third.marshal()), comparable
 
 
 DELIVER = "sLbss"
@@ -128,14 +128,14 @@ def amqp_loads(form: str, values: list[Any]) -> Any:
 
     octets = _dumped(form, values)
     loads = serialization.loads
-    return partial(loads, form, octets, 0), told
+    return partial(loads, form, octets, 0), comparable
 
 
 def amqp_dumps(form: str, values: list[Any]) -> Any:
     from amqp import serialization
 
     dumps = serialization.dumps
-    return partial(dumps, form, values), told
+    return partial(dumps, form, values), comparable
 
 
 _DELIVERED = ["ctag1.5f2c", 12345, False, "orders", "eu.created"]

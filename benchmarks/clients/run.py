@@ -109,9 +109,9 @@ def main() -> int:
         print(f"bench-clients: {reason}; no whole clients, and nothing is stored")
         return 1
     for client, actions in results["clients"].items():
-        for action, told in actions.items():
-            times = ", ".join(f"{mode} {time:.1f} us" for mode, time in told["microseconds"].items())
-            ratios = ", ".join(f"{mode} {ratio:.2f}x" for mode, ratio in told["ratios"].items())
+        for action, figures in actions.items():
+            times = ", ".join(f"{mode} {time:.1f} us" for mode, time in figures["microseconds"].items())
+            ratios = ", ".join(f"{mode} {ratio:.2f}x" for mode, ratio in figures["ratios"].items())
             print(f"{client}, {action}: {times}; {ratios}")
     if not arguments.client:
         RESULT.write_text(json.dumps(results, indent=1) + "\n")

@@ -10,11 +10,11 @@ from corpus import Content, FrameValues
 
 
 class MissingError(Exception):
-    """The library is not installed in the form asked for."""
+    """The library is not installed in the required form."""
 
 
 class NotOfferedError(Exception):
-    """The library has nothing that does this piece of work."""
+    """The library has no function for this work."""
 
 
 class Peer(Protocol):
@@ -29,7 +29,7 @@ class Peer(Protocol):
     def values(self, frame: Any) -> FrameValues:
         """A frame from `decode` as Python values; not timed."""
 
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+    def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """As `decode`, from a stream cut anywhere."""
 
     def messages(self, data: bytes) -> Iterator[Any]:
@@ -87,5 +87,5 @@ def shared_name(name: str) -> str:
 
 
 def as_octets(value: str | bytes) -> bytes:
-    """A longstr that a library may give as text."""
+    """A longstr that a library may return as text."""
     return value.encode() if isinstance(value, str) else value

@@ -51,11 +51,11 @@ class Ours:
             return ("header", frame.channel, payload.body_size, shared_properties(fields))
         return ("body", frame.channel, payload)
 
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+    def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """See `Peer`."""
         decoder = self.amqp.FrameDecoder(frame_max=FRAME_MAX)
-        for piece in pieces:
-            yield from decoder.feed(piece)
+        for chunk in chunks:
+            yield from decoder.feed(chunk)
 
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""

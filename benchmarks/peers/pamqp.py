@@ -47,11 +47,11 @@ class Pamqp:
             values = (*values[:3], as_octets(values[3]), as_octets(values[4]))
         return ("method", channel, shared_name(value.name), values)
 
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+    def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """See `Peer`; the way AMQPStorm does it."""
         buffer = b""
-        for piece in pieces:
-            buffer += piece
+        for chunk in chunks:
+            buffer += chunk
             while buffer:
                 try:
                     consumed, channel, value = frame.unmarshal(buffer)

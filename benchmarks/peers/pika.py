@@ -46,11 +46,11 @@ class Pika:
         values = tuple(shared_values(value) for value in vars(frame.method).values())
         return ("method", channel, shared_name(frame.method.NAME), values)
 
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+    def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """See `Peer`; the way pika's own connection does it."""
         buffer = b""
-        for piece in pieces:
-            buffer += piece
+        for chunk in chunks:
+            buffer += chunk
             while buffer:
                 consumed, value = frame.decode_frame(buffer)
                 if value is None:
@@ -134,9 +134,9 @@ class Pika:
 
     def encode_table(self, table: dict[str, Any]) -> bytes:
         """See `Peer`."""
-        pieces: list[bytes] = []
-        encode_table(pieces, table)
-        return b"".join(pieces)
+        chunks: list[bytes] = []
+        encode_table(chunks, table)
+        return b"".join(chunks)
 
 
 def peer() -> Peer:

@@ -74,7 +74,7 @@ class PyAmqp:
         return octets
 
     def _frames(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Type, channel and payload of each frame, as py-amqp's transport gives them."""
+        """Type, channel and payload of each frame, as py-amqp's transport returns them."""
         at, end = 0, len(data)
         while at < end:
             frame_type, channel, size = _envelope_at(data, at)
@@ -110,7 +110,7 @@ class PyAmqp:
             return ("header", channel, first, shared_properties(pairs))
         return ("body", channel, first)
 
-    def feed(self, pieces: Iterable[bytes]) -> Iterator[Any]:
+    def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """See `Peer`."""
         raise NotOfferedError("py-amqp reads whole frames from a blocking socket")
 

@@ -88,7 +88,7 @@ def test_a_record_larger_than_any_buffer(both: Both, form: Any) -> None:
 
 
 class Trickle(io.RawIOBase):
-    """A pipe: gives a few octets at a time, whatever is asked for."""
+    """A pipe: returns a few bytes at a time, whatever size is requested."""
 
     def __init__(self, octets: bytes, seed: int, most: int = 400) -> None:
         self._octets = io.BytesIO(octets)
@@ -143,7 +143,7 @@ def test_what_was_found_is_given_out_before_more_is_waited_for(impl: Implementat
     source = ByteSource(Live())  # type: ignore[arg-type]
     for event in impl.capture("events").read_events(source, impl.capture("streams").StreamTracker()):
         seen.append(event)
-    first = len(events(impl, half)) - 2  # but for those that end what is still open
+    first = len(events(impl, half)) - 2  # without those that close open connections
     assert given[:3] == [0, first, len(seen)]
 
 
@@ -185,11 +185,11 @@ def fast_path(impl: Implementation, octets: bytes, monkeypatch: pytest.MonkeyPat
     """The data of packets that did not take the slow path."""
     slow = set()
 
-    def told(packet: Packet) -> Segment | None:
+    def noted(packet: Packet) -> Segment | None:
         slow.add(packet.number)
         return tcp_segment(packet)
 
-    monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", told)
+    monkeypatch.setattr("amqpcodec.capture.network.tcp_segment", noted)
     found = impl.capture("events").read_events(
         ByteSource(io.BytesIO(octets)), impl.capture("streams").StreamTracker()
     )
@@ -216,7 +216,7 @@ def test_ordinary_segments_of_unusual_layers_take_the_fast_path(
     assert min(fast.values()) > 5
 
 
-def test_octets_given_out_are_objects_of_their_own(both: Both) -> None:
+def test_octets_of_events_are_objects_of_their_own(both: Both) -> None:
     """Nothing refers to the buffer that they were read into."""
     truth = make.conversations(4, count=1, bursts=3)
     for impl in both:

@@ -25,8 +25,8 @@ def unended(inside: bytes) -> bytes:
     return struct.pack("!BHI", 3, 1, len(inside)) + inside + b"\0"
 
 
-def events(*pieces: bytes) -> list[Event]:
-    return list(stream(*pieces))
+def events(*chunks: bytes) -> list[Event]:
+    return list(stream(*chunks))
 
 
 def decoded(given: list[Event]) -> list[Item]:
@@ -80,8 +80,8 @@ def test_a_long_stretch_without_a_loss_restores_trust() -> None:
 @pytest.mark.parametrize("size", [1, 7, 100, 4096])
 def test_however_the_octets_are_cut_the_frames_are_the_same(size: int) -> None:
     octets = OPENING + unended(DAMAGE * 60) + SELECT * 70 + DAMAGE * 3 + SELECT * 3
-    pieces = [octets[at : at + size] for at in range(0, len(octets), size)]
-    assert frames_at(decoded(events(*pieces))) == frames_at(decoded(events(octets)))
+    chunks = [octets[at : at + size] for at in range(0, len(octets), size)]
+    assert frames_at(decoded(events(*chunks))) == frames_at(decoded(events(octets)))
 
 
 def test_who_goes_on_from_a_state_finds_the_same() -> None:

@@ -1,4 +1,4 @@
-"""Link layers and IP: where the TCP segment is found, and what is passed over with a word."""
+"""Link layers and IP: where the TCP segment is found, and which packets are skipped and reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One direction of TCP: whatever order segments come in, the octets come out in the order sent."""
+"""One direction of TCP: segments come in any order, octets are emitted in the order sent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STREAM = random.Random(1).randbytes(2000)
 
 
 class Receiver:
-    """Collects what a reassembler gives out and checks that it is contiguous."""
+    """Collects what a reassembler emits and checks that it is contiguous."""
 
     reassembler = Reassembler
 

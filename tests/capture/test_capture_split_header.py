@@ -1,4 +1,4 @@
-"""Protocol headers that arrive in pieces."""
+"""Protocol headers that arrive in chunks."""
 
 from __future__ import annotations
 

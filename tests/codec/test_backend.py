@@ -22,29 +22,29 @@ sys.meta_path.insert(0, Hide())
 """
 
 
-def told(impl: str | None, before: str = "") -> str:
+def build_in_use(impl: str | None, before: str = "") -> str:
     return output("-c", before + TELL, impl=impl).decode().strip()
 
 
 @pytest.mark.parametrize("impl", wanted())
 def test_the_environment_chooses_the_build(impl: str) -> None:
-    assert told(impl) == f"{impl} amqpcodec._generated.amqp091_{impl}"
+    assert build_in_use(impl) == f"{impl} amqpcodec._generated.amqp091_{impl}"
 
 
 @pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
 def test_the_compiled_build_serves_where_it_is_there(impl: str | None) -> None:
     if "c" not in wanted():
         pytest.skip("only the pure build is tested")
-    assert told(impl) == "c amqpcodec._generated.amqp091_c"
+    assert build_in_use(impl) == "c amqpcodec._generated.amqp091_c"
 
 
 @pytest.mark.parametrize("impl", [None, ""], ids=["unset", "empty"])
 def test_the_pure_build_serves_elsewhere(impl: str | None) -> None:
-    assert told(impl, HIDE) == "py amqpcodec._generated.amqp091_py"
+    assert build_in_use(impl, HIDE) == "py amqpcodec._generated.amqp091_py"
 
 
 def test_the_pure_build_needs_no_compiled_module() -> None:
-    assert told("py", HIDE) == "py amqpcodec._generated.amqp091_py"
+    assert build_in_use("py", HIDE) == "py amqpcodec._generated.amqp091_py"
 
 
 def test_a_build_asked_for_and_missing_is_an_error() -> None:

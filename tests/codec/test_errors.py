@@ -1,4 +1,4 @@
-"""The exceptions: their tree, what they tell, and how they travel."""
+"""The exceptions: their tree, their attributes, copies and pickles."""
 
 from __future__ import annotations
 

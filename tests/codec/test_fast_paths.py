@@ -31,7 +31,7 @@ ORDINARY = {
 }  # fmt: skip
 # Tables of the oldest dialects have fewer tags; the fast path takes those.
 ORDINARY_OLD = ORDINARY | {"table": {"text": "é", "number": -7, "inner": {"when": TABLE["when"]}}}
-BEHIND = b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce" + bytes(range(256)) * 2  # a frame, then what is none
+BEHIND = b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce" + bytes(range(256)) * 2  # a frame, then octets that are none
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def test_messages_take_the_fast_path_wherever_they_are_cut() -> None:
     octets = module.encode_message(1, method, properties, b"body") * 2
     for size in (1, 7, 100, len(octets)):
         decoder = module.MessageDecoder()
-        pieces = [octets[at : at + size] for at in range(0, len(octets), size)]
-        messages = [message for piece in pieces for message in decoder.feed(piece)]
+        chunks = [octets[at : at + size] for at in range(0, len(octets), size)]
+        messages = [message for chunk in chunks for message in decoder.feed(chunk)]
         assert [(each.method, each.properties, each.body) for each in messages] == [
             (method, properties, b"body")
         ] * 2

@@ -1,4 +1,4 @@
-"""Damaged input gives the same values, errors and positions in both builds."""
+"""Both builds return the same values, errors and offsets for damaged input."""
 
 from __future__ import annotations
 

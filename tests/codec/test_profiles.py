@@ -1,4 +1,4 @@
-"""The tags of every table profile: what is written, what strict reading takes, what is tolerated besides."""
+"""The tags of every table profile: which are written, accepted by strict reading, and tolerated."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ class TestSpec:
         for field, fact in zip(fields, facts, strict=True):
             assert field.type == fact["type"]
             assert field.reserved == fact.get("reserved", False)
-            # A domain's checks hold for all its fields. What le and enum refer to is told in other ways.
+            # A domain's checks hold for all its fields. The facts describe le and enum in other ways.
             checks = [*domains.get(fact["domain"], ()), *fact.get("asserts", ())]
             expected = [(each["check"], each.get("value", each.get("rule", ""))) for each in checks]
             found = [(check.check, check.value) for check in field.asserts]

@@ -135,7 +135,7 @@ def test_an_exhausted_decoder_stops_until_it_is_fed(amqp: ModuleType) -> None:
 
 
 class TestInput:
-    """Every bytes-like object is taken, and nothing given out refers to it."""
+    """Every bytes-like object is accepted, and no result refers to it."""
 
     @pytest.mark.parametrize("kind", BUFFERS)
     @pytest.mark.parametrize("decoder", ["FrameDecoder", "MessageDecoder"])

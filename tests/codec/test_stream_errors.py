@@ -259,7 +259,7 @@ class TestLimits:
         try:
             octets = far_down(room)
         except RecursionError:
-            octets = b""  # a fault of the caller's stack, and told as that
+            octets = b""  # a fault of the caller's stack, and raised as that
         assert octets in (b"", amqp.encode_method(1, method))
 
     def test_octets_of_a_table(self, amqp: ModuleType) -> None:

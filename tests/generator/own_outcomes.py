@@ -53,7 +53,7 @@ def framed(octets: bytes, payload: bytes) -> bytes:
 
 
 def after_damage(octets: bytes) -> list[Any]:
-    """What every truncation of the payload, one octet too many, and every truncation of the frame give."""
+    """The results of every truncation of payload and frame, and of one octet too many."""
     payload = octets[HEAD:-1]
     short = [decoding(own.FrameDecoder(), [framed(octets, payload[:size])]) for size in range(len(payload))]
     long = decoding(own.FrameDecoder(), [framed(octets, payload + b"\0")])

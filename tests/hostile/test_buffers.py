@@ -1,4 +1,4 @@
-"""Octets come in any buffer; what is given out refers to none that its owner may change."""
+"""Any buffer is accepted; no result refers to memory that its owner may change."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_nothing_given_out_refers_to_the_input(amqp: ModuleType, kind: str, tabl
     expected = describe(list(getattr(amqp, kind)(tables=tables).feed(octets)))
     data = bytearray(octets)
     decoder = getattr(amqp, kind)(tables=tables).feed(data)
-    data[:] = bytes(len(data))  # before anything was asked for
+    data[:] = bytes(len(data))  # before anything was decoded
     data.clear()  # and no view of it is held
     assert describe(list(decoder)) == expected
 

@@ -35,7 +35,7 @@ ASKED = int(os.environ.get("AMQPCODEC_FUZZ_EXAMPLES", "0"))
 
 
 def examples(bounded: int) -> Any:
-    """A few examples, always the same; or as many new ones as were asked for."""
+    """A few examples, always the same; or as many new ones as requested."""
     return settings(
         max_examples=ASKED or bounded,
         derandomize=not ASKED,

@@ -1,4 +1,4 @@
-"""Every limit refuses what is beyond it, says so, and cannot be talked out of it."""
+"""Every limit refuses what is beyond it, says so, and cannot be circumvented."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ REFUSED: dict[str, tuple[int, int, str]] = {
 @pytest.mark.parametrize("size", range(1, 10))
 def test_a_frame_size_that_no_frame_has_refuses_all(amqp: ModuleType, size: int) -> None:
     octets = amqp.encode_method(1, amqp.Basic.Ack(5))
-    for pieces in ([octets], [octets[:9], octets[9:]], [bytes([octet]) for octet in octets]):
-        frames, error = drain(amqp.FrameDecoder(limits=Limits(frame_size=size)), pieces)
+    for chunks in ([octets], [octets[:9], octets[9:]], [bytes([octet]) for octet in octets]):
+        frames, error = drain(amqp.FrameDecoder(limits=Limits(frame_size=size)), chunks)
         assert frames == []
         assert isinstance(error, DecodeError)
         assert (error.reply_code, error.message) == (501, f"frame of 21 octets, frame_max {size}")
@@ -62,12 +62,12 @@ def stream(amqp: ModuleType) -> bytes:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_going_over_a_limit(amqp: ModuleType, name: str) -> None:
-    limit, code, told = REFUSED[name]
+    limit, code, text = REFUSED[name]
     assert drain(amqp.MessageDecoder(), [stream(amqp)])[1] is None
     _, error = drain(amqp.MessageDecoder(limits=Limits(**{name: limit})), [stream(amqp)])
     assert error is not None
     assert (error.reply_code, error.fatal) == (code, name == "frame_size")
-    assert told in error.message
+    assert text in error.message
 
 
 def test_every_limit_is_tried() -> None:

@@ -17,7 +17,7 @@ from support.timing import small_heap, undisturbed, within
 from amqpcodec import Limits
 
 MULTIPLE = 48
-"""Octets of memory in use for each octet fed, what was given out included; `docs/reliability.md` says so."""
+"""Octets of memory in use for each octet fed, results included; `docs/reliability.md` says so."""
 FIXED = 65536
 SIZE = 60_000
 BOUNDLESS = Limits(table_entries=10**9, array_items=10**9)
@@ -88,8 +88,8 @@ def decode(amqp: ModuleType, data: bytes, tables: str = "dict", chunk: int = 0) 
     decoder = amqp.FrameDecoder(frame_max=0, tables=tables, limits=BOUNDLESS)
     values: list[Any] = []
     chunks = [data[at : at + chunk] for at in range(0, len(data), chunk)] if chunk else [data]
-    for piece in chunks:
-        found, error = drain(decoder, [piece])
+    for chunk in chunks:
+        found, error = drain(decoder, [chunk])
         values += found
         while error is not None and not error.fatal:
             decoder.skip_frame()
@@ -103,7 +103,7 @@ def decode(amqp: ModuleType, data: bytes, tables: str = "dict", chunk: int = 0) 
 def test_memory_is_a_multiple_of_the_input(amqp: ModuleType, shape: str, tables: str) -> None:
     data = SHAPES[shape](SIZE)
     assert SIZE * 0.8 < len(data) < SIZE * 1.2
-    decode(amqp, SHAPES[shape](700), tables)  # what is made once is not counted
+    decode(amqp, SHAPES[shape](700), tables)  # objects that are made once are not counted
     gc.collect()
     with traced() as memory:
         kept = decode(amqp, data, tables)

@@ -1,6 +1,6 @@
 """Finding frames again costs so much an octet, however often it has to be done.
 
-The cost is counted, not timed: octets that are copied, handed on or searched, and calls.
+The cost is counted, not timed: octets that are copied, passed on or searched, and calls.
 """
 
 from __future__ import annotations

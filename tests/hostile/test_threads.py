@@ -30,7 +30,7 @@ def _frequent_switches() -> Iterator[None]:
 
 
 def at_once(work: Callable[[int], Any]) -> list[Any]:
-    """What some work gave in several threads that began together; what one raised is raised here."""
+    """The results of some work in several threads that began together; raises what one of them raised."""
     start = threading.Barrier(THREADS)
     outcomes: list[Any] = [None] * THREADS
 
@@ -216,7 +216,7 @@ def test_tables_on_their_own_in_many_threads(impl: Implementation) -> None:
     assert all(map(all, at_once(work)))
 
 
-@pytest.mark.skipif(not hasattr(gc, "freeze"), reason="when this interpreter collects cannot be told it")
+@pytest.mark.skipif(not hasattr(gc, "freeze"), reason="tests cannot control when this interpreter collects")
 def test_a_finaliser_that_iterates_while_a_frame_is_decoded_is_refused(amqp: ModuleType) -> None:
     # The collector runs when much was made, since 3.12 where Python code begins, which strict mode does when
     # a method was read; without the global lock it is told of some hundred objects at a time.

@@ -1,4 +1,4 @@
-"""The numbers of a summary, beside those that frame objects give."""
+"""The numbers of a summary, compared with those counted from frame objects."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ STOP_SECONDS = 20
 
 
 class NoBrokerError(Exception):
-    """There is no RabbitMQ to start; the text says what is missing."""
+    """No RabbitMQ can be started; the text says what is missing."""
 
 
 @contextmanager

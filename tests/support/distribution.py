@@ -1,6 +1,6 @@
 """How `make test` divides the tests among processes: by files, the long ones first.
 
-Tests of one file share what is costly to make. Those that need a session of Spark are together for the same
+Tests of one file share costly fixtures. Those that need a session of Spark are together for the same
 reason, whatever their file, since a process starts one session for all of them.
 """
 

@@ -1,4 +1,4 @@
-"""Small captures made from a seed, with the truth about what is in them.
+"""Small captures made from a seed, with the truth about their contents.
 
 Layers as in a network, each a function from octets to octets, so that tests can bend any of them.
 """

@@ -1,6 +1,6 @@
 """Captures made from a seed in which everything happens that the reader has a rule for.
 
-They have no truth: what is asked of them is that both builds read the same out of them. `make_capture` makes
+They have no known contents: tests require that both builds read the same from them. `make_capture` makes
 those with a truth.
 """
 

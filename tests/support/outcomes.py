@@ -45,7 +45,7 @@ def shown(error: BaseException) -> str:
 
 
 def drain(decoder: Any, chunks: Iterable[bytes]) -> tuple[list[Any], DecodeError | None]:
-    """Feed a decoder; all values it gave out, and the error that stopped it, if any."""
+    """Feed a decoder; returns all its values, and the error that stopped it, if any."""
     values: list[Any] = []
     try:
         for chunk in chunks:

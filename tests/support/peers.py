@@ -1,4 +1,4 @@
-"""Peers that write frames from a seed, some not as they should be, and what is asked of their tables."""
+"""Peers that write frames from a seed, some of them invalid, and the checks of their tables."""
 
 from __future__ import annotations
 

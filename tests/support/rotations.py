@@ -32,7 +32,7 @@ def rotated(octets: bytes, cuts: Sequence[int]) -> list[bytes]:
 
 
 def write_rotated(folder: Path, octets: bytes, seed: int, files: int) -> list[Path]:
-    """Write a pcap file as several, cut anywhere, named as a recorder does; gives their names in order."""
+    """Write a pcap file as several, cut anywhere, named as a recorder does; returns their names in order."""
     rng = random.Random(seed)
     cuts = sorted(rng.sample(range(1, len(records(octets))), files - 1))
     folder.mkdir(exist_ok=True)
@@ -43,6 +43,6 @@ def write_rotated(folder: Path, octets: bytes, seed: int, files: int) -> list[Pa
 
 
 def busy(path: Path, octets: int = 400_000, connections: int = 6, seed: int = 3) -> bytes:
-    """A seeded capture of connections side by side; gives its octets."""
+    """The bytes of a seeded capture of connections side by side."""
     record(path, octets, connections, seed, bursts=12)
     return path.read_bytes()

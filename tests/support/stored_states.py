@@ -1,4 +1,4 @@
-"""States of reading, stored when their form was new: later versions of the library have to go on from them.
+"""States of reading, stored when their form was new: later versions of the library continue from them.
 
     PYTHONPATH=src:tests python -m support.stored_states
 

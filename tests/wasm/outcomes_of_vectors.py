@@ -75,7 +75,7 @@ def changed_octets(impl: Implementation) -> list[str]:
 
 
 def malformed(impl: Implementation) -> dict[str, str]:
-    """Every vector of damaged input: what is given out before the fault, and the fault."""
+    """Every vector of damaged input: the values before the fault, and the fault."""
     found = {}
     for case in vectors.load("bad-inputs-public"):
         codec = impl.dialect(SHORT_NAMES[case["dialect"]])
