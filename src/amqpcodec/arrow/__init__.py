@@ -1,4 +1,4 @@
-"""AMQP as Arrow columns: streams and captures to record batches, and messages in columns back to frames.
+"""AMQP as Arrow columns: decodes streams and captures to record batches, and encodes messages to frames.
 
     from amqpcodec import arrow
 
@@ -7,13 +7,13 @@
         ...
     octets = arrow.encode_messages(batch)
 
-What is in the tables says docs/columns.md. Needs pyarrow, the extra ``arrow``.
+docs/columns.md describes the tables. It needs pyarrow, the extra ``arrow``.
 """
 
 from __future__ import annotations
 
 try:
-    import pyarrow  # noqa: F401  # asked for here, so that its absence is told in our words
+    import pyarrow  # noqa: F401  # imported here, so that the error below says what to install
 except ImportError as error:
     raise ImportError('amqpcodec.arrow needs pyarrow: pip install "amqpcodec[arrow]"') from error
 

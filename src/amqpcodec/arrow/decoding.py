@@ -27,10 +27,10 @@ _WHOLE_BYTES = 1 << 30
 
 @takes(AllStreamOptions, dialect=DIALECT)
 class BatchDecoder:
-    """The octets of one direction, fed as they come, to record batches of bounded size.
+    """Decodes the octets of one direction, fed as they come, to record batches of bounded size.
 
-    The first octet is that of a frame or a protocol header. Octets that belong to no frame, as at the end of
-    a stream that is cut, are a row of `errors`, and one with LOST in `_error` in the tables that have it.
+    The stream begins with a frame or a protocol header. Octets that belong to no frame, as at the end of a
+    stream that is cut, are a row of `errors`. In tables with `_error` they are a row with LOST.
 
     Args:
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"`` or ``"errors"``.
@@ -56,11 +56,11 @@ class BatchDecoder:
         self._turn = Turn()
 
     def feed(self, octets: ReadableBuffer) -> list[pa.RecordBatch]:
-        """Take octets, cut anywhere, and give the batches that are full now.
+        """Decode octets, cut anywhere; returns the batches that are now full.
 
         Raises:
             DecodeError: in mode ``"fail"``, at the first row in error; its offset is that in the stream.
-                `finish` gives the rows before it.
+                `finish` returns the rows before it.
             DecoderInUseError: called while the decoder is decoding.
             ValueError: after `finish`, or after an error.
         """
@@ -79,7 +79,7 @@ class BatchDecoder:
             turn.end()
 
     def finish(self) -> list[pa.RecordBatch]:
-        """No more octets will come: give what is left; after an error, the rows before it.
+        """End the stream; returns the remaining rows, after an error those before it.
 
         Raises:
             DecodeError, DecoderInUseError: as `feed`.
@@ -106,14 +106,14 @@ class BatchDecoder:
     def _give_up(self, taken_over: bool) -> None:
         """Columns are filled without the global lock: a second thread in them would corrupt memory.
 
-        After a call that was broken off nobody knows what is half done: nothing further is taken.
+        After an interrupted call the state is unknown, so the decoder accepts nothing further.
         """
         if not taken_over:
             raise DecoderInUseError("this decoder is decoding: feed it from one place at a time")
         self._ended = self._ended or "an interrupt ended the stream"
 
     def _give(self, event: Event) -> None:
-        """Feed an event. After an error nobody knows what is half done: nothing further is taken."""
+        """Feed an event. After an error the state is unknown, so the decoder accepts nothing further."""
         try:
             self._feeder.feed(event)
         except BaseException as error:
@@ -126,7 +126,7 @@ class BatchDecoder:
 
 @takes(AllColumnOptions, dialect=DIALECT)
 def decode_frames(octets: ReadableBuffer, **options: Unpack[ColumnOptions]) -> pa.RecordBatch:
-    """One row for each frame in a stream: its envelope and ids, and where it lies.
+    """One row for each frame in a stream: its envelope, ids and offset.
 
     Args:
         octets: bytes-like: a contiguous stream of frames of one direction.

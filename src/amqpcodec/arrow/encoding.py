@@ -1,4 +1,4 @@
-"""Messages in columns back to streams of frames."""
+"""Encodes messages in columns to streams of frames."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _INDEX_SCHEMA = pa.schema([("offset", pa.int64()), ("length", pa.int64()), ("ts_
 
 @takes(EncodingOptions)
 def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
-    """The frames of messages in columns, as `decode_messages` and `read_capture` give them.
+    """The frames of messages in columns, as `decode_messages` and `read_capture` return them.
 
     Args:
-        messages: a record batch, a table, or anything that gives either through the Arrow PyCapsule
-            protocol. The columns are those of the table `messages`; others are passed over. What is missing
-            or null takes its default: basic.publish on channel 1, empty arguments and body, no properties.
-            `name` tells the method, or `kind` one of the class basic; `headers_raw` goes before `headers`.
+        messages: a record batch, a table, or an object with the Arrow PyCapsule protocol. The columns are
+            those of the table `messages`; others are ignored. What is missing or null takes its default:
+            basic.publish on channel 1, empty arguments and body, no properties. `name` selects the method, or
+            `kind` one of the class basic; `headers_raw` goes before `headers`.
         options: those of `EncodingOptions`. Incomplete are rows with `_error`, or with `complete` false.
 
     Returns:
-        All frames, in the order of the rows: what `encode_message` of the dialect gives for each.
+        All frames, in the order of the rows: the result of the dialect's `encode_message` for each.
 
     Raises:
         EncodeError: a value that cannot be written, naming row and column; a row in error or incomplete;
             a column of another type.
-        TypeError, ValueError: an option that cannot be; memory that is not as Arrow has it
+        TypeError, ValueError: an option that cannot be; memory that is not valid for Arrow
             (`pyarrow.ArrowInvalid`).
     """
     return b"".join(each.octets for each, _ in encoded_batches(messages, options))
@@ -49,7 +49,7 @@ def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
 
 @takes(EncodingOptions)
 class StreamWriter:
-    """Writes messages to a file of frames, and beside it an index of where each lies and of its time.
+    """Writes messages to a file of frames, and an index with the offset and time of each.
 
     Args:
         file: the file of frames, which `read_stream` reads: a path or binary file object.
@@ -57,7 +57,7 @@ class StreamWriter:
             a path or binary file object; None for the path of the file with ``.index.arrow`` behind it.
         options: those of `EncodingOptions`.
 
-    To be closed, or used in a ``with`` statement; the index is whole only then. File objects are left open.
+    Close it, or use it in a ``with`` statement: the index is complete only then. File objects stay open.
 
     Raises:
         OSError: a file cannot be written.
@@ -87,9 +87,9 @@ class StreamWriter:
         self._offset = 0
 
     def write(self, messages: Any) -> int:
-        """Add messages, see `encode_messages`; how many there were.
+        """Add messages, see `encode_messages`; returns their number.
 
-        Nothing is written of a batch with a row that is refused.
+        A batch with a refused row is not written at all.
         """
         import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
 
@@ -150,15 +150,15 @@ def _batches(messages: Any) -> list[pa.RecordBatch]:
         table = messages if isinstance(messages, pa.Table) else pa.table(messages)
         batches = table.to_batches()
     for batch in batches:
-        batch.validate()  # pyarrow does not do so, and reads what it is told to
+        batch.validate()  # pyarrow does not do so, and follows invalid offsets
     return batches
 
 
 def taken_from(batch: pa.RecordBatch, column: Column) -> tuple[Column, pa.Array]:
-    """A column of a batch, which must have it, in the type that it should be of; see `conforming`.
+    """A column of a batch in the type of the table; see `conforming`. The batch must have the column.
 
     Raises:
-        EncodeError: it is of another kind.
+        EncodeError: the column is of another kind.
     """
     try:
         return conforming(column, batch.column(column.name))

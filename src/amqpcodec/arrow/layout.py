@@ -38,9 +38,9 @@ def schema(
 
     Args:
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"`` or ``"packets"``.
-        dialects: whose methods and properties it is to hold, by name; modules of foreign dialects will do.
-        columns: names of columns in the order wanted, of one inside a struct as
-            ``"properties.content_type"``; None for all but the optional ones.
+        dialects: names of the dialects whose methods and properties it has, or modules of foreign dialects.
+        columns: names of columns in order, one inside a struct as ``"properties.content_type"``; None for all but
+            the optional ones.
 
     Raises:
         ValueError: no such table, dialect or column.
@@ -119,7 +119,7 @@ def converted(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """An array in another type.
 
     Raises:
-        pyarrow.ArrowInvalid: its values are of another kind, or its memory is not as Arrow has it.
+        pyarrow.ArrowInvalid: its values are of another kind, or its memory is not valid for Arrow.
     """
     if array.type != type_:
         # pyarrow follows indices and offsets wherever they lead. Text need not be UTF-8.

@@ -1,4 +1,4 @@
-"""How the columns of our tables are written to Parquet files."""
+"""Parquet settings for the columns of the tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 32768  # that are encoded of a column; the usual 1024 take a twe
 
 
 def parquet_writer(target: Any, schema: pa.Schema, compression: str) -> parquet.ParquetWriter:
-    """What writes tables to a Parquet file.
+    """A writer of tables to a Parquet file.
 
     Args:
         target: a path or an open file.

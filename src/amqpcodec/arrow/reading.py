@@ -28,24 +28,24 @@ from ..options import (
 )
 from .layout import record_batch, schema_of
 
-# Feeds all that is in a file, and stops now and then, for full batches to be taken.
+# Feeds a whole file, and yields now and then, so that full batches can be taken.
 _Feeder = Feeder | PacketFeeder
 _Feed = Callable[[ByteSource, _Feeder], Iterator[None]]
 
 
 class CaptureReader:
-    """The record batches of files, read as they are asked for; made by `read_capture` and `read_stream`.
+    """The record batches of files, read on demand; `read_capture` and `read_stream` return it.
 
-    Iterating reads the files from their beginning; each gives batches of its own. Polars, DuckDB, pandas
-    and whatever else knows the Arrow PyCapsule protocol take it as a stream.
+    Iterating reads the files from their beginning; each has batches of its own. Polars, DuckDB, pandas and
+    other libraries with the Arrow PyCapsule protocol accept it as a stream.
 
     Attributes:
         schema: that of every batch.
-        faults: how many faults and rows in error there were in what has been read since the last iteration
-            began, by code: GAP, LOST, FILE, the codes of `_error`, and INCOMPLETE for messages that are not
-            whole though nothing is wrong with them. Rows that the mode leaves out count as well.
+        faults: number of faults and rows in error since the last iteration began, by code: GAP, LOST, FILE,
+            the codes of `_error`, and INCOMPLETE for messages that are cut though nothing is wrong with them.
+            Rows that the mode leaves out count as well.
 
-    Iterating raises, behind the rows in front of the fault:
+    Iterating raises, after the rows before the fault:
         CaptureError: a file is no capture, or is damaged before its first packet.
         DecodeError: in mode ``"fail"``, the error of a row.
         OSError: a file cannot be opened or read.
@@ -67,7 +67,7 @@ class CaptureReader:
         self._decoding = decoding
         self.schema: pa.Schema = schema_of(self._columns)
         self.faults: dict[str, int] = {}
-        open_feeder(table, self._columns, decoding)  # complain now about what cannot be read
+        open_feeder(table, self._columns, decoding)  # raise now if an argument is invalid
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         self.faults = {}
@@ -79,7 +79,7 @@ class CaptureReader:
                     yield from self._read(source, name_of(file))
 
     def reader(self) -> pa.RecordBatchReader:
-        """The same as pyarrow's own kind of stream."""
+        """The same as a `pyarrow.RecordBatchReader`."""
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -104,7 +104,7 @@ class CaptureReader:
 def read_capture(
     files: Source | Iterable[Source], table: str = "messages", **options: Unpack[CaptureOptions]
 ) -> CaptureReader:
-    """A table of what is in captures.
+    """A table of the contents of captures.
 
     Args:
         files: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard; or
@@ -131,7 +131,7 @@ def read_capture(
 def read_stream(
     files: Source | Iterable[Source], table: str = "messages", **options: Unpack[StreamOptions]
 ) -> CaptureReader:
-    """A table of what is in files that hold the octets of one direction and nothing else.
+    """A table of the contents of files that hold only the octets of one direction.
 
     Args:
         files: a path or binary file object, as it is or in gzip or Zstandard; or several.
@@ -151,5 +151,5 @@ def read_stream(
 
 
 def name_of(file: object) -> str | None:
-    """What the column `file` calls a file: its path, None where there is none."""
+    """The name of a file in the column `file`: its path, or None."""
     return clean(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None

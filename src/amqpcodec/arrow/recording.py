@@ -29,7 +29,7 @@ _STEP_NS = 1000  # between messages whose time is not known
 
 
 class _Row(NamedTuple):
-    """What a row says of the packets that carry it."""
+    """The values of a row that describe its packets."""
 
     file: str | None
     flow: int | None
@@ -40,14 +40,14 @@ class _Row(NamedTuple):
     kind: str | None
 
     def way(self) -> int:
-        """The direction; of a row that does not tell, by its method."""
+        """The direction; by the method, if the row has none."""
         if self.direction is not None:
             return self.direction
         method = self.name or self.kind or "publish"
         return CLIENT_TO_SERVER if method.endswith("publish") else SERVER_TO_CLIENT
 
     def ends(self, number: int) -> tuple[Endpoint, Endpoint]:
-        """Client and server; where they are not known, a client by the number."""
+        """Client and server; if they are not known, addresses made from the number."""
         client, server = _endpoint(self.client), _endpoint(self.server)
         if client is None or server is None or len(client.address) != len(server.address):
             host = number // 28000 % 2**16
@@ -63,12 +63,12 @@ class CaptureWriter:
     """Writes messages to a capture: a TCP connection for each `flow` of each `file`, packets in their order.
 
     Args:
-        file: path or binary file object to write a pcap file with nanoseconds to; an object is left open.
+        file: path or binary file object to write a pcap file with nanoseconds to; an object stays open.
         options: those of `EncodingOptions`.
 
     Beside the columns of the message, `file`, `flow`, `client`, `server`, `direction` and `ts_ns` (or `ts`)
-    count; rows without `flow` share a connection. A client's protocol header comes first. To be closed, or
-    used in a ``with`` statement; connections are ended only then.
+    count. Rows without `flow` share a connection. The client's protocol header comes first. Close the
+    writer, or use it in a ``with`` statement: connections end only then.
 
     Raises:
         OSError: the file cannot be written.
@@ -86,9 +86,9 @@ class CaptureWriter:
         self._time_ns = 0
 
     def write(self, messages: Any) -> int:
-        """Add messages, see `encode_messages`; how many there were.
+        """Add messages, see `encode_messages`; returns their number.
 
-        Nothing is written of a batch with a row that is refused.
+        A batch with a refused row is not written at all.
         """
         count = first = 0
         for encoded, batch in encoded_batches(messages, self._options):
@@ -151,7 +151,7 @@ def _cells(batch: pa.RecordBatch, column: Column) -> list[Any]:
 
 
 def _check_directions(rows: list[_Row], places: Iterable[int], first: int) -> None:
-    """Raise EncodeError at the first row of those to be written that goes neither way."""
+    """Raise EncodeError at the first row to be written whose direction is invalid."""
     for place in places:
         direction = rows[place].direction
         if direction not in (None, CLIENT_TO_SERVER, SERVER_TO_CLIENT):

@@ -1,4 +1,4 @@
-"""Capture files as one recording that is read in parts: suspended anywhere, and gone on with elsewhere."""
+"""Capture files as one recording, read in parts: a session can be suspended and continued elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..options import AllCaptureOptions, CaptureOptions, TrackingOptions
 from .layout import record_batch, schema_of
 from .reading import name_of
 
-Opener = Callable[[], BinaryIO]  # of a file whose turn comes later
+Opener = Callable[[], BinaryIO]  # of a file that is opened when it is read
 # Arguments of `CaptureSession.read`.
 Piece = (
     tuple[Source | Opener]
@@ -34,23 +34,22 @@ Piece = (
 
 @takes(AllCaptureOptions)
 class CaptureSession:
-    """A table of what is in capture files, all of them one recording, read part by part.
+    """A table of the contents of capture files, all of them one recording, read part by part.
 
-    What `suspend` gives lets another session go on where this one stands, in another process or on another
-    day. The rows of such sessions, one behind the other, are those of a single one, and those of one over
-    a single file are those of `read_capture`. Connections go on from file to file, and `flow` counts over the
-    whole recording.
+    `suspend` returns a state, with which another session continues in another process or on another day. The
+    rows of such sessions together are those of a single one. For a single file they are those of
+    `read_capture`. Connections continue from file to file, and `flow` counts over the whole recording.
 
     Args:
         table: as for `read_capture`.
-        state: what `suspend` gave; None to begin a recording. It depends on the table, the dialect, the
-            options of following connections and those with `max` in their names, which have to be the same,
-            but not on columns, mode or build.
+        state: a result of `suspend`; None to begin a recording. Table, dialect, the options of
+            `TrackingOptions` and those with `max` in their names have to be the same. Columns, mode and build
+            may differ.
         options: those of `CaptureOptions`. Without columns, batches have only a number of rows.
 
     Attributes:
         schema: that of every batch.
-        faults: as for `CaptureReader`, of what this session has read.
+        faults: as for `CaptureReader`, counted by this session.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be; a state that is damaged, or
@@ -70,7 +69,7 @@ class CaptureSession:
         self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
         self._place: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
-        self._closed = ""  # why nothing can be done any more
+        self._closed = ""  # why no method can be called any more
         # What a state depends on.
         self._terms: list[tuple[str, Any]] = [
             ("table", table),
@@ -89,38 +88,38 @@ class CaptureSession:
     def read(
         self, file: Source | Opener, name: str | None = None, end: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of the next file, or of what is left of the one begun, as far as it is asked for.
+        """The rows of the next file, or of the rest of the current one, read on demand.
 
-        A file that was read up to some `end` has to be given again until it was read without one, even if
-        nothing of it is left; then the next one begins.
+        A file that was read up to an `end` has to be passed again until it is read without one, even if
+        nothing of it is left. Then the next file begins.
 
         Args:
             file: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard, at
-                its start; or a function that opens it, to be closed again. What was read before is passed
-                over by seeking, or by uncompressing it.
+                its start; or a function that opens it, after which it is closed. The part that was read
+                before is skipped by seeking, or by uncompressing it.
             name: of the file for the column `file`, as it begins, and for notes of errors; the path if there
                 is one.
-            end: the records are read that begin before this octet of the (uncompressed) file; None for all.
+            end: only records that begin before this byte of the (uncompressed) file are read; None for all.
 
         Yields:
-            Full batches, and at the end one of the rows left.
+            Full batches, and at the end one with the remaining rows.
 
         Raises:
             CaptureError: the file is no capture, or is damaged before its first packet; the next may be read.
             DecodeError: in mode ``"fail"``, the error of a row.
             OSError: the file cannot be opened or read.
-            ValueError: no file can have this path; it is not the file in which the session stands; the
-                session is finished, or was left inside `read`.
+            ValueError: no file can have this path; it is not the file that the session was reading; the
+                session is finished, or an iterator of `read` was left before its end.
         """
         named = name_of(file) if name is None else clean(name)
         self._begin("a read was left before its end")
         return self._read(file, named, end)
 
     def suspend(self) -> bytes:
-        """All that later rows depend on; every row that is complete was given before.
+        """The state on which later rows depend; all complete rows were returned before.
 
         Raises:
-            ValueError: the session is finished, or was left inside `read`.
+            ValueError: the session is finished, or an iterator of `read` was left before its end.
         """
         self._check()
         packets: set[int] = set()
@@ -135,17 +134,17 @@ class CaptureSession:
         return pack([self._terms, self._before, place, self._sink.make.files.state(packets), *kept])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The recording is over: the rows of all that waits. The session cannot be used any more.
+        """End the recording: the rows of everything that waits. The session cannot be used any more.
 
         Raises:
             DecodeError: in mode ``"fail"``, the error of a row.
-            ValueError: the session is finished already, or was left inside `read`.
+            ValueError: the session is finished already, or an iterator of `read` was left before its end.
         """
         self._begin("the session is finished")
         return self._rest()
 
     def _begin(self, step: str) -> None:
-        """Take a step, during which, or for good, no other one may be taken."""
+        """Begin a call; no other one may begin until it ends."""
         self._check()
         self._closed = step
 
@@ -158,7 +157,7 @@ class CaptureSession:
             try:
                 source = stack.enter_context(_opened(file))
             except (OSError, ValueError):
-                self._closed = ""  # nothing has happened
+                self._closed = ""  # nothing has been read
                 raise
             try:
                 place = self._enter(source, name)
@@ -169,7 +168,7 @@ class CaptureSession:
                 raise
 
     def _enter(self, source: ByteSource, name: str | None) -> FilePosition:
-        """Go to where a file is to be read from."""
+        """Move a file to the position where reading continues."""
         try:
             if self._place is None:
                 self._place = FilePosition.start(source)
@@ -233,18 +232,18 @@ def scan_capture(
     state: bytes | None = None,
     **options: Unpack[CaptureOptions],
 ) -> Iterator[bytes]:
-    """The states in which a recording can be divided, found in one pass that makes no rows.
+    """The states between the parts of a recording, found in one pass that makes no rows.
 
     Args:
-        parts: of the recording in order; each some pieces of files that follow each other, as arguments of
-            `CaptureSession.read`: `(file,)`, `(file, name)` or `(file, name, end)`.
-        table: name of the table that is to be read.
+        parts: of the recording in order. Each is a list of arguments of `CaptureSession.read`: `(file,)`,
+            `(file, name)` or `(file, name, end)`.
+        table: name of the table to read.
         state: where the first part begins; None for the beginning of a recording.
         options: those of `CaptureOptions`; columns do not count.
 
     Yields:
-        The state before each part and, at last, the one behind all of them. With it a `CaptureSession` gives
-        the rows of that part; behind the last part of a recording come those of `finish`.
+        The state before each part, and last the state behind all of them. A `CaptureSession` with such a state
+        returns the rows of that part. `finish` of the last one returns the rows behind all parts.
 
     Raises:
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
@@ -260,7 +259,7 @@ def scan_capture(
 
 @contextmanager
 def _opened(file: Source | Opener) -> Iterator[ByteSource]:
-    """A file for as long as it is read; what came open stays open."""
+    """A file while it is read; a file that was passed open stays open."""
     if isinstance(file, ByteSource):
         yield file
     elif isinstance(file, (str, os.PathLike)) or not callable(file):

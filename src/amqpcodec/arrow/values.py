@@ -25,18 +25,18 @@ UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets 
 
 @takes(AllColumnOptions, dialect=DIALECT)
 class ValueDecoder:
-    """Decodes columns of octets: each value is read by itself, as whole frames of one direction.
+    """Decodes binary columns: each value by itself, as whole frames of one direction.
 
     Args:
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        explode: False for exactly one row a value, which is null for a null, and says in `_error` if there
-            is not exactly one in it: NOTHING, SEVERAL with the offset of the second, or LOST with that of
-            octets that belong to no frame. True for all rows of all values, each behind the number of its
-            value in the column `value`; octets that belong to no frame are a row with LOST in `_error`.
+        explode: False for exactly one row a value, which is null for a null. If a value does not hold exactly
+            one, `_error` says so: NOTHING, SEVERAL with the offset of the second, or LOST with that of octets
+            that belong to no frame. True for all rows of all values, with the number of the value in the
+            column `value`; octets that belong to no frame are a row with LOST in `_error`.
         options: those of `ColumnOptions`.
 
-    Without names of columns, those that tell of files and packets are left out, too. A value cannot tell its
-    dialect, so there is no ``"auto"``. The mode ``"drop"`` goes with `explode` only.
+    Without names of columns, those about files and packets are left out, too. A value does not show its
+    dialect, so there is no ``"auto"``. The mode ``"drop"`` needs `explode`.
 
     Attributes:
         schema: that of every batch.
@@ -74,7 +74,7 @@ class ValueDecoder:
         """The rows of a column.
 
         Args:
-            values: an Arrow array of binary, or of what casts to it.
+            values: an Arrow array of binary, or of a type that casts to it.
 
         Raises:
             DecodeError: in mode ``"fail"``, the first error; its message names the value, and its offset is
@@ -82,7 +82,7 @@ class ValueDecoder:
             DecoderInUseError: called while the decoder is decoding.
             OverflowError: a column of more than 2 GiB.
             pyarrow.ArrowException: the array is of another kind.
-            ValueError: its memory is not as Arrow has it (`pyarrow.ArrowInvalid`).
+            ValueError: its memory is not valid for Arrow (`pyarrow.ArrowInvalid`).
         """
         given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
         given.validate()  # before pyarrow itself goes through the values
@@ -95,7 +95,7 @@ class ValueDecoder:
         try:
             batch = self._reader.read(memory)
         except BaseException:
-            self._reader = self._open()  # nobody knows what is half done
+            self._reader = self._open()  # its state is unknown
             raise
         finally:
             turn.end()
@@ -106,7 +106,7 @@ class ValueDecoder:
 def decode_values(
     values: Any, table: str = "frames", *, explode: bool = False, **options: Unpack[ColumnOptions]
 ) -> pa.RecordBatch:
-    """The rows of a column of octets.
+    """The rows of a binary column.
 
     Args:
         values: as for `ValueDecoder.decode`, whose errors it raises.
@@ -120,7 +120,7 @@ def decode_values(
 def encode_values(
     messages: Any, *, mode: Literal["permissive", "fail"] = "fail", **options: Unpack[EncodingOptions]
 ) -> pa.ChunkedArray:
-    """The frames of messages in columns, those of each in a value of its own.
+    """The frames of messages in columns, one value for each message.
 
     Args:
         messages: as for `encode_messages`.
@@ -152,7 +152,7 @@ def encode_values(
 
 
 def _in_rows(encoded: Encoded, rows: int) -> pa.Array:
-    """Frames as a value for each of so many rows, null where a row was left out."""
+    """Frames as one value for each row, null for a skipped row."""
     ends = int64s(encoded.ends).cast(pa.int32())
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends]).buffers()[1]
     values = pa.Array.from_buffers(pa.binary(), len(ends), [None, offsets, pa.py_buffer(encoded.octets)])

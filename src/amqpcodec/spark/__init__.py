@@ -6,8 +6,8 @@
     spark.read.format("amqp").option("table", "messages").load("captures/*.pcap*")
     pcap_to_parquet(spark, "captures", "messages.parquet", table="messages")
 
-Needs the extra `spark`. All speed lives in `amqpcodec.arrow`; this layer tells Spark's workers what to read.
-docs/spark.md has the options.
+It needs the extra `spark`. `amqpcodec.arrow` does the decoding; this layer assigns parts of recordings to
+Spark's workers. docs/spark.md has the options.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .source import register
     from .tables import decode_frames, decode_streams
 
-# PySpark is only imported when one of these is asked for.
+# PySpark is imported when one of these names is used.
 _HOMES = {
     "decode_frames": "tables",
     "decode_streams": "tables",

@@ -1,4 +1,4 @@
-"""Captures to Parquet inside the workers: through the JVM, rows would be written a fifth as fast."""
+"""Captures to Parquet inside the workers; through the JVM, writing would be five times slower."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def pcap_to_parquet(
     table: str = "messages",
     **options: Unpack[SparkConversionOptions],
 ) -> DataFrame:
-    """Write a table of what is in captures or streams as Parquet files.
+    """Write a table of the contents of captures or streams as Parquet files.
 
-    The workers read and write by themselves, on storage that all of them share. A file is written for every
-    part of a recording, or several if it is very large. When all are whole, they are moved to their folder,
-    and an empty file ``_SUCCESS`` is put beside them; otherwise nothing is left.
+    The workers read and write the files themselves, on storage that all of them share. Each part of a
+    recording becomes one file, or several if it is very large. When all files are complete, they are moved to
+    their folder, and an empty file ``_SUCCESS`` is written beside them. Otherwise nothing is left.
 
     Args:
         spark: the session, of Spark Connect as well.
@@ -58,7 +58,7 @@ def pcap_to_parquet(
         TypeError, ValueError: an argument or option that cannot be.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
-    arrow.read_capture((), table, **among(CaptureOptions, options))  # complain now, not in a job
+    arrow.read_capture((), table, **among(CaptureOptions, options))  # raise now, not in a job
     given = among(SparkReadOptions, options)
     given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
     reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))

@@ -1,4 +1,4 @@
-"""Column functions: octets of frames to a struct, and messages back to octets."""
+"""Column functions: frames to a struct, and messages to frames."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _Arrays = Iterator[pa.Array]
 
 @takes(SparkDecodingOptions, dialect=DIALECT)
 def from_amqp(col: Column | str, table: str = "frames", **options: Unpack[SparkDecodingOptions]) -> Column:
-    """The octets of frames as a struct of the columns of a table.
+    """Frames as a struct of the columns of a table.
 
-    Each value is read by itself, and expected to have one row of the table in it: one frame, one method, or
-    the frames of one message. In the struct, `_error` tells of any other; docs/columns.md has its codes.
+    Each value is decoded by itself. It should hold one row of the table: one frame, one method, or the frames
+    of one message. For any other value, `_error` in the struct says why; docs/columns.md has its codes.
 
     Args:
         col: a binary column.
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        options: those of `SparkDecodingOptions`. Without columns, those that tell of files and packets are
-            left out, too; fewer are faster. There is no mode ``"drop"``.
+        options: those of `SparkDecodingOptions`. Without columns, those about files and packets are left out,
+            too; fewer columns are faster. There is no mode ``"drop"``.
 
     Returns:
-        A struct, null where the value is null. To Spark it is not deterministic, so that it is evaluated once
-        however many of its fields are used.
+        A struct, null where the value is null. It is declared non-deterministic, so that Spark evaluates it
+        once however many of its fields are used.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be.
@@ -71,14 +71,14 @@ def to_amqp(
     mode: Literal["permissive", "fail"] = "fail",
     **options: Unpack[SparkMessageOptions],
 ) -> Column:
-    """Messages as the octets of their frames.
+    """Messages as their frames.
 
     Args:
         message: a struct with columns of the table ``messages`` by their names, as `struct("exchange",
-            "routing_key", "body")` makes it; others are passed over, and what is missing takes its default,
-            as `amqpcodec.arrow.encode_messages` tells.
+            "routing_key", "body")` makes it; others are ignored, and what is missing takes its default, see
+            `amqpcodec.arrow.encode_messages`.
         mode: ``"fail"``: a message that cannot be written ends the query; ``"permissive"``: it is null.
-        options: those of `SparkMessageOptions`. Messages left out are null.
+        options: those of `SparkMessageOptions`. Skipped messages are null.
 
     Returns:
         Binary, null where the struct is null.
@@ -89,7 +89,7 @@ def to_amqp(
     """
     need("to_amqp")
     impl, chosen = options["impl"], among(EncodingOptions, options) | {"mode": mode}
-    arrow.encode_values(pa.table({}), **chosen)  # complain now, not in a job
+    arrow.encode_values(pa.table({}), **chosen)  # raise now, not in a job
 
     def encode(arrays: _Arrays) -> _Arrays:
         check_build(impl)
@@ -110,7 +110,7 @@ def _spread(values: pa.Array, over: pa.Array) -> pa.Array:
 
 
 def _through_pandas(decode: Callable[[_Arrays], _Arrays], kind: DataType) -> Any:
-    """A function of arrays as one of columns where Spark has none such: before 4.1."""
+    """A function of arrays as a function of columns, for Spark before 4.1, which has none."""
     pandas: Any = import_module("pandas")
 
     def through(series):  # type: ignore[no-untyped-def]

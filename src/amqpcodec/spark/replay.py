@@ -1,4 +1,4 @@
-"""Messages in Parquet files to files of frames inside the workers: a corpus to replay."""
+"""Messages in Parquet files to files of frames, inside the workers: a corpus to replay."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ def parquet_to_stream(
 ) -> DataFrame:
     """Write the messages in Parquet files as streams of frames with an index, in the order of their rows.
 
-    The workers read and write by themselves, on storage that all of them share; through
-    ``write.format("amqp")`` rows pass the JVM, which takes longer. A stream is written for every file, or
-    for some of the row groups of a large one. They are committed as by `pcap_to_parquet`.
+    The workers read and write the files themselves, on storage that all of them share. With
+    ``write.format("amqp")`` rows pass through the JVM, which takes longer. Each file becomes a stream, or
+    several if it is large, split between row groups. They are committed as by `pcap_to_parquet`.
 
     Args:
         spark: the session, of Spark Connect as well.
         src: Parquet files with columns of the table `messages`, folders of them and patterns. Tables
-            that are partitioned by one of these columns are refused: the files are without it.
+            that are partitioned by one of these columns are refused: the files do not have it.
         dst: the folder to write.
         options: those of `SparkEncodingOptions`.
 
     Returns:
-        A row for each file written: its `path`, how many `messages` it has or tells of, and `size` in octets.
+        A row for each file written: its `path`, the number of `messages` that it holds or indexes, and its
+        `size` in bytes.
 
     Raises:
         TypeError, ValueError: an option that cannot be.
@@ -124,5 +125,5 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
 
 
 def _wanted(options: SparkWriteOptions) -> set[str]:
-    """The columns that count."""
+    """The columns to read."""
     return {column.name for column in table_columns("messages", (options["dialect"],))} - _UNREAD
