@@ -39,8 +39,8 @@ def schema(
     Args:
         table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"`` or ``"packets"``.
         dialects: names of the dialects whose methods and properties it has, or modules of foreign dialects.
-        columns: names of columns in order, one inside a struct as ``"properties.content_type"``; None for all but
-            the optional ones.
+        columns: names of columns in order, one inside a struct as ``"properties.content_type"``; None for all
+            but the optional ones.
 
     Raises:
         ValueError: no such table, dialect or column.

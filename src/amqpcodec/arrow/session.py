@@ -242,8 +242,8 @@ def scan_capture(
         options: those of `CaptureOptions`; columns do not count.
 
     Yields:
-        The state before each part, and last the state behind all of them. A `CaptureSession` with such a state
-        returns the rows of that part. `finish` of the last one returns the rows behind all parts.
+        The state before each part, and last the state behind all of them. A `CaptureSession` with such a
+        state returns the rows of that part. `finish` of the last one returns the rows behind all parts.
 
     Raises:
         CaptureError, DecodeError, OSError, ValueError: what `CaptureSession` raises.
