@@ -5,7 +5,7 @@ the function they stand for. In all else they look like that function: name, mod
 pickled, and that it becomes a method of the instance it is looked up on.
 """
 
-from types import MethodType
+from types import FunctionType, MethodType
 
 from cpython.object cimport PyObject
 
@@ -41,6 +41,11 @@ cdef class FastFunction:
 
     def __repr__(self):
         return f"<fast {self.original!r}>"
+
+    @property
+    def __class__(self):
+        """What `isinstance` goes by: `inspect.isfunction` and `unittest.mock.create_autospec` see a function."""
+        return FunctionType
 
     @property
     def __wrapped__(self):
