@@ -282,10 +282,16 @@ class Line:
     """A connection whose transport reads from a socket pair."""
 
     def __init__(self, *, options: dict[str, Any] | None = None) -> None:
-        self.near, self.far = socket.socketpair()
         self.calls: list[Any] = []
         self.receives = 0
+        self.sockets: list[socket.socket] = []
         self.connection = amqp.Connection(**options or {})
+        self.connect()
+
+    def connect(self) -> None:
+        """What py-amqp does on connecting, with a socket pair; also on connecting again."""
+        self.near, self.far = socket.socketpair()
+        self.sockets += self.near, self.far
         self.transport = transports.TCPTransport("localhost")
         self.transport.sock = self
         self.transport._setup_transport()
@@ -302,8 +308,8 @@ class Line:
         return self.near.recv(size)
 
     def close(self) -> None:
-        self.near.close()
-        self.far.close()
+        for each in self.sockets:
+            each.close()
 
 
 @pytest.fixture(params=["install", "transport_options"])
@@ -383,6 +389,37 @@ def test_who_replaces_the_reading_later_is_asked(line: Line, monkeypatch: pytest
     monkeypatch.setattr(transports._AbstractTransport, "read_frame", lambda self: (1, 9, ACK))
     line.connection.blocking_read()
     assert line.calls == [(9, (60, 80), ACK, None)]
+
+
+def test_a_connection_that_connects_again_forgets_what_was_read_ahead(line: Line) -> None:
+    line.far.sendall(_frame(1, ACK) * 3)
+    line.connection.blocking_read()
+    with compat.installed("amqp", loops=True):
+        line.connect()
+    line.far.sendall(_frame(1, ACK, 7) * 2)
+    line.connection.blocking_read()
+    line.connection.blocking_read()
+    assert [call[0] for call in line.calls] == [1, 7, 7]
+    assert "Fast" not in type(line.connection.blocking_read.original).__name__
+
+
+# -- finalizers
+
+
+def test_a_slot_that_a_finalizer_deletes_meanwhile_is_filled_again(status: Callable[[], compat.Status]) -> None:
+    wire = Wire()
+    wire.on_frame((1, 1, DELIVER))
+    cells = dict(zip(wire.on_frame.__code__.co_freevars, wire.on_frame.__closure__, strict=True))
+    message = cells["partial_messages"].cell_contents[1]
+
+    class Deleting:
+        def __del__(self) -> None:
+            del message.ready
+
+    message.properties = {"last": Deleting()}
+    wire.on_frame((2, 1, struct.pack("!HHQH", 60, 0, 0, 0)))
+    assert message.ready is True
+    assert message.properties == {}
 
 
 # -- kombu

@@ -250,7 +250,18 @@ def test_a_library_that_is_not_there_cannot_be_installed() -> None:
     assert b"ModuleNotFoundError: No module named 'pika'" in done.stderr
 
 
-def test_the_finder_gives_what_other_finders_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class OldFinder:
+    """A finder as there were before `find_spec`; Python passes over it."""
+
+    def find_module(self, fullname: str, path: Any = None) -> None: ...
+
+
+@pytest.mark.filterwarnings("ignore:.*find_spec.*:ImportWarning")
+@pytest.mark.parametrize("others", [[], [OldFinder()]], ids=["usual", "without find_spec"])
+def test_the_finder_gives_what_other_finders_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: list[Any]
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*others, *sys.meta_path])
     (tmp_path / "watched_module.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     made: list[Any] = []
