@@ -406,7 +406,9 @@ def test_a_connection_that_connects_again_forgets_what_was_read_ahead(line: Line
 # -- finalizers
 
 
-def test_a_slot_that_a_finalizer_deletes_meanwhile_is_filled_again(status: Callable[[], compat.Status]) -> None:
+def test_a_slot_that_a_finalizer_deletes_meanwhile_is_filled_again(
+    status: Callable[[], compat.Status],
+) -> None:
     wire = Wire()
     wire.on_frame((1, 1, DELIVER))
     cells = dict(zip(wire.on_frame.__code__.co_freevars, wire.on_frame.__closure__, strict=True))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
 import threading
 from pathlib import Path
+from pydoc import render_doc
 from types import ModuleType
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 from support.subprocesses import output, python
@@ -125,6 +128,21 @@ def test_the_status_names_the_originals_and_counts_calls() -> None:
     assert status.fast == 3
     assert status.fallbacks == {"pamqp.frame.marshal: class": 1}
     assert list(status.stock) == ["Basic.RecoverAsync"]
+
+
+@pytest.mark.parametrize("name", ["marshal", "unmarshal"])
+def test_a_replacement_is_a_function_to_who_inspects_or_mocks_it(name: str) -> None:
+    def seen() -> tuple[Any, ...]:
+        function = getattr(frame, name)
+        mocked = create_autospec(function)
+        with pytest.raises(TypeError) as refused:
+            mocked(1, 2, 3)
+        told = inspect.signature(function), inspect.getsource(function), inspect.getdoc(function)
+        return inspect.isfunction(function), type(mocked), str(refused.value), *told, render_doc(function)
+
+    stock = seen()
+    with compat.installed("pamqp"):
+        assert seen() == stock
 
 
 def test_a_library_that_is_not_known_is_a_value_error() -> None:

@@ -125,7 +125,7 @@ def test_a_patch_over_ours_is_called_until_it_is_undone_and_nothing_of_ours_stay
 
 
 def counting(found: Any, calls: list[str]) -> Any:
-    """A stand-in of somebody's that notes its calls: a wrapper of a function, a class derived from a class."""
+    """A stand-in that notes its calls: a wrapper of a function, a class derived from a class."""
     if isinstance(found, (staticmethod, classmethod)):
         return type(found)(counting(found.__func__, calls))
     if isinstance(found, FunctionType) or not isinstance(found, type):

@@ -16,7 +16,9 @@ NOW = datetime(2020, 1, 1, tzinfo=UTC)
 TABLE = {"a": 1, "b": "x", "c": {"d": [1, True, None]}}
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 LIBRARIES = {
-    "pamqp": ("base", "body", "commands", "common", "constants", "decode", "encode", "frame", "header", "heartbeat"),
+    "pamqp": (
+        "base", "body", "commands", "common", "constants", "decode", "encode", "frame", "header", "heartbeat",
+    ),
     "pika": ("amqp_object", "compat", "data", "frame", "spec", "connection", "callback", "channel"),
     "amqp": ("serialization", "basic_message", "method_framing", "utils"),
 }  # fmt: skip

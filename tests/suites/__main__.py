@@ -182,7 +182,7 @@ def compared(name: str) -> tuple[str, int]:
         print(f"{name}: {test}: {' or '.join(next(told))} without, {' or '.join(next(told))} with")
     faults = len(apart)
     status = with_[0].status
-    for peer in ("any",) if not status else status:
+    for peer in status or ("any",):
         found = status.get(peer, {"active": False, "why": "nothing was installed"})
         if not found["active"]:
             print(f"{name}: {peer} is not accelerated: {found['why']}")
