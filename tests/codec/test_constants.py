@@ -7,7 +7,7 @@ from pathlib import Path
 
 import amqpcodec
 from amqpcodec import profiles
-from amqpcodec._kernel import wire
+from amqpcodec._kernel import framing, wire
 
 KERNEL = Path(amqpcodec.__file__).parent / "_kernel"
 
@@ -38,3 +38,9 @@ def test_every_kind_has_a_name() -> None:
 def test_the_numbers_of_the_frame_layer() -> None:
     assert constants_of("wire.pxd") == numbers_of(wire)
     assert wire.FRAME_END == 0xCE
+
+
+def test_what_a_frame_may_be_found_to_be() -> None:
+    states = constants_of("framing.pxd")
+    assert {name: vars(framing)[name] for name in states} == states
+    assert sorted(states.values()) == [0, 1, 2, 3, 4]

@@ -1,0 +1,94 @@
+"""Where a frame ends. framing.pxd has the same function in C, to be inlined.
+
+Frame (0-9-1 section 4.2.3): type octet, channel short, payload size long, payload, end octet 0xCE. A protocol
+header (section 4.2.2) may come before the first frame; it has 8 octets and no envelope.
+
+There are two texts. C code asks about a pointer, without the interpreter lock and without a call. An
+interpreter is fastest with `struct`. Tests compare them.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from .._typing import TYPE_CHECKING
+from ..errors import FRAME_ERROR, DecodeError
+from .wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD, PROTOCOL_HEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# What `frame_at` finds. framing.pxd has the same numbers.
+WHOLE = 0
+MORE = 1
+UNKNOWN_TYPE = 2
+TOO_LARGE = 3
+WRONG_END = 4
+
+_envelope_at = Struct(">BHI").unpack_from
+
+
+def frame_at(
+    data: bytes | bytearray, at: int, end: int, types: int, size_limit: int, opens: bool
+) -> tuple[int, int]:
+    """Look for a whole frame at data[at:end].
+
+    Args:
+        data: the octets at hand.
+        at: where the frame begins.
+        end: where the octets end.
+        types: the accepted frame types, see `type_mask`.
+        size_limit: octets of the largest payload to accept.
+        opens: whether the stream begins here, so that a protocol header may stand in place of a frame.
+
+    Returns:
+        WHOLE, MORE, UNKNOWN_TYPE, TOO_LARGE or WRONG_END; and the octets of the whole frame as far as they
+        are known. Before the envelope is there, that is the size of the envelope.
+    """
+    left = end - at
+    if left < ENVELOPE_SIZE:
+        return MORE, ENVELOPE_SIZE
+    frame_type, _, size = _envelope_at(data, at)
+    if frame_type == PROTOCOL_HEADER and opens:
+        return (MORE if left < OVERHEAD else WHOLE), OVERHEAD
+    size += OVERHEAD
+    if not types >> frame_type & 1:
+        return UNKNOWN_TYPE, size
+    if size > size_limit + OVERHEAD:
+        return TOO_LARGE, size
+    if size > left:
+        return MORE, size
+    return (WHOLE if data[at + size - 1] == FRAME_END else WRONG_END), size
+
+
+def type_mask(types: Iterable[int]) -> int:
+    """Frame types as bits: bit n stands for type n. Those above 31 cannot be told to `frame_at`."""
+    return sum(1 << frame_type for frame_type in set(types))
+
+
+def framing_error(
+    status: int, frame_type: int, last: int, size: int, size_limit: int, offset: int
+) -> DecodeError:
+    """The error for octets at which no frame can lie. It is fatal: no later frame can be trusted either.
+
+    Args:
+        status: UNKNOWN_TYPE, TOO_LARGE or WRONG_END.
+        frame_type: the first octet of the frame.
+        last: its last octet; only WRONG_END asks for it.
+        size: its octets, as `frame_at` returned them.
+        size_limit: octets of the largest payload that is accepted.
+        offset: octets of the stream before the frame.
+    """
+    if status == UNKNOWN_TYPE:
+        message, ahead = _unknown_type(frame_type), 0
+    elif status == TOO_LARGE:
+        message, ahead = f"frame of {size} octets, frame_max {size_limit + OVERHEAD}", 3
+    else:
+        message, ahead = f"frame ends with octet {last:#04x}, not 0xce", size - 1
+    return DecodeError(message, FRAME_ERROR, offset + ahead, fatal=True)
+
+
+def _unknown_type(frame_type: int) -> str:
+    if frame_type in (9, 10):
+        return f"frame type {frame_type}: the request and response frames of 0-9 are not supported"
+    return f"frame type {frame_type} is not known"
