@@ -17,10 +17,10 @@ _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b",
 _DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
 # Decorators of C classes: written in the .pxd, with all that concerns C, but heeded in the text only.
 _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
-# Signatures that only type checkers read.
-_SIGNATURES = re.compile(r"^    if TYPE_CHECKING:\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
-# Constants that the .pxd has as C constants.
-_CONSTANTS = re.compile(r"^from \.wire import .*\n", re.MULTILINE)
+# Signatures that only type checkers read, and methods that only the pure build has.
+_BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
+# Constants that the .pxd has as C constants, and fast paths that only the pure build has.
+_IMPORTS = re.compile(r"^from \.(?:wire|fast_stream_py) import .*\n", re.MULTILINE)
 _DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types
@@ -94,7 +94,7 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
 
 def _compilable(text: str, types: str) -> str:
     """A Python text as Cython is to see it, with the `.pxd` that gives it types."""
-    for unwanted in (_DECLARATION, _SIGNATURES, _CONSTANTS):
+    for unwanted in (_DECLARATION, _BLOCKS, _IMPORTS):
         text = unwanted.sub("", text)
     decorated = _DECORATED.findall(types)
     for decorators, head in decorated:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 TYPE_CHECKING = False
+PURE = True  # what stands under `if PURE:` is left out of the compiled build
 
 if TYPE_CHECKING:
     from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias
@@ -37,4 +38,4 @@ else:
         """Makes a named tuple of each class derived from it, as `typing.NamedTuple` does."""
 
 
-__all__ = ["TYPE_CHECKING", "Any", "ClassVar", "NamedTuple", "NoReturn", "TypeAlias"]
+__all__ = ["PURE", "TYPE_CHECKING", "Any", "ClassVar", "NamedTuple", "NoReturn", "TypeAlias"]

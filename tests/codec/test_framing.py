@@ -79,16 +79,19 @@ def test_only_where_the_stream_begins_a_protocol_header_is_taken_for_a_frame() -
 
 
 @pytest.mark.parametrize(
-    ("status", "frame_type", "message", "offset"),
+    ("octets", "message", "offset"),
     [
-        (UNKNOWN_TYPE, 77, "frame type 77 is not known", 1000),
-        (UNKNOWN_TYPE, 9, "frame type 9: the request and response frames of 0-9 are not supported", 1000),
-        (TOO_LARGE, 1, "frame of 109 octets, frame_max 108", 1003),
-        (WRONG_END, 1, "frame ends with octet 0x0f, not 0xce", 1108),
+        (frame(0, frame_type=77), "frame type 77 is not known", 1000),
+        (HEADER, "frame type 65 is not known", 1000),
+        (
+            frame(0, frame_type=9),
+            "frame type 9: the request and response frames of 0-9 are not supported",
+            1000,
+        ),
+        (frame(101)[:7], "frame of 109 octets, frame_max 108", 1003),
+        (frame(100, end=15), "frame ends with octet 0x0f, not 0xce", 1107),
     ],
 )
-def test_each_error_names_what_is_wrong_and_the_octet(
-    status: int, frame_type: int, message: str, offset: int
-) -> None:
-    error = framing_error(status, frame_type, 0x0F, 109, LIMIT, 1000)
+def test_each_error_names_what_is_wrong_and_the_octet(octets: bytes, message: str, offset: int) -> None:
+    error = framing_error(b"??" + octets, 2, 2 + len(octets), TYPES, LIMIT, 1000)
     assert (error.message, error.offset, error.reply_code, error.fatal) == (message, offset, 501, True)

@@ -18,12 +18,12 @@ from support.outcomes import describe
 from support.stepping import step_by_step, stop_stepping
 
 from amqpcodec import DecodeError, DecoderInUseError
-from amqpcodec._kernel import turn_py
+from amqpcodec._kernel import lock_py
 
 EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"
 # Where a decoder's state is kept; what only reads values comes back to these, whatever ends it.
 KERNEL = tuple(
-    f"amqpcodec._kernel.{name}_py" for name in ("stream", "quick_stream", "frames", "messages", "turn")
+    f"amqpcodec._kernel.{name}_py" for name in ("stream", "fast_stream", "frames", "messages", "lock")
 )
 ARROW = ("amqpcodec.arrow.",)
 
@@ -91,13 +91,13 @@ CALLS: dict[str, Callable[[Any, bytes], Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
-    ("kind", "turn"),
-    [("FrameDecoder", "_PlainTurn"), ("MessageDecoder", "_PlainTurn"), ("FrameDecoder", "_LockedTurn")],
+    ("kind", "lock"),
+    [("FrameDecoder", "_GilLock"), ("MessageDecoder", "_GilLock"), ("FrameDecoder", "_ThreadLock")],
 )
 def test_an_interrupt_at_any_step_leaves_a_decoder_that_can_be_reset(
-    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: str, call: str, turn: str
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: str, call: str, lock: str
 ) -> None:
-    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Lock", getattr(lock_py, lock))
     octets = stream(amqp)
     expected = describe(list(getattr(amqp, kind)().feed(octets)))
     decoder, step, locked = getattr(amqp, kind)(), 0, 0
@@ -118,11 +118,11 @@ def test_an_interrupt_at_any_step_leaves_a_decoder_that_can_be_reset(
         assert locked > 0  # or there would be nothing to heal
 
 
-@pytest.mark.parametrize("turn", ["_PlainTurn", "_LockedTurn"])
+@pytest.mark.parametrize("lock", ["_GilLock", "_ThreadLock"])
 def test_a_reset_while_the_interrupt_is_handled_is_enough(
-    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, turn: str
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
-    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Lock", getattr(lock_py, lock))
     decoder = amqp.FrameDecoder()
     octets = stream(amqp)
 
@@ -139,11 +139,11 @@ def test_a_reset_while_the_interrupt_is_handled_is_enough(
         step += 1
 
 
-@pytest.mark.parametrize("turn", ["_PlainTurn", "_LockedTurn"])
+@pytest.mark.parametrize("lock", ["_GilLock", "_ThreadLock"])
 def test_a_call_that_is_under_way_is_not_taken_over(
-    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, turn: str
+    amqp: ModuleType, monkeypatch: pytest.MonkeyPatch, lock: str
 ) -> None:
-    monkeypatch.setattr("amqpcodec._kernel.stream_py.Turn", getattr(turn_py, turn))
+    monkeypatch.setattr("amqpcodec._kernel.stream_py.Lock", getattr(lock_py, lock))
     decoder = amqp.FrameDecoder(strict=True)
     entered, checked = threading.Event(), threading.Event()
 
@@ -171,10 +171,10 @@ def test_resets_in_many_threads_heal_a_decoder_once(amqp: ModuleType) -> None:
     if not amqp.__name__.endswith("_py"):
         pytest.skip("the compiled build has nothing to heal")
     decoder, octets = amqp.FrameDecoder(), stream(amqp)
-    if not isinstance(decoder._turn, turn_py._PlainTurn):
+    if not isinstance(decoder._lock, lock_py._GilLock):
         pytest.skip("without a global lock, only the thread that was interrupted heals a decoder")
     for _ in range(50):
-        decoder._turn.taken = True  # as an interrupt leaves it
+        decoder._lock.locked = True  # as an interrupt leaves it
         inside, most, healed = 0, 0, 0
 
         def forget(original: Callable[[], None] = decoder._forget) -> None:
@@ -186,11 +186,11 @@ def test_resets_in_many_threads_heal_a_decoder_once(amqp: ModuleType) -> None:
 
         def work() -> None:
             nonlocal healed
-            turn = decoder._turn
-            if turn.take() or turn.take_over():
+            lock = decoder._lock
+            if lock.acquire() or lock.reclaim():
                 forget()
                 healed += 1
-                turn.end()
+                lock.release()
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:

@@ -16,8 +16,8 @@ from codecgen.model import Class, Field, Method
 
 BUILD = "py"
 KERNEL = {
-    "Dialect": "dialect", "Encoder": "quick_encoder", "FrameDecoder": "quick_stream",
-    "MessageDecoder": "quick_stream", "Method": "routines", "Properties": "routines", "Reader": "reader",
+    "Dialect": "dialect", "Encoder": "quick_encoder", "FrameDecoder": "frames",
+    "MessageDecoder": "messages", "Method": "routines", "Properties": "routines", "Reader": "reader",
     "WriterRules": "writer", "Octets": "quick_reader", "OddError": "quick_reader",
     "timestamp": "quick_reader", "long_octets": "quick_writer", "quick_table": "quick_writer",
     "seconds": "quick_writer", "share": "sharing", "table_codec": "tables",

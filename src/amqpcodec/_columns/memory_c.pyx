@@ -11,7 +11,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdlib cimport free
 from libc.string cimport memmove
 
-from .._kernel.turn_c cimport amqp_turn_end, amqp_turn_take
+from .._kernel.lock_c cimport amqp_lock_acquire, amqp_lock_release
 
 cdef enum:
     _LEAST_SPARE = 4096  # octets of a block that is worth keeping
@@ -33,16 +33,16 @@ cdef class Spares:
 
     cdef void end_batch(self) noexcept:
         """Learn from a batch that was handed over how many octets to keep."""
-        if amqp_turn_take(&self._taken):
+        if amqp_lock_acquire(&self._taken):
             self._most_octets = 2 * self._handed_over
-            amqp_turn_end(&self._taken)
+            amqp_lock_release(&self._taken)
         self._handed_over = 0
 
     cdef size_t fetch(self, void **place, size_t size) noexcept:
         """Put a block of at least `size` octets at a place; how many it has, 0 if there is none that fits."""
         cdef Block found = Block(NULL, 0)
         cdef int index
-        if size < _LEAST_SPARE or not amqp_turn_take(&self._taken):
+        if size < _LEAST_SPARE or not amqp_lock_acquire(&self._taken):
             return 0
         for index in range(self._count - 1, -1, -1):
             if size <= self._blocks[index].size <= 2 * size:
@@ -50,12 +50,12 @@ cdef class Spares:
                 place[0] = found.place
                 self._drop(index)
                 break
-        amqp_turn_end(&self._taken)
+        amqp_lock_release(&self._taken)
         return found.size
 
     cdef void keep(self, void *place, size_t size) noexcept:
         """Take a block that nobody looks at any more, in place of the oldest ones if there are too many."""
-        if size < _LEAST_SPARE or size > self._most_octets or not amqp_turn_take(&self._taken):
+        if size < _LEAST_SPARE or size > self._most_octets or not amqp_lock_acquire(&self._taken):
             free(place)
             return
         while self._count == _MOST_SPARES or self._octets + size > self._most_octets:
@@ -64,7 +64,7 @@ cdef class Spares:
         self._blocks[self._count] = Block(place, size)
         self._count += 1
         self._octets += size
-        amqp_turn_end(&self._taken)
+        amqp_lock_release(&self._taken)
 
     cdef void _drop(self, int index) noexcept:
         """Forget a block."""

@@ -4,8 +4,8 @@
 from cpython.object cimport PyObject as _PyObject
 
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
-from amqpcodec._kernel.quick_stream_c cimport FrameDecoder as _FrameDecoder
-from amqpcodec._kernel.quick_stream_c cimport MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader
 from amqpcodec._kernel.records_c cimport Method as _Method, Properties as _Properties
 from amqpcodec._kernel.writer_c cimport Writer as _Writer

@@ -17,8 +17,8 @@ from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.quick_encoder_py import Encoder as _Encoder
-from amqpcodec._kernel.quick_stream_py import FrameDecoder as _FrameDecoder
-from amqpcodec._kernel.quick_stream_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.routines_py import Method as _Method
 from amqpcodec._kernel.routines_py import Properties as _Properties
 from amqpcodec._kernel.reader_py import Reader as _Reader

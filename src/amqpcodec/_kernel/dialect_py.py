@@ -9,6 +9,7 @@ from .._typing import TYPE_CHECKING
 from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from ..profiles import table_profile
 from .dispatch_py import Dispatch
+from .framing import type_mask
 from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Dialect:
         profile: its default table profile.
         connection_class: id of the class whose methods belong on channel 0, None without one.
         frame_types: the frame types it knows.
+        frame_mask: the same as bits: bit n stands for type n.
         constants: the constants of the specification by name.
         methods: method class by (class id, method id).
         properties: properties class by class id.
@@ -65,6 +67,7 @@ class Dialect:
         self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
         opaque = {constants[constant] for constant in _OPAQUE_FRAMES if constant in constants}
         self.frame_types = frozenset({METHOD, HEADER, BODY, HEARTBEAT} | opaque)
+        self.frame_mask = type_mask(self.frame_types)
 
     @property
     def unexpected_frame(self) -> int:

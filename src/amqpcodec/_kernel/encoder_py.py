@@ -186,8 +186,10 @@ class Encoder:
         return self._dialect.protocol_header
 
     def encode_frame(self, frame: Frame, *, frame_max: int = 0) -> bytes:
-        """Any frame that a decoder gives out; with ``tables="raw"`` the very octets it came from,
-        provided they were in the shortest form.
+        """Any frame that a decoder returns.
+
+        With ``payloads="raw"`` it becomes the very octets it came from; with ``tables="raw"`` too, provided
+        that they were in the shortest form.
 
         Args:
             frame: the frame.
@@ -199,6 +201,8 @@ class Encoder:
         if not isinstance(frame, Frame):
             raise EncodeError(f"expected a frame, not {_named(frame)}")
         payload = frame.payload
+        if isinstance(payload, bytes) and frame.type != BODY:
+            return self._encode_raw(frame, payload, frame_max)
         if frame.type != _type_of(payload, frame.type):
             raise EncodeError(f"a frame of type {frame.type!r} does not carry {_named(payload)}")
         if isinstance(payload, Method):
@@ -313,6 +317,14 @@ class Encoder:
         at = writer.begin_frame(frame_type, channel)
         writer.end_frame(at, limit)
         return writer.finish()
+
+    def _encode_raw(self, frame: Frame, payload: bytes, frame_max: int) -> bytes:
+        """A frame whose payload was not decoded."""
+        if frame.type == PROTOCOL_HEADER:
+            return self._encode_connection_frame(frame, ProtocolHeader(payload))
+        if not isinstance(frame.type, int) or frame.type not in self._dialect.frame_types:
+            raise EncodeError(f"a frame of type {frame.type!r} does not carry {_named(payload)}")
+        return self._raw_frame(frame.type, frame.channel, _view(payload), frame_max)
 
     def _encode_connection_frame(self, frame: Frame, payload: Heartbeat | ProtocolHeader) -> bytes:
         if frame.channel != 0:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from .._typing import TYPE_CHECKING, Any
-from .records_py import ContentHeader
-from .stream_py import StreamDecoder
-from .wire import BODY, HEADER, METHOD
+from .._typing import PURE, TYPE_CHECKING, Any
+from ..errors import FRAME_ERROR, DecodeError
+from .fast_stream_py import fast_frame
+from .records_py import ContentHeader, Frame
+from .stream_py import DEFAULT_LIMITS, StreamDecoder
+from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from _typeshed import ReadableBuffer
 
-    from .records_py import Frame
+    from ..limits import Limits
+
+# As objects, which C code would have to make of its constants for every frame.
+_METHOD: Any = METHOD
+_HEADER: Any = HEADER
+_BODY: Any = BODY
 
 
 class FrameDecoder(StreamDecoder):
@@ -28,6 +36,13 @@ class FrameDecoder(StreamDecoder):
             of the profile, keys that occur twice, property flags without a property, a weight, methods
             on the wrong channel, values that break an assert.
         limits: what is refused whatever was negotiated.
+        expect_header: whether a protocol header may open the stream. False for a decoder that begins in the
+            middle of a stream: it takes no protocol header, nor after `reset`.
+        payloads: ``"decoded"``; or ``"raw"`` for payloads as the `bytes` that have come, of every frame. For
+            proxies and brokers that forward frames: `encode_frame` makes the same octets of them. The decoder
+            then checks what delimits a frame (its type, its size and its last octet) and nothing inside.
+            A heartbeat may have a payload or a channel. A protocol header may be of any version; its payload
+            is all eight octets. `tables`, `profile` and `strict` do not matter.
 
     Iterating raises `DecodeError` on octets that break the protocol, after every frame before them was
     given out. The decoder then stays failed: it raises the same error again until `reset`, or until
@@ -36,27 +51,61 @@ class FrameDecoder(StreamDecoder):
     Source: 0-9-1 section 4.2.3; the reply codes follow section 4.8 and RabbitMQ.
     """
 
-    __slots__ = ()
+    __slots__ = ("_channel", "_channel_object", "_raw")
+
+    def __init__(
+        self,
+        *,
+        frame_max: int = 131072,
+        frame_max_slack: int = 0,
+        tables: str = "dict",
+        profile: str | None = None,
+        strict: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+        expect_header: bool = True,
+        payloads: Literal["decoded", "raw"] = "decoded",
+    ) -> None:
+        if payloads not in ("decoded", "raw"):
+            raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
+        self._raw = payloads == "raw"
+        self._channel = -1  # of the last frame: mostly it is that of the next one too,
+        self._channel_object: Any = None  # which saves C code from making the number an object again
+        self._set_up(frame_max, frame_max_slack, tables, profile, strict, limits, expect_header)
 
     if TYPE_CHECKING:
 
         def feed(self, data: ReadableBuffer) -> Iterator[Frame]: ...
         def buffer_updated(self, nbytes: int) -> Iterator[Frame]: ...
         def __iter__(self) -> Iterator[Frame]: ...
-        def __next__(self) -> Frame: ...
+
+    if PURE:
+
+        def __next__(self) -> Frame:
+            frame = fast_frame(self)
+            return super().__next__() if frame is None else frame
 
     def _next(self) -> Any:
         if not self._advance():
             return None
+        if self._raw:
+            return self._read_raw()
         reader = self._reader
-        frame_type = reader.frame_type
-        if frame_type == METHOD:
-            return self._frame(METHOD, reader.channel, self._read_method())
-        if frame_type == HEADER:
-            return self._frame(HEADER, reader.channel, self._header())
-        if frame_type == BODY:
-            return self._frame(BODY, reader.channel, self._read_body())
-        return self._read_other()
+        frame = Frame.__new__(Frame)
+        if reader.frame_type == METHOD:
+            frame.type = _METHOD
+            frame.payload = self._read_method()
+        elif reader.frame_type == HEADER:
+            frame.type = _HEADER
+            frame.payload = self._header()
+        elif reader.frame_type == BODY:
+            frame.type = _BODY
+            frame.payload = self._read_body()
+        else:
+            return self._read_other()
+        if reader.channel != self._channel:
+            self._channel = self._channel_object = reader.channel
+        frame.channel = self._channel_object
+        return frame
 
     def _header(self) -> ContentHeader:
         header = ContentHeader.__new__(ContentHeader)
@@ -64,3 +113,14 @@ class FrameDecoder(StreamDecoder):
         header.body_size = self._reader.body_size
         header.weight = self._reader.weight
         return header
+
+    def _read_raw(self) -> Frame:
+        """A frame whose payload nobody looks into."""
+        reader = self._reader
+        octets = reader.rest()
+        if reader.frame_type != PROTOCOL_HEADER:
+            return self._frame(reader.frame_type, reader.channel, octets)
+        if not octets.startswith(b"AMQP"):
+            message = f"protocol header {octets!r} is not of {self._dialect.name}"
+            raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
+        return self._frame(PROTOCOL_HEADER, 0, octets)

@@ -62,29 +62,27 @@ def frame_at(
 
 
 def type_mask(types: Iterable[int]) -> int:
-    """Frame types as bits: bit n stands for type n. Those above 31 cannot be told to `frame_at`."""
+    """Frame types as bits, for `frame_at`: bit n stands for type n, up to 31."""
     return sum(1 << frame_type for frame_type in set(types))
 
 
 def framing_error(
-    status: int, frame_type: int, last: int, size: int, size_limit: int, offset: int
+    data: bytes | bytearray, at: int, end: int, types: int, size_limit: int, offset: int
 ) -> DecodeError:
-    """The error for octets at which no frame can lie. It is fatal: no later frame can be trusted either.
+    """The error of octets that begin no frame. It is fatal: no later frame can be trusted either.
 
     Args:
-        status: UNKNOWN_TYPE, TOO_LARGE or WRONG_END.
-        frame_type: the first octet of the frame.
-        last: its last octet; only WRONG_END asks for it.
-        size: its octets, as `frame_at` returned them.
-        size_limit: octets of the largest payload that is accepted.
-        offset: octets of the stream before the frame.
+        data, at, end, types, size_limit: as for `frame_at`, which has found no frame.
+        offset: octets of the stream before data[at].
     """
+    status, size = frame_at(data, at, end, types, size_limit, opens=False)
     if status == UNKNOWN_TYPE:
-        message, ahead = _unknown_type(frame_type), 0
+        message, ahead = _unknown_type(data[at]), 0
     elif status == TOO_LARGE:
         message, ahead = f"frame of {size} octets, frame_max {size_limit + OVERHEAD}", 3
     else:
-        message, ahead = f"frame ends with octet {last:#04x}, not 0xce", size - 1
+        ahead = size - 1
+        message = f"frame ends with octet {data[at + ahead]:#04x}, not 0xce"
     return DecodeError(message, FRAME_ERROR, offset + ahead, fatal=True)
 
 

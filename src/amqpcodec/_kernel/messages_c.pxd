@@ -6,6 +6,11 @@ from .stream_c cimport StreamDecoder
 from .wire cimport BODY, HEADER, METHOD
 
 
+cdef inline bint fast_enter(decoder) noexcept:
+    """Of fast_stream_py, for interpreters; C code has no need of it."""
+    return False
+
+
 @cython.no_gc
 @cython.freelist(16)
 cdef class Content:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import MAX_LIMIT, Limits, checked_limits
+from .fast_stream_py import fast_enter
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
@@ -47,7 +48,7 @@ class MessageDecoder(StreamDecoder):
             unexpected frame, as brokers do; ``"keep"`` gives out what has come with ``complete=False``,
             then the method.
         body: ``"bytes"`` for a body in one piece, ``"pieces"`` for the list of the body frames' octets.
-        frame_max, frame_max_slack, tables, profile, strict, limits: as for `FrameDecoder`.
+        frame_max, frame_max_slack, tables, profile, strict, limits, expect_header: as for `FrameDecoder`.
 
     Errors and their consequences are those of `FrameDecoder`. A method or content frame that is out of order
     or cannot be decoded also drops the message that was open on its channel; content is refused there until a
@@ -72,6 +73,7 @@ class MessageDecoder(StreamDecoder):
         profile: str | None = None,
         strict: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        expect_header: bool = True,
         aborted: str = "error",
         body: str = "bytes",
     ) -> None:
@@ -84,14 +86,11 @@ class MessageDecoder(StreamDecoder):
         self._join = body == "bytes"
         self._body_limit = limits.body_size
         self._open_limit = limits.open_messages
-        super().__init__(
-            frame_max=frame_max, frame_max_slack=frame_max_slack, tables=tables, profile=profile,
-            strict=strict, limits=limits,
-        )  # fmt: skip
+        self._set_up(frame_max, frame_max_slack, tables, profile, strict, limits, expect_header)
 
     def _forget(self) -> None:
         """Open messages are forgotten as well."""
-        StreamDecoder._forget(self)  # super() is not to be had in a C method
+        StreamDecoder._forget(self)  # C methods have no super()
         # Most streams have one message open at a time; `_open` has those beyond it, by channel.
         self._current: Content | None = None
         self._open: dict[int, Content] = {}
@@ -103,7 +102,7 @@ class MessageDecoder(StreamDecoder):
             frame = self._held
             self._held = None
             return frame
-        while self._advance():
+        while fast_enter(self) or self._advance():
             frame_type = self._reader.frame_type
             if frame_type == METHOD:
                 value = self._method()

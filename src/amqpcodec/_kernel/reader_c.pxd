@@ -55,11 +55,10 @@ cdef class Reader:
     cdef size_t _cache_mask
 
     cdef int attach(self, object data) except -1
-    cdef long long envelope(self, Py_ssize_t at) noexcept
-    cdef int octet_at(self, Py_ssize_t at) noexcept
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
-    cdef Py_ssize_t step(
-        self, object data, Py_ssize_t at, Py_ssize_t end, long long size_limit, long long offset
+    cdef long long enter(
+        self, object data, Py_ssize_t at, Py_ssize_t end, unsigned int types, long long size_limit,
+        long long offset, bint opens
     ) except -1
     cdef long long method_index(self) except -1
     cdef int content_head(self) except -1

@@ -30,6 +30,7 @@ from .fields cimport (
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
     TEXT_OR_OCTETS_FIELD,
 )
+from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .kinds cimport (
     ARRAY, AWARE_TIME, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
     INT32, INT64, LONGSTR, NAIVE_TIME, OCTETS, OWN_INT, QUOTIENT, SCALED, SHORT_TIME, SHORTSTR, TABLE, TEXT,
@@ -39,7 +40,7 @@ from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport RawTable
 from .texts cimport mix_of, same
 from .values import Declined
-from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
+from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
@@ -121,17 +122,6 @@ cdef class Reader:
         self._owner = data
         return 0
 
-    cdef long long envelope(self, Py_ssize_t at) noexcept:
-        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
-        cdef const unsigned char *p = self._data + at
-        self.frame_type = p[0]
-        self.channel = u16(p + 1)
-        return <long long>u32(p + 3)
-
-    cdef int octet_at(self, Py_ssize_t at) noexcept:
-        """One octet of the data."""
-        return self._data[at]
-
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept:
         """Stand on data[start:end]; `offset` is where data[start] lies in the stream. A reader that keeps
         texts needs an envelope before `start`: with the length of a text, 8 octets before any."""
@@ -140,29 +130,34 @@ cdef class Reader:
         self._end = self._data + end
         self._base = offset
 
-    cdef Py_ssize_t step(
-        self, object data, Py_ssize_t at, Py_ssize_t end, long long size_limit, long long offset
+    cdef long long enter(
+        self, object data, Py_ssize_t at, Py_ssize_t end, unsigned int types, long long size_limit,
+        long long offset, bint opens
     ) except -1:
-        """Stand on the payload of the frame at data[at:end] if it is whole and there is nothing odd about its
-        envelope; its octets, or 0 where that is not so."""
+        """Stand on the payload of the frame at data[at:end], if it is whole.
+
+        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Returns the
+        octets of the frame; the octets that it is known to need, as a negative number; or 0 for what is no
+        frame.
+        """
         cdef const unsigned char *p
         cdef long long size
-        if end - at < OVERHEAD:
-            return 0
+        cdef FrameStatus status
         if data is not self._owner or type(data) is not bytes:
             self.attach(data)
         p = self._data + at
-        size = <long long>u32(p + 3)
-        if size > size_limit or size > end - at - OVERHEAD:
-            return 0
-        if p[0] < METHOD or p[0] > BODY or p[ENVELOPE_SIZE + size] != FRAME_END:
-            return 0
+        status = frame_at(p, end - at, types, size_limit, opens, &size)
+        if status != WHOLE:
+            return -size if status == MORE else 0
         self.frame_type = p[0]
+        if p[0] == PROTOCOL_HEADER:
+            self.aim(at, at + <Py_ssize_t>size, offset)
+            return size
         self.channel = u16(p + 1)
         self._start = self._pos = p + ENVELOPE_SIZE
-        self._end = self._start + size
+        self._end = p + size - 1
         self._base = offset + ENVELOPE_SIZE
-        return <Py_ssize_t>size + OVERHEAD
+        return size
 
     cdef long long method_index(self) except -1:
         """Class and method id as one number; the caller has seen that four octets are left."""

@@ -40,12 +40,14 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent
+from .framing import MORE, WHOLE, frame_at
 from .quick_reader_py import ODD, OddError, QuickReader, quick_pairs, quick_readers, timestamp
 from .rawtable_py import RawTable
+from .wire import ENVELOPE_SIZE, PROTOCOL_HEADER
 
 _ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
 
-_ENVELOPE = Struct(">BHI")
+_TYPE_AND_CHANNEL = Struct(">BH")
 _SHORT = Struct(">H")
 _LONG = Struct(">I")
 _LONGLONG = Struct(">Q")
@@ -114,21 +116,41 @@ class Reader:
         """Take the octets that the next calls speak of; of a bytearray, its size must not change."""
         self._data = data
 
-    def envelope(self, at: int) -> int:
-        """Read the 7 octets before a payload into frame_type and channel; the payload's size."""
-        self.frame_type, self.channel, size = _ENVELOPE.unpack_from(self._data, at)
-        return int(size)
-
-    def octet_at(self, at: int) -> int:
-        """One octet of the data."""
-        return self._data[at]
-
     def aim(self, start: int, end: int, offset: int) -> None:
         """Stand on data[start:end]; `offset` is where data[start] lies in the stream."""
         self._start = start
         self._pos = start
         self._end = end
         self._base = offset - start
+
+    def enter(
+        self,
+        data: bytes | bytearray,
+        at: int,
+        end: int,
+        types: int,
+        size_limit: int,
+        offset: int,
+        opens: bool,
+    ) -> int:
+        """Stand on the payload of the frame at data[at:end], if it is whole.
+
+        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Returns the
+        octets of the frame; the octets that it is known to need, as a negative number; or 0 for what is no
+        frame.
+        """
+        status, size = frame_at(data, at, end, types, size_limit, opens)
+        if status != WHOLE:
+            return -size if status == MORE else 0
+        self._data = data
+        self.frame_type, self.channel = _TYPE_AND_CHANNEL.unpack_from(data, at)
+        if self.frame_type == PROTOCOL_HEADER:
+            self.aim(at, at + size, offset)
+        else:
+            self._start = self._pos = at + ENVELOPE_SIZE
+            self._end = at + size - 1
+            self._base = offset - at
+        return size
 
     def method_index(self) -> int:
         """Class and method id as one number; the caller has seen that four octets are left."""

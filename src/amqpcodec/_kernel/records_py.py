@@ -118,7 +118,7 @@ class Frame:
             4, 5, 6 (out-of-band method, header, body) and 7 (trace). A protocol header has 65.
         channel: channel number, 0 to 65535.
         payload: a method, a `ContentHeader`, `bytes` for a body, a `Heartbeat`, an `OpaquePayload` for
-            types 4 to 7, or a `ProtocolHeader`.
+            types 4 to 7, or a `ProtocolHeader`. From a decoder with ``payloads="raw"``, `bytes` for all.
     """
 
     __slots__ = ("channel", "payload", "type")

@@ -1,10 +1,10 @@
 cimport cython
 
 from .dispatch_c cimport Dispatch
+from .lock_c cimport Lock
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
-from .turn_c cimport Turn
-from .wire cimport ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire cimport HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 
 cdef class StreamDecoder:
@@ -15,7 +15,8 @@ cdef class StreamDecoder:
     cdef unsigned int _types
     cdef long long _size_limit
     cdef bint _strict
-    cdef Turn _turn
+    cdef long long _header_at
+    cdef Lock _lock
     cdef object _receive
     cdef object _pin
     cdef object _chunk
@@ -28,26 +29,25 @@ cdef class StreamDecoder:
     cdef object _error
     cdef object _record
 
+    cdef int _set_up(
+        self, object frame_max, object frame_max_slack, object tables, object profile, bint strict, object limits,
+        bint expect_header
+    ) except -1
     cdef object _next(self)
-    cdef int _take_turn(self, Turn turn) except -1
+    cdef int _acquire(self, Lock lock) except -1
     cdef object _entry_refused(self)
     cdef int _forget(self) except -1
-    cdef int _let_go(self) except -1
-    cdef bint _put(self, bytes octets) except -1
-    cdef bint _only_adds(self, bytes octets) except -1
+    cdef int _drop_chunk(self) except -1
+    cdef int _put(self, bytes octets) except -1
+    cdef bint _extend(self, bytes octets) except -1
     cdef int _put_received(self, Py_ssize_t size) except -1
     cdef int _blame(self, object error) except -1
-    @cython.locals(left=cython.Py_ssize_t, at=cython.Py_ssize_t, size=cython.longlong)
+    @cython.locals(offset=cython.longlong, size=cython.longlong)
     cdef bint _advance(self) except -1
     cdef int _set_aside(self, long long need) except -1
+    @cython.locals(stop=cython.Py_ssize_t, end=cython.Py_ssize_t, offset=cython.longlong, size=cython.longlong)
     cdef bint _fill(self) except -1
-    @cython.locals(stop=cython.Py_ssize_t)
-    cdef bint _top_up(self, long long size) except -1
-    @cython.locals(reader=Reader, size=cython.longlong, frame_type=cython.int)
-    cdef long long _frame_size(self, Py_ssize_t at) except -1
-    @cython.locals(reader=Reader, octet=cython.int)
-    cdef int _enter(self, Py_ssize_t at, long long size) except -1
-    cdef object _fatal(self, object message, long long ahead)
+    cdef object _no_frame(self, object data, Py_ssize_t at, Py_ssize_t end)
     @cython.locals(frame=Frame)
     cdef Frame _frame(self, object frame_type, object channel, object payload)
     @cython.locals(reader=Reader, method=Method, index=cython.longlong)

@@ -1,9 +1,7 @@
-"""Cutting a stream into frames. One text for both builds: stream_c is this file, compiled.
-
-Frame (0-9-1 section 4.2.3): type octet, channel short, payload size long, payload, end octet 0xCE.
+"""What the decoders of a stream share. One text for both builds: stream_c is this file, compiled.
 
 Octets are decoded where they lie. Only a frame that spans chunks is copied together, and only up to its
-own end, so that the cost of a stream does not depend on how it was cut.
+own end, so that the cost of a stream does not depend on how it was cut. `framing` knows where a frame ends.
 """
 
 from __future__ import annotations
@@ -17,10 +15,11 @@ from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, 
 from ..limits import MAX_LIMIT, Limits, checked_limits
 from ..profiles import table_profile
 from ..spec import violation
+from .framing import framing_error
+from .lock_py import Lock
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
-from .turn_py import Turn
-from .wire import ENVELOPE_SIZE, FRAME_END, HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire import HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -29,30 +28,31 @@ RECEIVE_SIZE = 65536  # octets of the buffer lent to asyncio
 
 DEFAULT_LIMITS = Limits()
 
-NOTHING: Iterator[Any] = iter(())  # used up from the start, so that all decoders can give it out
+NOTHING: Iterator[Any] = iter(())  # exhausted from the start, so that all decoders can return it
 
 
 class StreamDecoder:
-    """What `FrameDecoder` and `MessageDecoder` share: buffering, envelopes, payloads, errors."""
+    """What `FrameDecoder` and `MessageDecoder` share: buffering, framing, payloads, errors."""
 
     __slots__ = (
-        "_chunk", "_dialect", "_end", "_error", "_methods", "_need",
+        "_chunk", "_dialect", "_end", "_error", "_header_at", "_lock", "_methods", "_need",
         "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
-        "_size_limit", "_strict", "_turn", "_types",
+        "_size_limit", "_strict", "_types",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
 
-    def __init__(
+    def _set_up(
         self,
-        *,
-        frame_max: int = 131072,
-        frame_max_slack: int = 0,
-        tables: str = "dict",
-        profile: str | None = None,
-        strict: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
+        frame_max: int,
+        frame_max_slack: int,
+        tables: str,
+        profile: str | None,
+        strict: bool,
+        limits: Limits,
+        expect_header: bool,
     ) -> None:
+        """What the constructors share. C code calls it by position, which costs less than keywords."""
         if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
             raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
         if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
@@ -66,12 +66,13 @@ class StreamDecoder:
         self._reader = ReaderRules(table_rules, strict, limits, tables == "raw").reader(True)
         self._methods = dialect.method_dispatch
         self._properties = dialect.properties_dispatch
-        self._types = sum(1 << frame_type for frame_type in dialect.frame_types)
+        self._types = dialect.frame_mask
         frame_size = min(frame_max or limits.frame_size, limits.frame_size)
         self._size_limit = min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
         self._strict = strict
+        self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
         self._receive: bytearray | None = None
-        self._turn = Turn()
+        self._lock = Lock()
         self.reset()
 
     def reset(self) -> None:
@@ -82,13 +83,13 @@ class StreamDecoder:
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        turn = self._turn
-        if turn is None or not (turn.take() or turn.take_over()):
+        lock = self._lock
+        if lock is None or not (lock.acquire() or lock.reclaim()):
             raise self._entry_refused()
         try:
             self._forget()
         finally:
-            turn.end()
+            lock.release()
 
     def _forget(self) -> None:
         self._chunk: bytes | bytearray = b""  # being read from _pos up to _end
@@ -96,15 +97,15 @@ class StreamDecoder:
         self._end = 0
         self._queue: deque[bytes] | None = None  # chunks fed before the one being read was used up
         self._partial: Any = None  # a frame begun in chunks that are used up, in a bytearray
-        self._need = 0  # octets of that frame, or of its envelope as long as that is not whole
+        self._need = 0  # octets that this frame is known to need
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
         self._record: Any = None  # the method or properties being read, to name it in errors
         self._pin: memoryview | None = None
         self._reader.attach(b"")
 
-    def _let_go(self) -> None:
-        """Hold no octets that are used up: an idle decoder must not keep a large chunk alive."""
+    def _drop_chunk(self) -> None:
+        """Drop a chunk that is used up: an idle decoder must not keep it alive."""
         if self._end:
             self._chunk = b""
             self._pos = self._end = 0
@@ -128,21 +129,21 @@ class StreamDecoder:
             TypeError: data is not bytes-like.
             DecoderInUseError: called while the decoder is decoding.
         """
-        # Before the turn is taken, since octets may be had from a caller's code that feeds this decoder.
+        # Before the lock is acquired, since octets may come from a caller's code that feeds this decoder.
         octets = data if type(data) is bytes else memoryview(data).tobytes()
-        turn = self._turn
-        self._take_turn(turn)
+        lock = self._lock
+        if lock is None or not lock.acquire():
+            raise self._entry_refused()
         try:
-            telling = self._put(octets)
+            if self._partial is not None and self._extend(octets):
+                return NOTHING
+            self._put(octets)
         finally:
-            turn.end()
-        return self if telling else NOTHING
+            lock.release()
+        return self
 
-    def _put(self, octets: bytes) -> bool:
-        """Have octets decoded after those that are there; False where they only add to a frame that still
-        lacks some."""
-        if self._only_adds(octets):
-            return False
+    def _put(self, octets: bytes) -> None:
+        """Decode octets after those that are there."""
         if self._pos == self._end and not self._queue:
             self._chunk = octets
             self._pos = 0
@@ -151,12 +152,11 @@ class StreamDecoder:
             if self._queue is None:
                 self._queue = deque()
             self._queue.append(octets)
-        return True
 
-    def _only_adds(self, octets: bytes) -> bool:
-        """Add octets to the frame begun, where they do not make it whole and nothing comes before them."""
+    def _extend(self, octets: bytes) -> bool:
+        """Add octets to the frame begun, if nothing comes before them; False if they may make it whole."""
         partial = self._partial
-        if partial is None or self._pos != self._end or self._queue or self._error is not None:
+        if self._pos != self._end or self._queue or self._error is not None:
             return False
         if len(partial) + len(octets) >= self._need:
             return False
@@ -172,8 +172,8 @@ class StreamDecoder:
         Raises:
             DecoderInUseError: called while the decoder is decoding.
         """
-        turn = self._turn
-        self._take_turn(turn)
+        lock = self._lock
+        self._acquire(lock)
         try:
             receive = self._receive
             if receive is None or len(receive) != RECEIVE_SIZE or self._pos != self._end or self._queue:
@@ -182,10 +182,10 @@ class StreamDecoder:
                 receive = self._receive = bytearray(RECEIVE_SIZE)
             return memoryview(receive)
         finally:
-            turn.end()
+            lock.release()
 
     def buffer_updated(self, nbytes: int) -> Any:
-        """Take the first octets of the buffer lent by `get_buffer`.
+        """Take in the first octets of the buffer lent by `get_buffer`.
 
         Args:
             nbytes: octets received into it.
@@ -201,12 +201,12 @@ class StreamDecoder:
         size = int.__add__(nbytes, 0)  # the number itself, whatever a subclass makes of its comparisons
         if not 0 <= size <= RECEIVE_SIZE:
             raise ValueError(f"no buffer of {size} octets was lent")
-        turn = self._turn
-        self._take_turn(turn)
+        lock = self._lock
+        self._acquire(lock)
         try:
             self._put_received(size)
         finally:
-            turn.end()
+            lock.release()
         return self
 
     def _put_received(self, size: int) -> None:
@@ -227,15 +227,15 @@ class StreamDecoder:
 
     @property
     def pending(self) -> int:
-        """Octets taken in and not yet given out."""
-        turn = self._turn
-        self._take_turn(turn)
+        """Octets taken in that belong to no frame returned so far."""
+        lock = self._lock
+        self._acquire(lock)
         try:
             queued = sum(map(len, self._queue)) if self._queue else 0
             partial = len(self._partial) if self._partial is not None else 0
             return self._end - self._pos + queued + partial
         finally:
-            turn.end()
+            lock.release()
 
     @property
     def offset(self) -> int:
@@ -249,14 +249,14 @@ class StreamDecoder:
             DecodeError: the error is fatal: no frame can be trusted to begin anywhere.
             DecoderInUseError: called while the decoder is decoding.
         """
-        turn = self._turn
-        self._take_turn(turn)
+        lock = self._lock
+        self._acquire(lock)
         try:
             if self._error is not None and self._error.fatal:
                 raise self._error.again()
             self._error = None
         finally:
-            turn.end()
+            lock.release()
 
     # -- values out
 
@@ -264,9 +264,9 @@ class StreamDecoder:
         return self
 
     def __next__(self) -> Any:
-        # As `_take_turn`, which would be one call more for every frame.
-        turn = self._turn
-        if turn is None or not turn.take():
+        # As `_acquire`, which would be one call more for every frame.
+        lock = self._lock
+        if lock is None or not lock.acquire():
             raise self._entry_refused()
         done = False
         try:
@@ -281,8 +281,8 @@ class StreamDecoder:
                     self._blame(exc_info()[1])
         finally:
             if self._pos == self._end:
-                self._let_go()
-            turn.end()
+                self._drop_chunk()
+            lock.release()
         if value is None:
             raise StopIteration
         return value
@@ -294,16 +294,16 @@ class StreamDecoder:
     def __reduce__(self) -> Any:
         raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")
 
-    def _take_turn(self, turn: Any) -> None:
-        """Enter the decoder, or refuse: by a second thread or from a callback it would be corrupted.
+    def _acquire(self, lock: Any) -> None:
+        """Enter the decoder, or refuse: a second thread or a callback would corrupt it.
 
-        The caller has its turn in a variable `turn` as long as it lasts: see `Turn.take_over`.
+        The caller keeps the lock in a variable `lock` until it has released it: see `Lock.reclaim`.
         """
-        if turn is None or not turn.take():
+        if lock is None or not lock.acquire():
             raise self._entry_refused()
 
     def _entry_refused(self) -> Exception:
-        if self._turn is None:
+        if self._lock is None:
             return AttributeError("this decoder was not initialised")
         return DecoderInUseError("this decoder is decoding: feed and iterate it from one place at a time")
 
@@ -317,29 +317,27 @@ class StreamDecoder:
                 error.method = record.spec.name
             self._error = error.again()
 
-    # -- envelopes
+    # -- from frame to frame
 
     def _advance(self) -> bool:
         """Aim the reader at the payload of the next whole frame; False when it is not there yet."""
         while True:
             if self._partial is not None:
                 if self._fill():
-                    self._enter(0, self._need)
-                    self._partial = None
                     return True
-            else:
-                left = self._end - self._pos
-                if left >= ENVELOPE_SIZE:
-                    self._reader.attach(self._chunk)
-                    size = self._frame_size(self._pos)
-                    if size <= left:
-                        at = self._pos
-                        self._pos += size
-                        self._enter(at, size)
-                        return True
-                    self._set_aside(size)
-                elif left > 0:
-                    self._set_aside(ENVELOPE_SIZE)
+            elif self._pos != self._end:
+                offset = self._offset
+                size = self._reader.enter(
+                    self._chunk, self._pos, self._end, self._types, self._size_limit,
+                    offset, offset == self._header_at,
+                )  # fmt: skip
+                if size > 0:
+                    self._pos += size
+                    self._offset = offset + size
+                    return True
+                if size == 0:
+                    raise self._no_frame(self._chunk, self._pos, self._end)
+                self._set_aside(-size)
             if not self._queue:
                 return False
             self._chunk = self._queue.popleft()
@@ -347,60 +345,34 @@ class StreamDecoder:
             self._end = len(self._chunk)
 
     def _set_aside(self, need: int) -> None:
-        """Keep the rest of the chunk, the beginning of a frame of `need` octets."""
+        """Keep the rest of the chunk, the beginning of a frame that needs at least `need` octets."""
         self._partial = bytearray(self._chunk[self._pos : self._end])
         self._need = need
         self._pos = self._end
 
     def _fill(self) -> bool:
-        """Add to the frame set aside what it lacks; True once it is whole."""
-        if not self._top_up(self._need):
-            return False
-        if self._need == ENVELOPE_SIZE:
-            self._reader.attach(self._partial)
-            self._need = self._frame_size(0)
-            if not self._top_up(self._need):
+        """Add to the frame set aside what it lacks; True once the reader is aimed at its payload."""
+        partial, offset = self._partial, self._offset
+        while True:
+            stop = min(self._pos + self._need - len(partial), self._end)
+            partial += self._chunk[self._pos : stop]
+            self._pos = stop
+            end = len(partial)
+            if end < self._need:
                 return False
-        # Growing may have moved the octets, so nothing is attached before the last has come.
-        self._reader.attach(self._partial)
-        return True
-
-    def _top_up(self, size: int) -> bool:
-        partial = self._partial
-        stop = min(self._pos + size - len(partial), self._end)
-        partial += self._chunk[self._pos : stop]
-        self._pos = stop
-        return len(partial) >= size
-
-    def _frame_size(self, at: int) -> int:
-        """Octets of the frame whose envelope lies at `at`, refused here if it never could be taken."""
-        reader = self._reader
-        size = reader.envelope(at)
-        frame_type = reader.frame_type
-        if frame_type == PROTOCOL_HEADER and self._offset == 0:
-            return OVERHEAD
-        if frame_type > 31 or not self._types >> frame_type & 1:
-            raise self._fatal(_unknown_type(frame_type), 0)
-        if size > self._size_limit:
-            raise self._fatal(
-                f"frame of {size + OVERHEAD} octets, frame_max {self._size_limit + OVERHEAD}", 3
+            size = self._reader.enter(
+                partial, 0, end, self._types, self._size_limit, offset, offset == self._header_at
             )
-        return size + OVERHEAD
+            if size > 0:
+                self._partial = None
+                self._offset = offset + size
+                return True
+            if size == 0:
+                raise self._no_frame(partial, 0, end)
+            self._need = -size
 
-    def _enter(self, at: int, size: int) -> None:
-        """Aim the reader at the payload of a whole frame, whose envelope it has read."""
-        reader = self._reader
-        if reader.frame_type == PROTOCOL_HEADER:
-            reader.aim(at, at + size, self._offset)
-        else:
-            octet = reader.octet_at(at + size - 1)
-            if octet != FRAME_END:
-                raise self._fatal(f"frame ends with octet {octet:#04x}, not 0xce", size - 1)
-            reader.aim(at + ENVELOPE_SIZE, at + size - 1, self._offset + ENVELOPE_SIZE)
-        self._offset += size
-
-    def _fatal(self, message: str, ahead: int) -> DecodeError:
-        return DecodeError(message, FRAME_ERROR, self._offset + ahead, fatal=True)
+    def _no_frame(self, data: Any, at: int, end: int) -> DecodeError:
+        return framing_error(data, at, end, self._types, self._size_limit, self._offset)
 
     # -- payloads
 
@@ -486,9 +458,3 @@ class StreamDecoder:
             message = f"protocol header {octets!r} is not of {self._dialect.name}"
             raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
         return ProtocolHeader(octets)
-
-
-def _unknown_type(frame_type: int) -> str:
-    if frame_type in (9, 10):
-        return f"frame type {frame_type}: the request and response frames of 0-9 are not supported"
-    return f"frame type {frame_type} is not known"

@@ -10,7 +10,7 @@ from .. import DecoderInUseError
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
 from .._columns.tables import stream_table
-from .._kernel.turn_py import Turn
+from .._kernel.lock_py import Lock
 from .._options import takes
 from ..capture import Close, Connection, Data, Event
 from ..options import DIALECT, AllColumnOptions, AllStreamOptions, ColumnOptions, StreamOptions
@@ -53,7 +53,7 @@ class BatchDecoder:
         self._offset = 0
         self._ended = ""  # why no more octets are taken
         self._finished = False
-        self._turn = Turn()
+        self._lock = Lock()
 
     def feed(self, octets: ReadableBuffer) -> list[pa.RecordBatch]:
         """Decode octets, cut anywhere; returns the batches that are now full.
@@ -64,11 +64,11 @@ class BatchDecoder:
             DecoderInUseError: called while the decoder is decoding.
             ValueError: after `finish`, or after an error.
         """
-        # Before the turn is taken, since octets may be had from a caller's code that feeds this decoder.
+        # Before the lock is acquired, since octets may be had from a caller's code that feeds this decoder.
         data = octets if type(octets) is bytes else memoryview(octets).tobytes()
-        turn = self._turn  # see `Turn.take_over`
-        if not turn.take():
-            self._give_up(turn.take_over())
+        lock = self._lock  # see `Lock.reclaim`
+        if not lock.acquire():
+            self._give_up(lock.reclaim())
         try:
             if self._ended:
                 raise ValueError(self._ended)
@@ -76,7 +76,7 @@ class BatchDecoder:
             self._offset += len(data)
             return self._batches(final=False)
         finally:
-            turn.end()
+            lock.release()
 
     def finish(self) -> list[pa.RecordBatch]:
         """End the stream; returns the remaining rows, after an error those before it.
@@ -85,9 +85,9 @@ class BatchDecoder:
             DecodeError, DecoderInUseError: as `feed`.
             ValueError: called twice.
         """
-        turn = self._turn  # see `Turn.take_over`
-        if not turn.take():
-            self._give_up(turn.take_over())
+        lock = self._lock  # see `Lock.reclaim`
+        if not lock.acquire():
+            self._give_up(lock.reclaim())
         try:
             if self._finished:
                 raise ValueError(self._ended)
@@ -98,7 +98,7 @@ class BatchDecoder:
             self._finished = True
             return self._batches(final=True)
         finally:
-            turn.end()
+            lock.release()
 
     def __reduce__(self) -> Any:
         raise TypeError("a decoder cannot be copied or pickled: it stands in the middle of a stream")

@@ -13,7 +13,7 @@ from .._columns.decoding import Decoding
 from .._columns.encode_py import Encoded
 from .._columns.tables import LEAD
 from .._columns.values_py import VALUES
-from .._kernel.turn_py import Turn
+from .._kernel.lock_py import Lock
 from .._options import takes
 from ..options import DIALECT, AllColumnOptions, ColumnOptions, EncodingOptions
 from .encoding import encoded_batches, int64s
@@ -68,7 +68,7 @@ class ValueDecoder:
         )
         self._reader = self._open()
         self.schema: pa.Schema = schema_of(self._reader.columns)
-        self._turn = Turn()
+        self._lock = Lock()
 
     def decode(self, values: Any) -> pa.RecordBatch:
         """The rows of a column.
@@ -87,9 +87,9 @@ class ValueDecoder:
         given = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
         given.validate()  # before pyarrow itself goes through the values
         memory = memory_of(VALUES, _joined(given))
-        turn = self._turn  # see `Turn.take_over`
-        if not turn.take():
-            if not turn.take_over():
+        lock = self._lock  # see `Lock.reclaim`
+        if not lock.acquire():
+            if not lock.reclaim():
                 raise DecoderInUseError("this decoder is decoding: call it from one place at a time")
             self._reader = self._open()
         try:
@@ -98,7 +98,7 @@ class ValueDecoder:
             self._reader = self._open()  # its state is unknown
             raise
         finally:
-            turn.end()
+            lock.release()
         return record_batch(self.schema, batch)
 
 

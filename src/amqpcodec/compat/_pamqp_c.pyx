@@ -39,6 +39,7 @@ cdef enum:
     AT_MOST, OF_CHARACTERS, EQUAL, SAME, ONE_OF  # what `validate` insists on
 
 cdef long long _MOST_PAYLOAD = 0xFFFFFFFF
+cdef unsigned int _TYPES = 1 << METHOD | 1 << HEADER | 1 << BODY
 _COERCIONS = {"": KEPT, "falsy": IF_FALSY, "none": IF_NONE}
 _CHECKS = {"length": AT_MOST, "pattern": OF_CHARACTERS, "equals": EQUAL, "is": SAME, "in": ONE_OF}
 
@@ -266,8 +267,8 @@ cdef class Codec:
             return "patched"
         reader = self.readers.take()
         try:
-            size = reader.step(data, 0, PyBytes_GET_SIZE(data), _MOST_PAYLOAD, 0)
-            if size == 0:
+            size = <Py_ssize_t>reader.enter(data, 0, PyBytes_GET_SIZE(data), _TYPES, _MOST_PAYLOAD, 0, False)
+            if size <= 0:
                 return self.read_other(data)
             if reader.frame_type == METHOD:
                 payload = self.read_method(reader)

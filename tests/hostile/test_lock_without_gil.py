@@ -1,4 +1,4 @@
-"""The decoder's turn where there is no global interpreter lock: its C on its own, in threads of C.
+"""The decoder's lock where there is no global interpreter lock: its C on its own, in threads of C.
 
 No such interpreter is needed for that, and none was at hand. ThreadSanitizer judges it where the compiler
 has it; without, the count alone has to come out right.
@@ -21,17 +21,17 @@ PROGRAM = """
 #define Py_GIL_DISABLED 1
 %s
 #define THREADS 4
-#define TURNS 200000
-static volatile char taken;
-static long guarded;  /* changed in a turn only */
-static long turns[THREADS];
+#define ROUNDS 200000
+static volatile char locked;
+static long guarded;  /* changed by the holder only */
+static long rounds[THREADS];
 
 static void *work(void *number) {
-    for (int i = 0; i < TURNS; i++)
-        if (amqp_turn_take(&taken)) {
+    for (int i = 0; i < ROUNDS; i++)
+        if (amqp_lock_acquire(&locked)) {
             guarded++;
-            turns[(long)number]++;
-            amqp_turn_end(&taken);
+            rounds[(long)number]++;
+            amqp_lock_release(&locked);
         }
     return 0;
 }
@@ -41,7 +41,7 @@ int main(void) {
     long total = 0;
     for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, work, (void *)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
-    for (int i = 0; i < THREADS; i++) total += turns[i];
+    for (int i = 0; i < THREADS; i++) total += rounds[i];
     printf("%%ld %%ld\\n", guarded, total);
     return guarded != total;
 }
@@ -49,8 +49,8 @@ int main(void) {
 
 
 def code() -> str:
-    """The C in turn_c.pxd."""
-    [found] = re.findall(r'"""\n(.*?)"""', (KERNEL / "turn_c.pxd").read_text(), re.DOTALL)
+    """The C in lock_c.pxd."""
+    [found] = re.findall(r'"""\n(.*?)"""', (KERNEL / "lock_c.pxd").read_text(), re.DOTALL)
     return str(found)
 
 
@@ -58,7 +58,7 @@ def code() -> str:
     "flags", [["-O2"], ["-O1", "-g", "-fsanitize=thread"]], ids=["plain", "ThreadSanitizer"]
 )
 @pytest.mark.parametrize("broken", [False, True], ids=["as it is", "broken"])
-def test_turns_exclude_each_other(tmp_path: Path, flags: list[str], broken: bool) -> None:
+def test_holders_exclude_each_other(tmp_path: Path, flags: list[str], broken: bool) -> None:
     if broken and "-O2" in flags:
         pytest.skip("whether a race is lost is a matter of luck")
     compiler = shutil.which("gcc")
@@ -67,7 +67,7 @@ def test_turns_exclude_each_other(tmp_path: Path, flags: list[str], broken: bool
     text = code()
     if broken:
         text = text.replace("Py_GIL_DISABLED", "SOMETHING_ELSE")  # what serves with a lock must fail without
-    source, program = tmp_path / "turn.c", tmp_path / "turn"
+    source, program = tmp_path / "lock.c", tmp_path / "lock"
     source.write_text(PROGRAM % text)
     # A preloaded sanitizer is meant for Python, not for compilers.
     plain = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TSAN_OPTIONS": "halt_on_error=1"}

@@ -1,0 +1,107 @@
+"""The fast paths of the decoders in the pure build, from one frame to the next in one call.
+
+An interpreter pays for calls. So these try whole methods, content headers and bodies that lie in one chunk.
+They decline any other frame, and have then changed nothing. The compiled build has no need of them.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from .._typing import TYPE_CHECKING, Any
+from .quick_reader_py import ODD, OddError
+from .records_py import ContentHeader, Frame
+from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
+
+if TYPE_CHECKING:
+    from .frames_py import FrameDecoder
+    from .stream_py import StreamDecoder
+
+_new = object.__new__
+_envelope_at = Struct(">BHI").unpack_from
+_envelope_and_ids_at = Struct(">BHII").unpack_from
+_content_head_at = Struct(">HHQ").unpack_from
+
+
+def fast_enter(decoder: StreamDecoder) -> bool:
+    """What `StreamDecoder._advance` does; False where it is for that."""
+    at = decoder._pos
+    if decoder._partial is not None or decoder._end - at <= ENVELOPE_SIZE:
+        return False
+    data = decoder._chunk
+    frame_type, channel, size = _envelope_at(data, at)
+    end = at + ENVELOPE_SIZE + size
+    if frame_type > BODY or frame_type < METHOD or size > decoder._size_limit:
+        return False
+    if end >= decoder._end or data[end] != FRAME_END:
+        return False
+    reader = decoder._reader
+    reader.frame_type = frame_type
+    reader.channel = channel
+    reader._data = data
+    reader._start = reader._pos = at + ENVELOPE_SIZE
+    reader._end = end
+    reader._base = decoder._offset - at
+    decoder._pos = end + 1
+    decoder._offset += size + OVERHEAD
+    return True
+
+
+def fast_frame(decoder: FrameDecoder) -> Frame | None:
+    """The next frame of a decoder; None where it is for the slow path.
+
+    Raises:
+        StopIteration: there are no octets.
+    """
+    lock = decoder._lock
+    if decoder._partial is not None or decoder._error is not None or decoder._strict or lock.locked:
+        return None
+    if decoder._pos == decoder._end and not decoder._queue:
+        raise StopIteration
+    lock.locked = True
+    try:
+        at = decoder._pos
+        data = decoder._chunk
+        frame_type, channel, size, index = _envelope_and_ids_at(data, at)
+        end = at + ENVELOPE_SIZE + size
+        if end >= decoder._end or size > decoder._size_limit or data[end] != FRAME_END:
+            return None
+        payload: Any
+        if decoder._raw:
+            if frame_type > BODY or frame_type < METHOD:
+                return None
+            payload = bytes(data[at + ENVELOPE_SIZE : end])
+        elif frame_type == METHOD:
+            payload = _new(decoder._methods.classes[index])
+            if payload._take(decoder._reader, data, at + 11, end) != end:
+                return None
+        elif frame_type == BODY and channel:
+            payload = data[at + ENVELOPE_SIZE : end]
+            if type(payload) is not bytes:
+                payload = bytes(payload)
+        elif frame_type == HEADER and channel:
+            payload = _header_at(decoder, data, at + ENVELOPE_SIZE, end)
+        else:
+            return None
+        frame: Frame = _new(Frame)
+        frame.type = frame_type
+        frame.channel = channel
+        frame.payload = payload
+        decoder._pos = end + 1
+        decoder._offset += size + OVERHEAD
+        if end + 1 == decoder._end:
+            decoder._drop_chunk()
+        return frame
+    except ODD:
+        return None
+    finally:
+        lock.locked = False
+
+
+def _header_at(decoder: FrameDecoder, data: bytes | bytearray, pos: int, end: int) -> ContentHeader:
+    header: ContentHeader = _new(ContentHeader)
+    class_id, header.weight, header.body_size = _content_head_at(data, pos)
+    header.properties = _new(decoder._properties.classes[class_id])
+    if header.properties._take(decoder._reader, data, pos + 12, end) != end:
+        raise OddError
+    return header
