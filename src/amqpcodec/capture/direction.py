@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec import DecodeError, Frame, ProtocolHeader
-from amqpcodec._kernel.wire import ENVELOPE_SIZE, OVERHEAD
+from amqpcodec._kernel.framing import MORE, frame_at
+from amqpcodec._kernel.wire import METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
@@ -23,8 +23,6 @@ Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, 
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
 _MAX_HELD = 1000
 _LOSSES = 16  # of track, one soon after the other, before a run of frames is asked for
-_FRAME_TYPE_METHOD = 1
-_FRAME_TYPE_HEADER = ord("A")  # as `FrameDecoder` numbers protocol headers
 
 
 class Held(NamedTuple):
@@ -210,7 +208,7 @@ class DirectionDecoder:
             return self._error(error, start, octets)
         self._pass(len(octets))
         packet, time_ns = self._completed_by(start, self._start)
-        if octets[0] == _FRAME_TYPE_METHOD:
+        if octets[0] == METHOD:
             owner.note_method(frame.payload, octets)
         size = len(octets) - OVERHEAD
         return CapturedFrame(
@@ -284,7 +282,7 @@ class DirectionDecoder:
         else:
             owner.recognised = True
             self._search_behind(size, dialects.foreign(octets), size)
-        frame = Frame(_FRAME_TYPE_HEADER, 0, ProtocolHeader(octets))
+        frame = Frame(PROTOCOL_HEADER, 0, ProtocolHeader(octets))
         return CapturedFrame(
             owner.connection, self._direction, packet, time_ns, 0, size, octets, frame, owner.dialect
         )
@@ -368,10 +366,11 @@ class DirectionDecoder:
 
     def _end_of_frame(self) -> int | None:
         """Offset behind the frame at the start of the buffer, if its head can be believed."""
-        if len(self._buffer) < ENVELOPE_SIZE:
+        # The size is asked for, of a frame of any type.
+        status, size = frame_at(self._buffer, 0, len(self._buffer), 0, 0, opens=False)
+        if status == MORE or size > self._owner.trusted_size:
             return None
-        size = int(struct.unpack_from("!I", self._buffer, 3)[0]) + OVERHEAD
-        return self._start + size if size <= self._owner.trusted_size else None
+        return self._start + size
 
     def _tell(self, kind: FaultKind, message: str, offset: int, length: int) -> Iterator[Fault]:
         """Report a fault; at once, or when it turns out that the connection is AMQP."""

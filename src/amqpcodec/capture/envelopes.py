@@ -6,20 +6,19 @@ import struct
 from typing import Any
 
 from amqpcodec import Frame, Limits
-from amqpcodec._kernel.wire import ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD, PROTOCOL_HEADER
+from amqpcodec._kernel.framing import MORE, WHOLE, frame_at, framing_error
+from amqpcodec._kernel.wire import ENVELOPE_SIZE, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 from .dialects import additions
 
-_HEAD = struct.Struct("!BHI")
+_HEAD = struct.Struct("!BH")
 _IDS = struct.Struct("!HH")
 _LEAST_METHOD = ENVELOPE_SIZE + _IDS.size
-_HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
 class FrameReader:
-    """Cuts frames of a dialect from octets, and decodes them. It keeps no octets.
-
-    Whatever is refused is refused by a `FrameDecoder` of the dialect, so errors are the same.
+    """Cuts frames of a dialect from octets, and decodes them. It keeps no octets. Its errors are those of
+    `FrameDecoder`.
 
     Args:
         module: of the dialect.
@@ -38,9 +37,9 @@ class FrameReader:
         self._beside = FrameReader(beside, None, limits, payloads) if beside else None
         self._additions = additions(module, beside) if beside else frozenset()
         # What was recorded is read whatever size was agreed on.
-        self._decoder = module.FrameDecoder(frame_max=0, limits=limits)
-        self._types = module.DIALECT.frame_types
-        self._largest = limits.frame_size
+        self._decoder = module.FrameDecoder(frame_max=0, limits=limits, expect_header=False)
+        self._types = module.DIALECT.frame_mask
+        self._size_limit = limits.frame_size - OVERHEAD
         self._payloads = payloads
 
     def of(self, octets: bytes) -> FrameReader:
@@ -60,20 +59,15 @@ class FrameReader:
         Raises:
             DecodeError: fatal; there is no frame, or it has no end.
         """
-        if len(buffer) < ENVELOPE_SIZE:
+        end = len(buffer)
+        status, size = frame_at(buffer, 0, end, self._types, self._size_limit, opens=not start)
+        if status == WHOLE:
+            return bytes(buffer[:size])
+        if status == MORE:
             return None
-        kind, _, size = _HEAD.unpack_from(buffer)
-        end = size + OVERHEAD
-        if kind == PROTOCOL_HEADER and not start:
-            end = OVERHEAD
-        elif kind not in self._types or end > self._largest:
-            self._refuse(buffer[:ENVELOPE_SIZE])
-        if len(buffer) < end:
-            return None
-        if kind != PROTOCOL_HEADER and buffer[end - 1] != FRAME_END:
-            # As an empty frame: what lies between its head and its end has no part in the error.
-            self._refuse(buffer[:3] + bytes(4) + buffer[end - 1 : end])
-        return bytes(buffer[:end])
+        error = framing_error(buffer, 0, end, self._types, self._size_limit, start)
+        error.dialect = self.dialect
+        raise error
 
     def read(self, octets: bytes) -> Frame:
         """Decode a frame that was cut.
@@ -81,10 +75,11 @@ class FrameReader:
         Raises:
             DecodeError: it breaks the protocol; fatal only for a protocol header.
         """
-        kind, channel, _ = _HEAD.unpack_from(octets)
+        kind, channel = _HEAD.unpack_from(octets)
         if kind == PROTOCOL_HEADER:
-            self._decoder.reset()
-        elif not self._payloads:
+            header: Frame = next(self.module.FrameDecoder().feed(octets))
+            return header
+        if not self._payloads:
             return Frame(kind, channel, octets[ENVELOPE_SIZE:-1])
         try:
             frame: Frame = next(self._decoder.feed(octets))
@@ -92,14 +87,3 @@ class FrameReader:
             self._decoder.reset()
             raise
         return frame
-
-    def _refuse(self, octets: bytearray) -> None:
-        """Raise the error for octets that are no frame.
-
-        A heartbeat goes before them, since the decoder takes a protocol header as the first octets alone.
-        """
-        try:
-            next(self._decoder.feed(_HEARTBEAT + octets))
-            next(self._decoder)
-        finally:
-            self._decoder.reset()

@@ -200,7 +200,7 @@ class ConnectionDecoder:
         if cls is None or cls.spec.name not in TEACHING:
             return None
         try:
-            return next(self.module.FrameDecoder(frame_max=0).feed(octets)).payload
+            return next(self.module.FrameDecoder(frame_max=0, expect_header=False).feed(octets)).payload
         except DecodeError:
             return None
 

@@ -15,10 +15,11 @@ import struct
 from collections.abc import Iterable
 from enum import Enum
 
-_HEAD = struct.Struct("!BHI")
-_FRAME_END = 0xCE
-_ENVELOPE = 8
-_METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
+from amqpcodec._kernel.framing import MORE, TOO_LARGE, UNKNOWN_TYPE, WHOLE, frame_at, type_mask
+from amqpcodec._kernel.wire import BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
+
+_CHANNEL = struct.Struct("!H")
+_IDS = struct.Struct("!HH")
 _CONNECTION_CLASS = 10
 RUN_OCTETS = 4096  # that frames follow one another for, to be believed where track was lost again and again
 _RUN_FRAMES = 64  # or so many of them
@@ -52,11 +53,12 @@ class FrameTest:
     ) -> None:
         self._methods = frozenset(methods)
         self._content_classes = frozenset(content_classes)
-        self._types = frozenset(types)
-        self._frame_max = frame_max
-        head = _head_pattern(self._types, frame_max)
+        known = frozenset(types)
+        self._types = type_mask(known)
+        self._size_limit = frame_max - OVERHEAD
+        head = _head_pattern(known, frame_max)
         self._candidate = re.compile(b"(?=" + head + b")", re.DOTALL)
-        self._run_candidate = re.compile(_run_pattern(self._types, head), re.DOTALL)
+        self._run_candidate = re.compile(_run_pattern(known, head), re.DOTALL)
 
     def find(
         self, octets: bytes | bytearray, start: int, final: bool, doubtful: bool = False
@@ -130,35 +132,34 @@ class FrameTest:
     def _envelope(self, octets: bytes | bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
         """Check one frame; with YES comes the place behind it. Behind a frame that passed the strict test,
         one with a method nobody knows may still be a frame."""
-        if len(octets) - position < _HEAD.size:
-            known = position >= len(octets) or octets[position] in self._types
+        end = len(octets)
+        status, size = frame_at(octets, position, end, self._types, self._size_limit, opens=False)
+        if status == MORE and size == ENVELOPE_SIZE:  # which is not there yet
+            known = position >= end or self._types >> octets[position] & 1
             return (Verdict.MORE if known else Verdict.NO), 0
-        kind, channel, size = _HEAD.unpack_from(octets, position)
-        if kind not in self._types or size > self._frame_max - _ENVELOPE:
+        if status in (UNKNOWN_TYPE, TOO_LARGE) or (strict and not self._payload_fits(octets, position, size)):
             return Verdict.NO, 0
-        if strict and not self._payload_fits(octets, position + _HEAD.size, kind, channel, size):
-            return Verdict.NO, 0
-        end = position + size + _ENVELOPE
-        if end > len(octets):
+        if status == MORE:
             return Verdict.MORE, 0
-        return (Verdict.YES if octets[end - 1] == _FRAME_END else Verdict.NO), end
+        return (Verdict.YES if status == WHOLE else Verdict.NO), position + size
 
-    def _payload_fits(
-        self, octets: bytes | bytearray, start: int, kind: int, channel: int, size: int
-    ) -> bool:
+    def _payload_fits(self, octets: bytes | bytearray, position: int, frame_size: int) -> bool:
         """Whether the first octets of a payload, as far as they are there, suit the frame's type."""
-        if kind == _HEARTBEAT:
+        kind, size = octets[position], frame_size - OVERHEAD
+        [channel] = _CHANNEL.unpack_from(octets, position + 1)
+        if kind == HEARTBEAT:
             return size == 0 and channel == 0
-        if kind == _BODY:
-            return channel != 0
-        if kind not in (_METHOD, _HEADER):
+        if kind == BODY:
+            return bool(channel != 0)
+        if kind not in (METHOD, HEADER):
             return True
-        if size < (14 if kind == _HEADER else 4) or (kind == _HEADER and channel == 0):
+        if size < (14 if kind == HEADER else 4) or (kind == HEADER and channel == 0):
             return False
-        if len(octets) - start < 4:
+        start = position + ENVELOPE_SIZE
+        if len(octets) - start < _IDS.size:
             return True
-        first, second = struct.unpack_from("!HH", octets, start)
-        if kind == _HEADER:
+        first, second = _IDS.unpack_from(octets, start)
+        if kind == HEADER:
             return first in self._content_classes and second == 0
         return (first, second) in self._methods and (first == _CONNECTION_CLASS) == (channel == 0)
 

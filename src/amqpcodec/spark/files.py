@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from pyarrow import ArrowInvalid, fs
 
+from .._kernel.framing import MORE, WHOLE, frame_at, type_mask
+from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture import ByteSource, CaptureError, Packet, read_packets
 from ..capture.pcap import MAGICS
 from ..capture.pcapng import SECTION_HEADER
@@ -23,8 +25,8 @@ _ONE_SLASH = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:/", re.IGNORECASE)
 _BRACES = re.compile(r"\{([^{}]*)\}")  # the innermost
 _SLASH_IN_BRACES = re.compile(r"\{[^}]*/")
 _WILD = re.compile(r"[*?\[{]")
-_FRAME_TYPES = b"\x01\x02\x03\x08"
-_FRAME_END = 0xCE
+_FRAME_TYPES = type_mask((METHOD, HEADER, BODY, HEARTBEAT))
+_SIZE_LIMIT = (1 << 24) - OVERHEAD  # octets of the payload of the first frame
 _LOOKERS = 16  # files that are looked at side by side, where looking is waiting for a network
 _FIRST_PACKETS = 16  # faults that may come before the first packet with a time
 
@@ -204,11 +206,12 @@ def _kind(source: ByteSource) -> str:
         return "capture"
     if head[:4] == b"AMQP":
         return "stream"
-    if len(head) == 8 and head[0] in _FRAME_TYPES:
-        size = 8 + int.from_bytes(head[3:7])
-        frame = source.peek(size) if size <= 1 << 24 else b""
-        if len(frame) == size and frame[-1] == _FRAME_END:
-            return "stream"
+    status, size = frame_at(head, 0, len(head), _FRAME_TYPES, _SIZE_LIMIT, opens=False)
+    if status == MORE:
+        frame = source.peek(size)
+        status, _ = frame_at(frame, 0, len(frame), _FRAME_TYPES, _SIZE_LIMIT, opens=False)
+    if status == WHOLE:
+        return "stream"
     return "" if head or source.fault else "empty"
 
 
