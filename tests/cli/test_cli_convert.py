@@ -333,7 +333,13 @@ def test_an_interrupted_conversion_leaves_nothing_and_keeps_what_was_there(
 ) -> None:
     out.write_bytes(b"precious")
     command = _command("-", out, "--row-group-rows", 5)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell has its background jobs ignore the first, and they hand that on.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    ) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.write(BUNNY.read_bytes()[:100_000])

@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
-from amqpcodec import DecodeError, InlineContent, capture
-from amqpcodec._columns.build import open_feeder
-from amqpcodec._columns.decoding import Decoding
-from amqpcodec._options import resolve
-from amqpcodec.arrow.layout import record_batch, schema_of
-from amqpcodec.capture import Close, Connection, Data, Event, Fault
-from amqpcodec.options import AMQP_PORT, AllStreamOptions
-from support.implementation import wanted
+pa = pytest.importorskip("pyarrow")  # what imports this is skipped with it
+
+from amqpcodec import DecodeError, InlineContent, capture  # noqa: E402
+from amqpcodec._columns.build import open_feeder  # noqa: E402
+from amqpcodec._columns.decoding import Decoding  # noqa: E402
+from amqpcodec._options import resolve  # noqa: E402
+from amqpcodec.arrow.layout import record_batch, schema_of  # noqa: E402
+from amqpcodec.capture import Close, Connection, Data, Event, Fault  # noqa: E402
+from amqpcodec.options import AMQP_PORT, AllStreamOptions  # noqa: E402
+from support.implementation import wanted  # noqa: E402
 
 BUILDS = wanted()
 MOST = 2**63 - 1
