@@ -9,7 +9,7 @@ import pyarrow as pa
 from structured import Builder
 
 from amqpcodec._columns.tables import Column
-from amqpcodec.arrow.layout import arrow_type
+from amqpcodec.arrow.arrays import arrow_type
 
 MOST_ROWS = 5
 FOREIGN: tuple[pa.DataType, ...] = (

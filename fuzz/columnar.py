@@ -19,7 +19,7 @@ from amqpcodec import dialect as dialect_named
 from amqpcodec._backend import load
 from amqpcodec._columns.tables import TABLES, table_columns
 from amqpcodec.arrow import encoding
-from amqpcodec.arrow.values import TABLES as VALUE_TABLES
+from amqpcodec.arrow.binary import TABLES as VALUE_TABLES
 from amqpcodec.capture import CaptureError
 from amqpcodec.options import FRAME_MAX as LARGEST_FRAME
 

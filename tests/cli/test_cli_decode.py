@@ -21,7 +21,7 @@ from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import ByteSource
 from amqpcodec.cli import main
 from amqpcodec.cli.progress import LARGE, progress
-from amqpcodec.cli.values import iso_ns, json_value, octets, text
+from amqpcodec.cli.rendering import iso_ns, json_value, octets, text
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")

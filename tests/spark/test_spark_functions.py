@@ -14,8 +14,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import functions as sql
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec.spark import decode_frames, decode_streams, from_amqp, functions, tables, to_amqp
-from amqpcodec.spark.shipping import shipped
+from amqpcodec.spark import decode_frames, decode_streams, decoding, from_amqp, functions, to_amqp
+from amqpcodec.spark.packaging import packaged
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
 CUT_ARGUMENTS = b"\x01\0\1\0\0\0\4\0\x3c\0\x50\xce"  # basic.ack without its arguments
@@ -105,10 +105,10 @@ def test_workers_are_sent_what_tells_if_they_lack_the_package(
 
     def told(function: Any) -> Any:
         sent.append(function.__name__)
-        return shipped(function)
+        return packaged(function)
 
-    for module in (functions, tables):
-        monkeypatch.setattr(module, "shipped", told)
+    for module in (functions, decoding):
+        monkeypatch.setattr(module, "packaged", told)
     df = table_of(spark, [ACK])
     from_amqp("octets")
     to_amqp("octets")
@@ -142,11 +142,10 @@ def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
 
 
 def test_large_values_are_decoded_in_portions(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from amqpcodec.spark import tables
 
     batch = pa.RecordBatch.from_pydict({"octets": MESSAGES})
-    monkeypatch.setattr(tables, "_MOST_OCTETS", 1000)
-    parts = list(tables._portions(iter([batch]), "octets"))
+    monkeypatch.setattr(decoding, "_MOST_OCTETS", 1000)
+    parts = list(decoding._portions(iter([batch]), "octets"))
     assert len(parts) > 5
     assert pa.Table.from_batches(parts).to_batches()[0].num_rows < 40
     assert pa.Table.from_batches(parts).column("octets").to_pylist() == MESSAGES

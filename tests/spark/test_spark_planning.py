@@ -108,8 +108,8 @@ def test_large_files_and_small_ones_are_divided_as_they_are(tmp_path: Path) -> N
     largest = max(path.stat().st_size for path in paths)
     given = options(tmp_path / "set", max_partition_bytes=largest // 2, max_group_bytes=largest)
     parts = plan(given)[0]
-    assert any(len(part.pieces) > 1 for part in parts)
-    assert any(part.pieces[-1].end is not None for part in parts)
+    assert any(len(part.ranges) > 1 for part in parts)
+    assert any(part.ranges[-1].end is not None for part in parts)
     assert rows(given) == session(paths)
 
 
@@ -117,7 +117,7 @@ def recordings(folder: Path, **others: object) -> list[list[str]]:
     """Names of files, by the recording they are put into."""
     given = options(folder, max_partition_bytes=1 << 40, max_group_bytes=1 << 40, **others)
     return [
-        [os.path.basename(piece.path) for part in recording for piece in part.pieces]
+        [os.path.basename(piece.path) for part in recording for piece in part.ranges]
         for recording in plan(given)
     ]
 

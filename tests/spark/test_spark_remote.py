@@ -16,8 +16,8 @@ from support.rotations import busy, write_rotated
 
 from amqpcodec import arrow
 from amqpcodec.spark import files, table_schema
+from amqpcodec.spark.committer import Committer
 from amqpcodec.spark.files import listed
-from amqpcodec.spark.landing import Landing
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.source import AmqpReader
 from amqpcodec.spark.streaming import AmqpStreamReader
@@ -86,10 +86,10 @@ def test_a_folder_is_followed(bucket: Path, captures: list[str]) -> None:
 def test_a_folder_is_written(bucket: Path, captures: list[str], save: str) -> None:
     if save == "overwrite":
         with pytest.raises(ValueError, match=r"trace_00001.pcap' is read, so 'store://bucket/set' cannot be"):
-            Landing("store://bucket/set", save, "name").prepare(captures)
+            Committer("store://bucket/set", save, "name").prepare(captures)
     (bucket / "out").mkdir()
     (bucket / "out" / "before").touch()
-    job = Landing("store://bucket/out", save, "name")
+    job = Committer("store://bucket/out", save, "name")
     job.prepare(captures)
     staged, path = job.staged("part")
     (bucket / staged.removeprefix("store://bucket/")).touch()
@@ -99,7 +99,7 @@ def test_a_folder_is_written(bucket: Path, captures: list[str], save: str) -> No
 
 
 def test_what_failed_is_removed(bucket: Path) -> None:
-    job = Landing("store://bucket/out", "append", "name")
+    job = Committer("store://bucket/out", "append", "name")
     job.prepare()
     assert (bucket / "out").is_dir()
     job.abort()

@@ -19,7 +19,7 @@ from amqpcodec import DecodeError, InlineContent, capture  # noqa: E402
 from amqpcodec._columns.build import open_feeder  # noqa: E402
 from amqpcodec._columns.decoding import Decoding  # noqa: E402
 from amqpcodec._options import resolve  # noqa: E402
-from amqpcodec.arrow.layout import record_batch, schema_of  # noqa: E402
+from amqpcodec.arrow.arrays import record_batch, schema_of  # noqa: E402
 from amqpcodec.capture import Close, Connection, Data, Event, Fault  # noqa: E402
 from amqpcodec.options import AMQP_PORT, AllStreamOptions  # noqa: E402
 from support.implementation import wanted  # noqa: E402

@@ -17,13 +17,13 @@ try:
 except ImportError as error:
     raise ImportError('amqpcodec.arrow needs pyarrow: pip install "amqpcodec[arrow]"') from error
 
+from .arrays import schema
+from .binary import ValueDecoder, decode_values, encode_values
 from .decoding import BatchDecoder, decode_frames, decode_messages, decode_methods
 from .encoding import StreamWriter, encode_messages
-from .layout import schema
 from .reading import CaptureReader, read_capture, read_stream
 from .recording import CaptureWriter
 from .session import CaptureSession, scan_capture
-from .values import ValueDecoder, decode_values, encode_values
 
 __all__ = [
     "BatchDecoder",

@@ -14,7 +14,7 @@ from .._kernel.lock_py import Lock
 from .._options import takes
 from ..capture import Close, Connection, Data, Event
 from ..options import DIALECT, AllColumnOptions, AllStreamOptions, ColumnOptions, StreamOptions
-from .layout import empty, record_batch, schema_of
+from .arrays import empty, record_batch, schema_of
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

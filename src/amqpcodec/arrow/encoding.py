@@ -17,7 +17,7 @@ from .._columns.tables import Column, table_columns
 from .._options import takes
 from ..capture.dialects import module
 from ..options import EncodingOptions
-from .layout import conforming, memory_of
+from .arrays import conforming, memory_of
 
 _MessageEncoder: Any = _backend.load("amqpcodec._columns.encode").MessageEncoder
 TIME = Column("ts_ns", "int64")

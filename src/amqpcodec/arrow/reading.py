@@ -26,7 +26,7 @@ from ..options import (
     StreamOptions,
     TrackingOptions,
 )
-from .layout import record_batch, schema_of
+from .arrays import record_batch, schema_of
 
 # Feeds a whole file, and yields now and then, so that full batches can be taken.
 _Feeder = Feeder | PacketFeeder

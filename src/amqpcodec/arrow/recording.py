@@ -19,8 +19,8 @@ from ..capture import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
 from ..capture.dialects import module
 from ..capture.writing import Conversation, PacketWriter
 from ..options import AMQP_PORT, EncodingOptions
+from .arrays import memory_of
 from .encoding import TIME, encoded_batches, taken_from
-from .layout import memory_of
 
 _ENDPOINT = re.compile(r"\[?([0-9A-Fa-f:.]+?)\]?:(\d{1,5})")
 _SERVER = Endpoint(bytes((10, 255, 0, 1)), AMQP_PORT)

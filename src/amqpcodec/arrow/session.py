@@ -20,12 +20,12 @@ from ..capture.dialects import module
 from ..capture.position import FilePosition
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, CaptureOptions, TrackingOptions
-from .layout import record_batch, schema_of
+from .arrays import record_batch, schema_of
 from .reading import name_of
 
 Opener = Callable[[], BinaryIO]  # of a file that is opened when it is read
 # Arguments of `CaptureSession.read`.
-Piece = (
+ReadArguments = (
     tuple[Source | Opener]
     | tuple[Source | Opener, str | None]
     | tuple[Source | Opener, str | None, int | None]
@@ -67,7 +67,7 @@ class CaptureSession:
         streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
         self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
         self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
-        self._place: FilePosition | None = None  # None between two files
+        self._position: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
         self._closed = ""  # why no method can be called any more
         # What a state depends on.
@@ -129,9 +129,9 @@ class CaptureSession:
                 packets.add(packet)
             return packet
 
-        place = [] if self._place is None else [self._place.state()]
+        position = [] if self._position is None else [self._position.state()]
         kept = [self._tracker.state(note), self._feeder.state(note)]
-        return pack([self._terms, self._before, place, self._sink.make.files.state(packets), *kept])
+        return pack([self._terms, self._before, position, self._sink.make.files.state(packets), *kept])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """End the recording: the rows of everything that waits. The session cannot be used any more.
@@ -160,8 +160,8 @@ class CaptureSession:
                 self._closed = ""  # nothing has been read
                 raise
             try:
-                place = self._enter(source, name)
-                yield from self._part(source, place, end)
+                position = self._enter(source, name)
+                yield from self._part(source, position, end)
             except AmqpError as error:
                 if name is not None:
                     error.add_note(f"in {name!r}")
@@ -170,30 +170,30 @@ class CaptureSession:
     def _enter(self, source: ByteSource, name: str | None) -> FilePosition:
         """Move a file to the position where reading continues."""
         try:
-            if self._place is None:
-                self._place = FilePosition.start(source)
+            if self._position is None:
+                self._position = FilePosition.start(source)
                 self._feeder.begin_file(self._before, name)
             else:
-                self._place.seek(source)
+                self._position.seek(source)
         except ValueError:
             self._closed = ""
             raise
-        return self._place
+        return self._position
 
-    def _part(self, source: ByteSource, place: FilePosition, end: int | None) -> Iterator[pa.RecordBatch]:
+    def _part(self, source: ByteSource, position: FilePosition, end: int | None) -> Iterator[pa.RecordBatch]:
         try:
-            for _ in self._read_part(source, self._feeder, self._tracker, place, self._before, end):
+            for _ in self._read_part(source, self._feeder, self._tracker, position, self._before, end):
                 yield from self._batches()
         except CaptureError:
             # There was no packet in it.
-            self._place, self._closed = None, ""
+            self._position, self._closed = None, ""
             yield from self._batches(final=True)
             raise
         except (AmqpError, OSError):
             yield from self._batches(final=True)
             raise
         if end is None:
-            self._place, self._before = None, self._before + place.number
+            self._position, self._before = None, self._before + position.number
         yield from self._batches(final=True)
         self._closed = ""
 
@@ -216,8 +216,8 @@ class CaptureSession:
             theirs.expect(mine, f"the state was made with another {name}")
             theirs.end()
         self._before = state.number(0)
-        for place in state.items():
-            self._place = FilePosition.restored(place)
+        for position in state.items():
+            self._position = FilePosition.restored(position)
         self._sink.make.files.restore(state.items())
         flows = self._tracker.restore(state.fields())
         self._feeder.restore(state.fields(), flows)
@@ -226,7 +226,7 @@ class CaptureSession:
 
 @takes(AllCaptureOptions)
 def scan_capture(
-    parts: Iterable[Iterable[Piece]],
+    parts: Iterable[Iterable[ReadArguments]],
     table: str = "messages",
     *,
     state: bytes | None = None,

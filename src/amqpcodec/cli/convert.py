@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -140,27 +139,14 @@ class _Tables:
 
     def read(self, name: str, file: Watched) -> Iterator[pa.RecordBatch]:
         """The batches of a file, as they are to be written."""
+        from ..arrow.arrays import with_file
+
         found = False
         reader = self._open(file)
         for batch in reader:
             found = True
-            yield _named(batch, None if name == inputs.STANDARD_INPUT else name)
+            yield batch if name == inputs.STANDARD_INPUT else with_file(batch, name)
         self.faults = self.faults or bool(reader.faults)
         found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
         if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
             output.tell(f"{name!r}: no {self._table} found on {inputs.searched(self._arguments)}")
-
-
-def _named(batch: pa.RecordBatch, name: str | None) -> pa.RecordBatch:
-    """A batch with the name of its file, which a reader of an open file cannot know."""
-    place = batch.schema.get_field_index("file")
-    if place < 0 or name is None:
-        return batch
-    import pyarrow as pa
-
-    text = os.fsencode(name).decode(errors="backslashreplace")  # as the library shows odd octets in names
-    octets = text.encode()
-    # Of memory, since `pa.scalar` imports pandas where it is installed: as long as 100 MB of capture take.
-    buffers = [None, pa.py_buffer(array("i", [0, len(octets)])), pa.py_buffer(octets)]
-    names = pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], batch.num_rows)
-    return batch.set_column(place, batch.schema.field(place), names)

@@ -14,10 +14,10 @@ from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .jsonline import JsonLines
 from .options import add_options, given
 from .progress import progress
+from .rendering import escaped
 from .selection import Selection
 from .summary import Summary
 from .textline import TextLines
-from .values import plain
 
 _FLUSH_EVERY = 256  # lines written together when nobody watches them appear
 
@@ -94,7 +94,7 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
                 pending.clear()
         lines.write("".join(pending))
         if summary is not None:
-            lines.write(f"\n{plain(name)}\n{summary.text()}")
+            lines.write(f"\n{escaped(name)}\n{summary.text()}")
     if not found and not inputs.of_streams(arguments):
         output.flush()
         output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")

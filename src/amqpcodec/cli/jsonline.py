@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from ..capture import DIRECTION_NAMES, CapturedFrame, Fault, Item
-from .values import frame_kind, iso_ns, json_value, method_fields, present_properties
+from .rendering import frame_kind, iso_ns, json_value, method_fields, present_properties
 
 _KEYS = (
     "time", "time_ns", "connection", "client", "server", "direction", "packet", "offset", "kind", "type",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..capture import DIRECTION_NAMES
 from ..stats import Ending, Latency, Problem, Ranking, Rates, Slow, Summary
-from .values import clock, plain
+from .rendering import clock, escaped
 
 _LONGEST = 60
 _SECOND = 1_000_000_000
@@ -83,7 +83,7 @@ def name(value: object) -> str:
     """A name from the wire: in short, and without control characters; ``-`` where there is none."""
     if value is None:
         return "-"
-    text = plain(str(value))
+    text = escaped(str(value))
     if not text:
         return "(empty)"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..capture import CLIENT_TO_SERVER, CapturedFrame, Fault, Item
 from ..spec import MethodSpec
-from .values import plain, text
+from .rendering import escaped, text
 
 _METHOD, _HEADER = 1, 2
 _NS_PER_MS = 1_000_000
@@ -124,7 +124,7 @@ def _listed(counts: Counter[str], octets: Counter[str] | None = None) -> list[st
     shown = []
     for name, count in counts.most_common(_MOST):
         size = f", {octets[name]} octets" if octets else ""
-        shown.append(f"{count} {plain(name)}{size}")
+        shown.append(f"{count} {escaped(name)}{size}")
     if len(counts) > _MOST:
         shown.append(f"{counts.total() - sum(count for _, count in counts.most_common(_MOST))} others")
     return shown

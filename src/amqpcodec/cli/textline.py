@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..capture import CapturedFrame, Connection, Fault, Item
-from .values import clock, frame_kind, method_fields, octets, plain, present_properties, text
+from .rendering import clock, escaped, frame_kind, method_fields, octets, present_properties, text
 
 _ARROWS = {0: ">", 1: "<", None: "-"}
 _RESET, _DIM = "\x1b[0m", "\x1b[2m"
@@ -55,7 +55,7 @@ class TextLines:
         code = f"{fault.reply_code} " if fault.reply_code else ""
         length = f", {fault.length} octets" if fault.length else ""
         packet = f", packet {fault.packet}" if fault.packet else ""
-        contents = f"{code}{plain(fault.message)} (offset {fault.offset}{length}{packet})"
+        contents = f"{code}{escaped(fault.message)} (offset {fault.offset}{length}{packet})"
         return self._assemble(fault.time_ns, where, "-", fault.kind, contents)
 
     def _assemble(self, time_ns: int | None, where: str, channel: str, kind: str, contents: str) -> str:
@@ -79,7 +79,7 @@ class TextLines:
                 return f"{item.size} octets {octets(payload, self._body_bytes)}"
             case "protocol":
                 name, version = payload.octets[:4].decode("latin-1"), payload.octets[4:]
-                return f"{plain(name)} {'.'.join(map(str, version))}"
+                return f"{escaped(name)} {'.'.join(map(str, version))}"
             case "heartbeat":
                 return ""
             case _:

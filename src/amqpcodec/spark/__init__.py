@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .convert import pcap_to_parquet
+    from .decoding import decode_frames, decode_streams
     from .functions import from_amqp, to_amqp
     from .replay import parquet_to_stream
     from .schemas import table_schema
     from .source import register
-    from .tables import decode_frames, decode_streams
 
 # PySpark is imported when one of these names is used.
 _HOMES = {
-    "decode_frames": "tables",
-    "decode_streams": "tables",
+    "decode_frames": "decoding",
+    "decode_streams": "decoding",
     "from_amqp": "functions",
     "parquet_to_stream": "replay",
     "pcap_to_parquet": "convert",

@@ -15,7 +15,7 @@ from .._options import among, resolve, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
 from .planning import Recording
-from .steps import commit, each, landed
+from .steps import commit, each, removed_on_failure
 
 STATISTICS = pa.schema(
     {
@@ -68,13 +68,13 @@ def pcap_to_parquet(
 
 def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     do = partial(each, spark, job)
-    with landed(spark, job):
+    with removed_on_failure(spark, job):
         recordings: list[Recording] = do(tasks.begin, [None])
         do(tasks.follow, [(at, parts) for at, parts in enumerate(recordings) if len(parts) > 1])
         parts = [(at, place, part) for at, parts in enumerate(recordings) for place, part in enumerate(parts)]
-        written: list[tasks.Written] = do(tasks.convert, list(enumerate(parts)))
+        written: list[tasks.PartFile] = do(tasks.convert, list(enumerate(parts)))
         do(commit, [[(file.staged, file.path) for file in written]])
-    columns = list(zip(*written, strict=True)) or [()] * len(tasks.Written._fields)
-    found = dict(zip(tasks.Written._fields, columns, strict=True))
+    columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)
+    found = dict(zip(tasks.PartFile._fields, columns, strict=True))
     arrays = [pa.array(found[field.name], field.type) for field in STATISTICS]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=STATISTICS))

@@ -65,7 +65,7 @@ class File:
             return last_time(file, self.size)
 
 
-class Place:
+class Location:
     """A path on its file system.
 
     Args:
@@ -109,10 +109,10 @@ def resolved(path: str) -> str:
 
 def open_file(path: str) -> BinaryIO:
     """Open a file for reading; raises `OSError`."""
-    place = Place(path)
-    if isinstance(place.system, fs.LocalFileSystem):
-        return open(place.inner, "rb", 0)
-    opened: BinaryIO = place.system.open_input_file(place.inner)
+    location = Location(path)
+    if isinstance(location.system, fs.LocalFileSystem):
+        return open(location.inner, "rb", 0)
+    opened: BinaryIO = location.system.open_input_file(location.inner)
     return opened
 
 
@@ -134,19 +134,19 @@ def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -
     found: dict[str, int] = {}
     fits = re.compile(_expression(name_pattern) if name_pattern else ".*", re.DOTALL)
     for path in paths:
-        place = Place(path)
+        location = Location(path)
         there = [
             info
-            for pattern in _alternatives(place.inner)
-            for info in _globbed(place.system, pattern)
+            for pattern in _alternatives(location.inner)
+            for info in _globbed(location.system, pattern)
             if info.type != fs.FileType.NotFound
         ]
         if not there:
             raise FileNotFoundError(f"there is no file {path!r}")
         for info in there:
-            for file in _inside(place.system, info, recursive):
+            for file in _inside(location.system, info, recursive):
                 if fits.fullmatch(file.base_name):
-                    found[place.shown(file.path)] = file.size
+                    found[location.shown(file.path)] = file.size
     return sorted(found.items())
 
 
@@ -178,7 +178,7 @@ def side_by_side(
         paths: the files. For those on this machine it is called for one after the other: threads gain
             nothing, and each takes address space, which a worker may have little of.
     """
-    if all(isinstance(Place(path).system, fs.LocalFileSystem) for path in paths):
+    if all(isinstance(Location(path).system, fs.LocalFileSystem) for path in paths):
         return list(map(look, looked))
     with ThreadPoolExecutor(_LOOKERS) as threads:
         return list(threads.map(look, looked))

@@ -39,7 +39,7 @@ class FilteringReader(AmqpReader):
         return [
             recording
             for recording in found
-            if any(piece.path in files for part in recording for piece in part.pieces)
+            if any(each.path in files for part in recording for each in part.ranges)
         ]
 
     def _left(self, filters: list[spark.Filter]) -> Iterator[spark.Filter]:

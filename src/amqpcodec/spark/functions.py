@@ -16,9 +16,9 @@ from pyspark.sql.types import BinaryType, DataType
 from .. import arrow
 from .._options import among, takes
 from ..options import DIALECT, ColumnOptions, EncodingOptions, SparkDecodingOptions, SparkMessageOptions
+from .packaging import packaged
 from .reading import check_build
 from .schemas import data_type
-from .shipping import shipped
 from .versions import need
 
 _Arrays = Iterator[pa.Array]
@@ -57,7 +57,7 @@ def from_amqp(col: Column | str, table: str = "frames", **options: Unpack[SparkD
 
     arrow_udf: Any = getattr(sql, "arrow_udf", None)
     kind = data_type(pa.struct(fields))
-    made: Column = (arrow_udf or _through_pandas)(shipped(decode), kind).asNondeterministic()(col)
+    made: Column = (arrow_udf or _through_pandas)(packaged(decode), kind).asNondeterministic()(col)
     if arrow_udf is not None:
         return made
     # Pandas has no null in place of several columns.
@@ -99,7 +99,7 @@ def to_amqp(
             octets = arrow.encode_values(batch, **chosen).combine_chunks()
             yield octets if len(given) == len(messages) else _spread(octets, messages)
 
-    made: Column = sql.arrow_udf(shipped(encode), BinaryType())(message)  # type: ignore[attr-defined]
+    made: Column = sql.arrow_udf(packaged(encode), BinaryType())(message)  # type: ignore[attr-defined]
     return made
 
 

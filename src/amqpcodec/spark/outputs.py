@@ -13,13 +13,13 @@ from .. import arrow
 from .._options import among
 from ..arrow.parquetfile import parquet_writer
 from ..options import EncodingOptions, SparkWriteOptions
-from .files import INDEX_ENDING, Place
-from .landing import Landing
+from .committer import Committer
+from .files import INDEX_ENDING, Location
 
 OCTETS = "octets"  # the column with the frames of a message
 
 
-class Written(NamedTuple):
+class OutputFile(NamedTuple):
     """A file that a task has written.
 
     Attributes:
@@ -36,12 +36,12 @@ class Written(NamedTuple):
 
 
 def write_part(
-    landing: Landing, name: str, batches: Iterable[pa.RecordBatch], options: SparkWriteOptions
-) -> list[Written]:
+    committer: Committer, name: str, batches: Iterable[pa.RecordBatch], options: SparkWriteOptions
+) -> list[OutputFile]:
     """Write messages to files that are not committed yet.
 
     Args:
-        landing: the folder they are for.
+        committer: the folder they are for.
         name: of the file, but for its ending.
         batches: the messages; without a single one, no file is written.
         options: how to write.
@@ -56,35 +56,38 @@ def write_part(
     first = next(given, None)
     if first is None:
         return []
-    return _OUTPUTS[options["output"]](landing, name, chain([first], given), options)
+    return _OUTPUTS[options["output"]](committer, name, chain([first], given), options)
 
 
 def _stream(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
-) -> list[Written]:
+    committer: Committer, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
+) -> list[OutputFile]:
     """A file of frames and its index."""
-    with _opened(landing, f"{name}.amqp") as file, _opened(landing, f"{name}.amqp{INDEX_ENDING}") as index:
+    with (
+        _opened(committer, f"{name}.amqp") as file,
+        _opened(committer, f"{name}.amqp{INDEX_ENDING}") as index,
+    ):
         with arrow.StreamWriter(file.file, index.file, **among(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages), index.written(messages)]
 
 
 def _capture(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
-) -> list[Written]:
+    committer: Committer, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
+) -> list[OutputFile]:
     """A capture with the connections of the messages."""
-    with _opened(landing, f"{name}.pcap") as file:
+    with _opened(committer, f"{name}.pcap") as file:
         with arrow.CaptureWriter(file.file, **among(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages)]
 
 
 def _rows(
-    landing: Landing, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
-) -> list[Written]:
+    committer: Committer, name: str, batches: Iterator[pa.RecordBatch], options: SparkWriteOptions
+) -> list[OutputFile]:
     """A Parquet file with the frames of each message, and its keys before them."""
     messages, writer = 0, None
-    with _opened(landing, f"{name}.parquet") as file:
+    with _opened(committer, f"{name}.parquet") as file:
         for batch in batches:
             # With null for each message that is left out.
             keys, octets = (
@@ -102,7 +105,7 @@ def _rows(
         return [file.written(messages)]
 
 
-_OUTPUTS: dict[str, Callable[..., list[Written]]] = {
+_OUTPUTS: dict[str, Callable[..., list[OutputFile]]] = {
     "stream": _stream,
     "capture": _capture,
     "rows": _rows,
@@ -112,19 +115,19 @@ _OUTPUTS: dict[str, Callable[..., list[Written]]] = {
 class _Staged:
     """A file that is written."""
 
-    def __init__(self, landing: Landing, name: str) -> None:
-        self._names = landing.staged(name)
-        place = Place(self._names[0])
-        self.file = place.system.open_output_stream(place.inner)
+    def __init__(self, committer: Committer, name: str) -> None:
+        self._names = committer.staged(name)
+        location = Location(self._names[0])
+        self.file = location.system.open_output_stream(location.inner)
 
-    def written(self, messages: int) -> Written:
+    def written(self, messages: int) -> OutputFile:
         """What is told of the file."""
-        return Written(*self._names, messages, self.file.tell())
+        return OutputFile(*self._names, messages, self.file.tell())
 
 
 @contextmanager
-def _opened(landing: Landing, name: str) -> Iterator[_Staged]:
-    staged = _Staged(landing, name)
+def _opened(committer: Committer, name: str) -> Iterator[_Staged]:
+    staged = _Staged(committer, name)
     try:
         yield staged
     finally:

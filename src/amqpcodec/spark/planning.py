@@ -16,12 +16,12 @@ _DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Piece:
+class FileRange:
     """Octets of one file.
 
     Attributes:
         path: the file.
-        end: records that begin before this octet belong to it, from where the piece before it ends; None for
+        end: records that begin before this octet belong to it, from where the range before it ends; None for
             all that are left.
     """
 
@@ -31,17 +31,17 @@ class Piece:
 
 @dataclass(frozen=True)
 class Part(InputPartition):
-    """What one task reads: pieces of a recording that follow each other.
+    """What one task reads: ranges of a recording that follow each other.
 
     Attributes:
         kind: ``"capture"`` or ``"stream"``.
-        pieces: of one file or several.
+        ranges: of one file or several.
         state: that of reading at the beginning of the first; None at the start of the recording.
         last: whether the recording ends behind them.
     """
 
     kind: str
-    pieces: tuple[Piece, ...]
+    ranges: tuple[FileRange, ...]
     state: bytes | None = field(default=None, repr=False)
     last: bool = True
 
@@ -129,29 +129,29 @@ def natural(name: str) -> list[tuple[str, int]]:
 
 
 def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:
-    """One recording in parts: pieces of large files, and small files in groups."""
-    groups: list[list[Piece]] = []
+    """One recording in parts: ranges of large files, and small files in groups."""
+    groups: list[list[FileRange]] = []
     room = 0
     for file in files:
-        pieces = list(_pieces(file, options["max_partition_bytes"] if options["stitch"] else file.size))
-        if len(pieces) > 1:
-            groups += [[piece] for piece in pieces]
+        ranges = list(_ranges(file, options["max_partition_bytes"] if options["stitch"] else file.size))
+        if len(ranges) > 1:
+            groups += [[each] for each in ranges]
             room = 0
         elif room >= file.size:
-            groups[-1] += pieces
+            groups[-1] += ranges
             room -= file.size
         else:
-            groups.append(pieces)
+            groups.append(ranges)
             room = options["max_group_bytes"] - file.size
     kind = files[0].kind
     return tuple(Part(kind, tuple(group), last=group is groups[-1]) for group in groups)
 
 
-def _pieces(file: File, most: int) -> Iterator[Piece]:
-    """A file in pieces. Streams are kept whole: nothing in them says where a frame begins."""
+def _ranges(file: File, most: int) -> Iterator[FileRange]:
+    """The ranges of a file. Streams are kept whole: nothing in them says where a frame begins."""
     begin = 0
     if file.kind == "capture" and not file.compressed:
         while file.size - begin > most:
-            yield Piece(file.path, begin + most)
+            yield FileRange(file.path, begin + most)
             begin += most
-    yield Piece(file.path, None)
+    yield FileRange(file.path, None)

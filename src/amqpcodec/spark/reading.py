@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from .. import IMPL, arrow
 from .._options import among
+from ..arrow.arrays import with_file
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
 from .files import open_file
-from .planning import Part, Piece, Recording
+from .planning import FileRange, Part, Recording
 
 
 class NotCompiledError(RuntimeError):
@@ -54,12 +55,12 @@ def batches(
     """
     check_build(options["impl"])
     if part.kind == "stream":
-        for piece in part.pieces:
-            yield from _stream(piece, columns, options, others)
+        for each in part.ranges:
+            yield from _stream(each, columns, options, others)
         return
     arguments = _arguments(options, AllCaptureOptions) | {"columns": columns} | others
     session = arrow.CaptureSession(options["table"], state=part.state, **arguments)
-    for file, name, end in _pieces(part):
+    for file, name, end in _ranges(part):
         yield from session.read(file, name, end)
     if part.last:
         yield from session.finish()
@@ -76,7 +77,7 @@ def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
     # Whether a row is in error is told where it is made.
     arguments = _arguments(options, AllCaptureOptions) | {"mode": "permissive"}
     first = parts[0].state if parts else None
-    found = arrow.scan_capture(map(_pieces, parts), options["table"], state=first, **arguments)
+    found = arrow.scan_capture(map(_ranges, parts), options["table"], state=first, **arguments)
     next(found)  # the first is known
     return found
 
@@ -92,29 +93,21 @@ def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
     return among(taken, options) | {"_impl": options["impl"]}
 
 
-def _pieces(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:
-    """The pieces of a part as `CaptureSession.read` takes them."""
-    for piece in part.pieces:
-        yield partial(open_file, piece.path), piece.path, piece.end
+def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:
+    """The ranges of a part as `CaptureSession.read` takes them."""
+    for each in part.ranges:
+        yield partial(open_file, each.path), each.path, each.end
 
 
 def _stream(
-    piece: Piece, columns: Iterable[str], options: SparkReadOptions, others: dict[str, int]
+    each: FileRange, columns: Iterable[str], options: SparkReadOptions, others: dict[str, int]
 ) -> Iterator[pa.RecordBatch]:
-    with closing(open_file(piece.path)) as file:
+    with closing(open_file(each.path)) as file:
         arguments = _arguments(options, AllStreamOptions) | {"columns": columns} | others
         reader = arrow.read_stream(file, options["table"], **arguments)
         try:
             for batch in reader:
-                yield _named(batch, piece.path)
+                yield with_file(batch, each.path)
         except AmqpError as error:
-            error.add_note(f"in {piece.path!r}")
+            error.add_note(f"in {each.path!r}")
             raise
-
-
-def _named(batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """A batch with the name of its file, which the reader of an open file cannot know."""
-    place = batch.schema.get_field_index("file")
-    if place < 0:
-        return batch
-    return batch.set_column(place, batch.schema.field(place), pa.repeat(path, batch.num_rows))

@@ -16,11 +16,11 @@ from .._columns.tables import LEAD, table_columns
 from .._options import among, resolve, takes
 from ..errors import AmqpError
 from ..options import SparkEncodingOptions, SparkWriteOptions
+from .committer import Committer
 from .files import listed, open_file
-from .landing import Landing
-from .outputs import Written, write_part
+from .outputs import OutputFile, write_part
 from .reading import check_build
-from .steps import commit, each, landed
+from .steps import commit, each, removed_on_failure
 
 _GROUP_OCTETS = 512 << 20  # of a file, uncompressed, for one task
 _BATCH_ROWS = 10_000
@@ -57,15 +57,15 @@ def parquet_to_stream(
     writing = resolve(SparkWriteOptions, among(SparkWriteOptions, options) | {"path": dst})
     job = _Job(dst, options["save"], uuid4().hex, paths, cast(SparkWriteOptions, writing))
     do = partial(each, spark, job)
-    with landed(spark, job):
+    with removed_on_failure(spark, job):
         parts: list[_Part] = do(_plan, [None])
-        written: list[Written] = do(_write, list(enumerate(parts)))
+        written: list[OutputFile] = do(_write, list(enumerate(parts)))
         do(commit, [[(file.staged, file.path) for file in written]])
     return spark.createDataFrame([file[1:] for file in written], "path string, messages long, size long")
 
 
 @dataclass(frozen=True)
-class _Job(Landing):
+class _Job(Committer):
     """What is read, and how it is written."""
 
     paths: tuple[str, ...]
@@ -106,7 +106,7 @@ def _plan(job: _Job, argument: None) -> Iterator[_Part]:
                 first, octets = group + 1, 0
 
 
-def _write(job: _Job, argument: tuple[int, _Part]) -> list[Written]:
+def _write(job: _Job, argument: tuple[int, _Part]) -> list[OutputFile]:
     """Writes the messages of a part to a stream."""
     number, part = argument
     with closing(open_file(part.path)) as file:

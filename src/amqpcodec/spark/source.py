@@ -22,10 +22,10 @@ from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
 from .options import read_options, write_options
+from .packaging import Packaged
 from .planning import Part, Recording, plan
 from .reading import batches, with_states
 from .schemas import CORRUPT, project, table_schema
-from .shipping import Shipped
 from .versions import need
 
 
@@ -79,7 +79,7 @@ class AmqpSource(DataSource):
         return AmqpReader(options, schema)
 
 
-class AmqpReader(Shipped, DataSourceReader):
+class AmqpReader(Packaged, DataSourceReader):
     """Plans on the driver, reads in the workers.
 
     Args:

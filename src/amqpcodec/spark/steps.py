@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from .landing import Landing
+from .committer import Committer
+from .packaging import unpacker
 from .schemas import struct_type
-from .shipping import opener
 
 # Of what the whole work has in common and an argument; what it gives can be pickled.
 Step = Callable[[Any, Any], Iterable[Any]]
@@ -23,7 +23,7 @@ _RESULT = pa.schema({"result": pa.binary()})
 
 def each(spark: SparkSession, job: Any, step: Step, arguments: Sequence[Any]) -> list[Any]:
     """What a step gives for some arguments, each in a task of its own, in their order."""
-    opened = opener()
+    opened = unpacker()
     # A worker gets the arguments of all tasks, but makes objects only of its own.
     common = pickle.dumps((_worker, (step, job)))
     pickles = [pickle.dumps(argument) for argument in arguments]
@@ -42,7 +42,7 @@ def each(spark: SparkSession, job: Any, step: Step, arguments: Sequence[Any]) ->
 
 
 @contextmanager
-def landed(spark: SparkSession, job: Landing) -> Iterator[None]:
+def removed_on_failure(spark: SparkSession, job: Committer) -> Iterator[None]:
     """Has what the block began to write removed if it fails."""
     try:
         yield
@@ -54,13 +54,13 @@ def landed(spark: SparkSession, job: Landing) -> Iterator[None]:
         raise
 
 
-def commit(job: Landing, files: list[tuple[str, str]]) -> tuple[()]:
+def commit(job: Committer, files: list[tuple[str, str]]) -> tuple[()]:
     """The step that moves files to where they belong."""
     job.commit(files)
     return ()
 
 
-def abort(job: Landing, argument: None) -> tuple[()]:
+def abort(job: Committer, argument: None) -> tuple[()]:
     """The step that removes what was written."""
     job.abort()
     return ()

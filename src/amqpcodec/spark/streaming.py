@@ -23,10 +23,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
-from .files import Place, recognised
+from .files import Location, recognised
+from .packaging import Packaged
 from .planning import Part, files_of, natural, parts_of, series
 from .reading import states
-from .shipping import Shipped
 from .source import AmqpReader
 from .versions import lack, need
 
@@ -43,7 +43,7 @@ else:  # each batch has all that is there, and so has the one batch of Trigger.A
 Offset = dict[str, dict[str, str]]  # by series: `last`, the path, `files`, how many so far, and `state`
 
 
-class AmqpStreamReader(Shipped, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans on the driver, where it follows new files without making rows; reads in the workers.
 
     Args:
@@ -198,7 +198,7 @@ def _taken(offset: Offset, name: str) -> int:
 
 
 def _size(path: str) -> int:
-    place = Place(path)
+    place = Location(path)
     return int(place.system.get_file_info(place.inner).size or 0)
 
 
@@ -209,7 +209,7 @@ def _dated(name: str, paths: Iterable[str]) -> Iterator[tuple[float, str, str]]:
 
 def _changed(path: str) -> float:
     """When a file was last written to, in seconds since 1970; infinite where nothing tells."""
-    place = Place(path)
+    place = Location(path)
     changed = place.system.get_file_info(place.inner).mtime
     return inf if changed is None else float(changed.timestamp())
 

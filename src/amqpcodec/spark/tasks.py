@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from amqpcodec.arrow.parquetfile import parquet_writer
 
 from ..options import SparkReadOptions
-from .files import Place
-from .landing import Landing
+from .committer import Committer
+from .files import Location
 from .planning import Part, Recording, plan
 from .reading import batches, check_build, states
 from .schemas import arrow_schema, renamed
@@ -27,7 +27,7 @@ _TIMES = {"ts_min": ("ts", "ts_first"), "ts_max": ("ts", "ts_last")}
 
 
 @dataclass(frozen=True)
-class Job(Landing):
+class Job(Committer):
     """A conversion.
 
     Attributes:
@@ -43,7 +43,7 @@ class Job(Landing):
         return f"{self.staging}/state-{recording}-{part}"
 
 
-class Written(NamedTuple):
+class PartFile(NamedTuple):
     """A file that a task has written.
 
     Attributes:
@@ -65,7 +65,7 @@ def begin(job: Job, argument: None) -> list[Recording]:
     """Gives what is to be read, and makes the folder for what will be written."""
     check_build(job.options["impl"])
     recordings = plan(job.options)
-    job.prepare(piece.path for recording in recordings for part in recording for piece in part.pieces)
+    job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
     return recordings
 
 
@@ -73,20 +73,20 @@ def follow(job: Job, argument: tuple[int, Recording]) -> tuple[()]:
     """Puts the states of a recording into files, each at once: an attempt after another writes the same."""
     at, recording = argument
     for part, state in enumerate(states(recording[:-1], job.options), 1):
-        place = Place(job.state(at, part))
-        attempt = f"{place.inner}-{uuid4().hex}"
-        with place.system.open_output_stream(attempt) as file:
+        location = Location(job.state(at, part))
+        attempt = f"{location.inner}-{uuid4().hex}"
+        with location.system.open_output_stream(attempt) as file:
             file.write(state)
-        place.system.move(attempt, place.inner)
+        location.system.move(attempt, location.inner)
     return ()
 
 
-def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[Written]:
+def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[PartFile]:
     """Writes the rows of a part to files whose names no other attempt has."""
     number, (recording, at, part) = argument
     if at:
-        place = Place(job.state(recording, at))
-        with place.system.open_input_file(place.inner) as file:
+        location = Location(job.state(recording, at))
+        with location.system.open_input_file(location.inner) as file:
             part = replace(part, state=file.read())
     options = job.options
     large = {}
@@ -115,7 +115,7 @@ class _Files:
         self._job, self._number, self._schema = job, number, _schema(job.options)
         self._file: _File | None = None
         self._few: list[pa.RecordBatch] = []  # batches that are to be one group
-        self.written: list[Written] = []
+        self.written: list[PartFile] = []
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows; few of them wait for more."""
@@ -161,8 +161,8 @@ class _File:
 
     def __init__(self, staged: str, path: str, schema: pa.Schema, compression: str) -> None:
         self._names = staged, path
-        place = Place(staged)
-        self._stream = place.system.open_output_stream(place.inner)
+        location = Location(staged)
+        self._stream = location.system.open_output_stream(location.inner)
         self._writer = parquet_writer(self._stream, schema, compression)
         self.groups = self._rows = 0
         self._times: dict[str, int | None] = dict.fromkeys(_TIMES)
@@ -176,13 +176,13 @@ class _File:
             for column in set(columns) & set(group.schema.names):
                 self._see(which, pc.min_max(group.column(column))[which.removeprefix("ts_")].value)
 
-    def close(self) -> Written:
+    def close(self) -> PartFile:
         """End the file; what is told of it."""
         with self._stream:
             self._writer.close()
             octets = self._stream.tell()
         staged, path = self._names
-        return Written(staged, path, self._rows, octets, **self._times)
+        return PartFile(staged, path, self._rows, octets, **self._times)
 
     def _see(self, which: str, time: int | None) -> None:
         known = self._times[which]

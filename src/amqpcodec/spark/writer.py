@@ -13,20 +13,20 @@ from pyspark.sql.types import StructType
 
 from ..options import SparkWriteOptions
 from . import outputs
-from .landing import Landing
+from .committer import Committer
 from .outputs import OCTETS, write_part
+from .packaging import Packaged
 from .reading import check_build
-from .shipping import Shipped
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class CommitMessage(WriterCommitMessage):
     """The files of a task."""
 
-    files: list[outputs.Written]
+    files: list[outputs.OutputFile]
 
 
-class AmqpWriter(Shipped, DataSourceArrowWriter):
+class AmqpWriter(Packaged, DataSourceArrowWriter):
     """Each task writes its messages to a file; the driver moves all of them to their folder.
 
     Args:
@@ -43,22 +43,22 @@ class AmqpWriter(Shipped, DataSourceArrowWriter):
             if key not in schema.names or key == OCTETS:
                 raise ValueError(f"{key!r} cannot be a key; the columns are {', '.join(schema.names)}")
         self.options = options
-        self.landing = Landing(options["path"], "overwrite" if overwrite else "append", uuid4().hex)
-        self.landing.prepare()  # here, since a task given up too late must not make the folder again
+        self.committer = Committer(options["path"], "overwrite" if overwrite else "append", uuid4().hex)
+        self.committer.prepare()  # here, since a task given up too late must not make the folder again
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> CommitMessage:
         """Write the messages of a task."""
         check_build(self.options["impl"])
         context = TaskContext.get()
         number = context.partitionId() if context else 0
-        name = f"part-{number:05d}-{self.landing.name[:12]}"
-        return Written(write_part(self.landing, name, iterator, self.options))
+        name = f"part-{number:05d}-{self.committer.name[:12]}"
+        return CommitMessage(write_part(self.committer, name, iterator, self.options))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """All tasks have written: the files are there now."""
-        files = [file for each in messages if isinstance(each, Written) for file in each.files]
-        self.landing.commit([(file.staged, file.path) for file in files])
+        files = [file for each in messages if isinstance(each, CommitMessage) for file in each.files]
+        self.committer.commit([(file.staged, file.path) for file in files])
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """A task has failed: nothing is left."""
-        self.landing.abort()
+        self.committer.abort()

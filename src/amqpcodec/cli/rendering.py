@@ -64,13 +64,13 @@ def text(value: Any) -> str:
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{plain(str(key))}: {text(inner)}" for key, inner in value.items()) + "}"
+        return "{" + ", ".join(f"{escaped(str(key))}: {text(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return "[" + ", ".join(map(text, value)) + "]"
     if isinstance(value, Redacted):
         return f"<redacted, {value.size} octets>"
     inner = inner_value(value)
-    return f"{plain(inner[0])}:{text(inner[1])}" if inner else plain(str(value))
+    return f"{escaped(inner[0])}:{text(inner[1])}" if inner else escaped(str(value))
 
 
 def octets(value: bytes, limit: int = _LONGEST_TEXT) -> str:
@@ -88,7 +88,7 @@ def octets(value: bytes, limit: int = _LONGEST_TEXT) -> str:
     return (f"0x{shown.hex()}" if shown else "''") + more
 
 
-def plain(string: str) -> str:
+def escaped(string: str) -> str:
     """Text without quotes, with everything escaped that is not printable."""
     return string if string.isprintable() else repr(string)[1:-1]
 

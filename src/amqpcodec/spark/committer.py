@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from pyarrow import fs
 
-from .files import Place, resolved
+from .files import Location, resolved
 
 SAVE_MODES = ("errorifexists", "append", "overwrite")
 SUCCESS = "_SUCCESS"
@@ -18,8 +18,8 @@ _STAGING = "_temporary-"
 
 
 @dataclass(frozen=True)
-class Landing:
-    """A folder that is written.
+class Committer:
+    """Commits the files of a job to a folder: all of them at once, or none.
 
     Attributes:
         target: the folder.
@@ -49,7 +49,7 @@ class Landing:
         Raises:
             FileExistsError, ValueError: the target cannot be written.
         """
-        target, staging = Place(self.target), Place(self.staging)
+        target, staging = Location(self.target), Location(self.staging)
         if staging.system.get_file_info(staging.inner).type == fs.FileType.Directory:
             return  # an attempt before this one has made it
         there = target.system.get_file_info(target.inner).type
@@ -70,23 +70,23 @@ class Landing:
 
     def commit(self, files: Iterable[tuple[str, str]]) -> None:
         """Move files that `staged` named to where they go; done twice it does no more than once."""
-        target, moved = Place(self.target), list(files)
+        target, moved = Location(self.target), list(files)
         system, success = target.system, f"{target.inner}/{SUCCESS}"
         _delete(system, success)
         for staged, path in moved:
-            _move(system, Place(staged).inner, Place(path).inner)
+            _move(system, Location(staged).inner, Location(path).inner)
         if self.save == "overwrite":
-            ours = {Place(path).inner for _, path in moved}
+            ours = {Location(path).inner for _, path in moved}
             for info in system.get_file_info(fs.FileSelector(target.inner)):
                 if info.path not in ours and not info.base_name.startswith(_STAGING):
                     _delete(system, info.path)
         with system.open_output_stream(success):
             pass
-        _delete(system, Place(self.staging).inner)
+        _delete(system, Location(self.staging).inner)
 
     def abort(self) -> None:
         """Remove what was written, and the target if nothing else is in it."""
-        target, staging = Place(self.target), Place(self.staging)
+        target, staging = Location(self.target), Location(self.staging)
         system = target.system
         if system.get_file_info(staging.inner).type == fs.FileType.Directory:
             _delete(system, staging.inner)

@@ -12,12 +12,12 @@ from pyspark.sql.types import StructType
 
 from .. import arrow
 from .._options import among, takes
-from ..arrow.values import UNTOLD
+from ..arrow.binary import UNTOLD
 from ..errors import DecodeError
 from ..options import DIALECT, ColumnOptions, SparkDecodingOptions, SparkStreamOptions, StreamOptions
+from .packaging import packaged
 from .reading import check_build
 from .schemas import struct_type
-from .shipping import shipped
 
 _MOST_OCTETS = 64 << 20  # of frames for one batch of rows
 _Batches = Iterator[pa.RecordBatch]
@@ -64,7 +64,7 @@ def decode_frames(
             arrays = repeated + [rows.column(name) for name in kept.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=pa.schema([*fields, *kept]))
 
-    return df.select(*dict.fromkeys([*names, col])).mapInArrow(shipped(decode), _behind(df, names, kept))
+    return df.select(*dict.fromkeys([*names, col])).mapInArrow(packaged(decode), _behind(df, names, kept))
 
 
 @takes(SparkStreamOptions, dialect=DIALECT)
@@ -80,16 +80,16 @@ def decode_streams(
     """The rows of a table that are in streams whose octets are spread over many rows, cut anywhere.
 
     Args:
-        df: a table with a row for every piece of a stream.
-        key: the columns that tell to which stream a piece belongs: one direction of a connection.
-        order: the columns that say in which order the pieces of a stream follow each other.
-        payload: the binary column with the octets. Null and empty pieces are passed over.
+        df: a table with a row for every chunk of a stream.
+        key: the columns that tell to which stream a chunk belongs: one direction of a connection.
+        order: the columns that say in which order the chunks of a stream follow each other.
+        payload: the binary column with the octets. Null and empty chunks are passed over.
         table: as for `amqpcodec.arrow.BatchDecoder`.
         options: those of `SparkStreamOptions`. The column `offset` is that in the stream.
 
     Returns:
         The key, and behind it the columns of the table. A stream begins with a frame; octets that belong to
-        no frame are a row with LOST in `_error`. It is read by one task, piece by piece: what is held of it
+        no frame are a row with LOST in `_error`. It is read by one task, chunk by chunk: what is held of it
         are a batch of its rows and its contents that are not complete.
 
     Raises:
@@ -119,9 +119,9 @@ def decode_streams(
             error.add_note(f"in the stream {', '.join(str(part) for part in stream)}")
             raise
 
-    pieces = df.select(*dict.fromkeys([*names, *ordered, payload])).repartition(*names)
-    groups = pieces.sortWithinPartitions(*names, *ordered).groupBy(*names)
-    return groups.applyInArrow(_of_groups(shipped(decode)), _behind(df, names, wanted))
+    chunks = df.select(*dict.fromkeys([*names, *ordered, payload])).repartition(*names)
+    groups = chunks.sortWithinPartitions(*names, *ordered).groupBy(*names)
+    return groups.applyInArrow(_of_groups(packaged(decode)), _behind(df, names, wanted))
 
 
 def _behind(df: DataFrame, names: Sequence[str], wanted: pa.Schema) -> StructType:

@@ -1,4 +1,4 @@
-"""What is sent to workers says what is missing there in our own words."""
+"""Packages for workers: objects and functions sent by value, which say what is missing there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-class Shipped:
-    """An object that Spark sends to workers."""
+class Packaged:
+    """An object that Spark sends to workers, packaged so that unpacking says what is missing there."""
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
         dumps: Any = cloudpickle.dumps  # for what it has in it that is sent in this way, too
-        return opener(), (dumps((_restored, (type(self), self.__dict__))),)
+        return unpacker(), (dumps((_restored, (type(self), self.__dict__))),)
 
 
 def _restored(kind: type[Any], state: dict[str, Any]) -> Any:
@@ -26,9 +26,9 @@ def _restored(kind: type[Any], state: dict[str, Any]) -> Any:
     return made
 
 
-def shipped(function: Callable[[Given], Made]) -> Callable[[Given], Made]:
+def packaged(function: Callable[[Given], Made]) -> Callable[[Given], Made]:
     """A function of one argument as Spark sends it to workers; it has the same name and types."""
-    opened = opener()
+    opened = unpacker()
     dumps: Any = cloudpickle.dumps
     octets = dumps((partial, (function,)))
 
@@ -40,7 +40,7 @@ def shipped(function: Callable[[Given], Made]) -> Callable[[Given], Made]:
     return run
 
 
-def opener() -> Callable[[bytes], Any]:
+def unpacker() -> Callable[[bytes], Any]:
     """A function that makes what was sent of its octets.
 
     It is a function inside another, so that PySpark sends its code, not the name of this module: that has to

@@ -19,9 +19,9 @@ from pyspark.sql.datasource import DataSource
 
 from amqpcodec.spark import reading
 from amqpcodec.spark.options import read_options
+from amqpcodec.spark.packaging import packaged, unpacker
 from amqpcodec.spark.planning import Part
 from amqpcodec.spark.schemas import table_schema
-from amqpcodec.spark.shipping import opener, shipped
 from amqpcodec.spark.source import AmqpReader, AmqpSource, register
 
 
@@ -61,7 +61,7 @@ def test_functions_tell_what_a_worker_lacks_when_they_are_called(monkeypatch: py
         reading.check_build("py")
         return [str(each) for each in batches]
 
-    sent = shipped(whole)
+    sent = packaged(whole)
     assert (sent.__name__, get_type_hints(sent)) == ("whole", {"given": Iterator[int], "return": list[str]})
     octets = cloudpickle.dumps(sent)
     assert pickle.loads(octets)(iter([1, 2])) == ["1", "2"]
@@ -105,7 +105,7 @@ def test_what_else_forbids_registering_is_raised() -> None:
 
 
 def test_what_is_sent_is_called_with_its_arguments() -> None:
-    assert opener()(pickle.dumps((max, (2, 3)))) == 3
+    assert unpacker()(pickle.dumps((max, (2, 3)))) == 3
 
 
 def discovered(monkeypatch: pytest.MonkeyPatch, **missing: ModuleType | None) -> Any:

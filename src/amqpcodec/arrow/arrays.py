@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from array import array as packed
 from collections.abc import Iterable
 from functools import lru_cache
 from types import ModuleType
@@ -11,6 +13,7 @@ import pyarrow as pa
 
 from .._columns.buffers_py import MAP_ENTRY, Batch, Filled, parts
 from .._columns.tables import ALL_DIALECTS, Column, chosen, table_columns
+from .._columns.text import clean
 
 _TYPES = {
     "bool": pa.bool_(),
@@ -126,6 +129,18 @@ def converted(array: pa.Array, type_: pa.DataType) -> pa.Array:
         octets = _OCTETS.get(array.type)
         (array if octets is None else array.cast(octets)).validate(full=True)
     return array.cast(type_)
+
+
+def with_file(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """A batch with the name of its file in the column `file`, if there is one; open files have no name."""
+    index = batch.schema.get_field_index("file")
+    if index < 0:
+        return batch
+    text = clean(os.fsdecode(name)).encode()
+    # Of memory, since `pa.scalar` imports pandas where it is installed: as long as 100 MB of capture take.
+    buffers = [None, pa.py_buffer(packed("i", [0, len(text)])), pa.py_buffer(text)]
+    names = pa.repeat(pa.Array.from_buffers(pa.string(), 1, buffers)[0], batch.num_rows)
+    return batch.set_column(index, batch.schema.field(index), names)
 
 
 def empty(schema: pa.Schema) -> pa.RecordBatch:

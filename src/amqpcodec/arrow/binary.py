@@ -16,8 +16,8 @@ from .._columns.values_py import VALUES
 from .._kernel.lock_py import Lock
 from .._options import takes
 from ..options import DIALECT, AllColumnOptions, ColumnOptions, EncodingOptions
+from .arrays import converted, empty, memory_of, record_batch, schema_of
 from .encoding import encoded_batches, int64s
-from .layout import converted, empty, memory_of, record_batch, schema_of
 
 TABLES = ("frames", "methods", "messages")
 UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone

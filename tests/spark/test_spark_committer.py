@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from amqpcodec.spark.landing import Landing
+from amqpcodec.spark.committer import Committer
 
 
-def landing(folder: Path, save: str = "errorifexists") -> Landing:
-    return Landing(str(folder), save, "name")
+def committer(folder: Path, save: str = "errorifexists") -> Committer:
+    return Committer(str(folder), save, "name")
 
 
-def written(job: Landing, name: str = "part") -> tuple[str, str]:
+def written(job: Committer, name: str = "part") -> tuple[str, str]:
     staged = job.staged(name)
     Path(staged[0]).write_text(name)
     return staged
@@ -26,19 +26,19 @@ def names(folder: Path) -> list[str]:
 
 
 def test_a_folder_that_another_attempt_has_made_is_not_there_already(tmp_path: Path) -> None:
-    job = landing(tmp_path / "out")
+    job = committer(tmp_path / "out")
     job.prepare()
     job.prepare()
     job.commit([written(job)])
     assert names(tmp_path / "out") == ["_SUCCESS", "part"]
     with pytest.raises(FileExistsError, match="is there already"):
-        Landing(job.target, job.save, "another").prepare()
+        Committer(job.target, job.save, "another").prepare()
 
 
 def test_a_commit_that_is_done_again_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "before").write_text("before")
-    job = landing(tmp_path / "out", "overwrite")
+    job = committer(tmp_path / "out", "overwrite")
     job.prepare()
     files = [written(job)]
     for _ in range(2):
@@ -47,7 +47,7 @@ def test_a_commit_that_is_done_again_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_nowhere_is_not_committed(tmp_path: Path) -> None:
-    job = landing(tmp_path / "out")
+    job = committer(tmp_path / "out")
     job.prepare()
     with pytest.raises(FileNotFoundError):
         job.commit([job.staged("part")])
@@ -56,7 +56,7 @@ def test_a_file_that_is_nowhere_is_not_committed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("save", ["append", "overwrite"])
 def test_two_writings_of_a_folder_leave_each_other_alone(tmp_path: Path, save: str) -> None:
-    one, other = Landing(str(tmp_path), save, "one"), Landing(str(tmp_path), save, "other")
+    one, other = Committer(str(tmp_path), save, "one"), Committer(str(tmp_path), save, "other")
     one.prepare()
     other.prepare()
     file = written(other, "other")
@@ -72,7 +72,7 @@ def test_a_folder_without_a_name_is_not_the_one_at_hand(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kept").write_text("")
     with pytest.raises(ValueError, match="is no path"):
-        Landing(target, "overwrite", "name").prepare()
+        Committer(target, "overwrite", "name").prepare()
     assert names(tmp_path) == ["kept"]
 
 
@@ -85,9 +85,9 @@ def test_what_is_read_through_a_link_is_not_overwritten(tmp_path: Path, read: st
     (tmp_path / "out" / "far").symlink_to(tmp_path / "elsewhere")
     file = f"{tmp_path}/{read}/a.pcap"
     with pytest.raises(ValueError, match=rf"{file}' is read, so '{tmp_path}/{target}' cannot be overwritten"):
-        landing(tmp_path / target, "overwrite").prepare([file])
-    landing(tmp_path / target, "append").prepare([file])
-    landing(tmp_path / "elsewhere", "overwrite").prepare(
+        committer(tmp_path / target, "overwrite").prepare([file])
+    committer(tmp_path / target, "append").prepare([file])
+    committer(tmp_path / "elsewhere", "overwrite").prepare(
         [f"{tmp_path}/link/a.pcap", "s3://bucket/elsewhere/a"]
     )
 
@@ -97,5 +97,5 @@ def test_one_slash_behind_a_scheme_is_not_a_folder_at_hand(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"'hdfs:/out' is no path: two slashes stand behind a scheme"):
-        landing(Path("hdfs:/out")).prepare()
+        committer(Path("hdfs:/out")).prepare()
     assert names(tmp_path) == []
