@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded test-dist lint build clean
+.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-dist lint build clean
 
 # Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
@@ -56,10 +56,12 @@ test-pypy: $(dir $(PYPY)).tested-with
 
 FREETHREADED ?= build/freethreaded/bin/python3
 UNLOCKED := build/freethreaded-env/bin/python
-test-freethreaded: build/freethreaded-env/installed
+test-freethreaded: freethreaded-suite
+	$(UNLOCKED) benchmarks/scaling.py
+
+freethreaded-suite: build/freethreaded-env/installed
 	AMQPCODEC_BUILD=require $(UNLOCKED) setup.py -q build_ext --inplace
 	$(UNLOCKED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
-	$(UNLOCKED) benchmarks/scaling.py
 
 build/pypy/bin/python3 build/freethreaded/bin/python3:
 	tools/other_python.sh $(word 2,$(subst /, ,$@)) $(@D:%/bin=%)
@@ -132,7 +134,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-c bench-clients bench-columnar bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
+bench bench-c bench-clients bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

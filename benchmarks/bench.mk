@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-clients bench-columnar bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-c bench-clients bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -19,6 +19,11 @@ bench:
 # rabbitmq-c beside the compiled build.
 bench-c:
 	$(PYTHON) benchmarks/anchor/run.py
+
+# One codec on several interpreters; each has the package compiled in place, or serves itself with the pure build.
+BENCH_INTERPRETERS ?= $(PYTHON) $(UNLOCKED) $(PYPY)
+bench-interpreters:
+	$(PYTHON) benchmarks/interpreters.py $(BENCH_INTERPRETERS)
 
 # Columns beside rabbitmq-c and the object path, and captures of BENCH_MB megabytes beside tshark.
 BENCH_MB ?= 1000

@@ -14,17 +14,22 @@ from targets import MIB, Verdict, client_verdicts, column_verdicts, spark_verdic
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
 MODES = ("accelerated", "loops")  # of clients
+INTERPRETER_ITEMS = tuple(
+    f"{action}, {kind}"
+    for action in ("decode a delivery", "encode a publish")
+    for kind in ("fixed", "varied")
+)
 NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 
 INTRODUCTION = """\
 # Benchmarks
 
 Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel`, `bench-profile`,
-`bench-clients`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`; not edited by
-hand. All libraries did the same work in one process and one run, on the same octets, and what they made of
-them was compared before it was timed. Times are CPU time. Ratios within this run mean something; times on
-another machine will differ. The work items are in `benchmarks/bench_*.py`, what is done with each library in
-`benchmarks/peers/`.
+`bench-interpreters`, `bench-clients`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and
+`spark-equality`; not edited by hand. All libraries did the same work in one process and one run, on the same
+octets, and what they made of them was compared before it was timed. Times are CPU time. Ratios within this
+run mean something; times on another machine will differ. The work items are in `benchmarks/bench_*.py`, what
+is done with each library in `benchmarks/peers/`.
 
 - *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
   tags, ids, header values and times from one delivery to the next.
@@ -51,6 +56,7 @@ def main() -> int:
             *_targets(results),
             *_times(results),
             *_footprint(results),
+            *_interpreters(results),
             *_clients(results),
             *_columns(results),
             *_spark(results),
@@ -143,6 +149,23 @@ def _footprint(results: Results) -> Iterator[str]:
             yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
     if results.wheel:
         yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+
+
+def _interpreters(results: Results) -> Iterator[str]:
+    found = results.interpreters
+    if not found:
+        return
+    yield "\n## Other interpreters\n"
+    yield "One message of 256 B, of a thousand at a time (`make bench-interpreters`). A delivery is three"
+    yield f"frames. The interpreters take turns in {found['rounds']} rounds, and the best of all counts."
+    yield "*At first* is the first thousand of a new process, before PyPy has compiled anything.\n"
+    yield "| interpreter | build | decode, fixed | varied | encode, fixed | varied | decode, at first |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for name, builds in found["interpreters"].items():
+        for build, items in builds.items():
+            times = [_time(items[item]["best"]) for item in INTERPRETER_ITEMS]
+            times.append(_time(items[INTERPRETER_ITEMS[0]]["first"]))
+            yield f"| {name} | {'compiled' if build == 'c' else 'pure'} | {' | '.join(times)} |"
 
 
 def _clients(results: Results) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,17 @@ def expected() -> bytes:
     return repr(describe(samples())).encode()
 
 
+@cache
+def made_by(build: str, protocol: int) -> bytes:
+    return output("-m", "support.pickles", "dump", str(protocol), impl=build)
+
+
 @pytest.mark.parametrize("protocol", [2, 4, 5])
 @pytest.mark.parametrize("writer", wanted())
 def test_a_pickle_of_one_build_loads_in_the_other(
     impl: Implementation, expected: bytes, writer: str, protocol: int
 ) -> None:
-    made = output("-m", "support.pickles", "dump", str(protocol), impl=writer)
+    made = made_by(writer, protocol)
     assert output("-m", "support.pickles", "load", impl=impl.name, stdin=made) == expected
 
 

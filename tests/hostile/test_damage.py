@@ -149,7 +149,7 @@ def test_methods(both: Both, dialect: str, class_name: str) -> None:
 def test_properties(both: Both, dialect: str, class_name: str) -> None:
     judges = Judges(both, dialect)
 
-    @examples(4)
+    @examples(3)
     @given(strategies.properties(dialect, judges.profile, class_name), strategies.SIZE_AND_WEIGHT)
     def check(values: dict[str, Any], size_and_weight: tuple[int, int]) -> None:
         seed = size_and_weight[1]
@@ -165,7 +165,7 @@ def test_tables(both: Both, dialect: str) -> None:
     judges = Judges(both, dialect)
     table = strategies.tables(dialect, judges.profile)
 
-    @examples(8)
+    @examples(5)
     @given(table, strategies.unsigned(16), st.binary(max_size=3))
     def check(entries: list[Any], seed: int, tail: bytes) -> None:
         frame = judges.oracle.header("basic", 1, 0, 0, {"headers": entries})

@@ -9,9 +9,10 @@ from __future__ import annotations
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-# What takes long on its own must not begin last. Tests of Spark are first: much of their time is waiting.
+# What takes long on its own must not begin last. Tests of Spark and of clients are first: they mostly wait.
 LONG = (
     "tests/spark/",
+    "tests/clients/",
     "tests/generator/test_packaging.py",
     "tests/hostile/test_damage.py",
     "tests/arrow/test_capture_session.py",
@@ -21,6 +22,7 @@ LONG = (
     "tests/wasm/",
     "tests/hostile/",
     "tests/arrow/",
+    "tests/compat/",
 )
 SPARK = "tests/spark/"
 
