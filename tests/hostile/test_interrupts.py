@@ -10,7 +10,7 @@ import importlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -32,16 +32,15 @@ def interrupted(work: Callable[[], Any], step: int, modules: tuple[str, ...]) ->
     """Whether work was interrupted, at this step of all that functions of some modules do in it."""
     left = step
 
-    def before_step(frame: FrameType) -> None:
+    def before_step() -> None:
         nonlocal left
-        if frame.f_globals.get("__name__", "").startswith(modules):
-            left -= 1
-            if left < 0:
-                stop_stepping()
-                raise KeyboardInterrupt
+        left -= 1
+        if left < 0:
+            stop_stepping()
+            raise KeyboardInterrupt
 
     try:
-        step_by_step(before_step)
+        step_by_step(modules, before_step)
         work()
     except KeyboardInterrupt:
         return True

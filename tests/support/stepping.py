@@ -1,33 +1,38 @@
-"""Something done before every single step that Python code takes; it may raise."""
+"""Something done before every single step that functions of some modules take; it may raise."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
-Step = Callable[[FrameType], None]
 
+def step_by_step(modules: tuple[str, ...], before_step: Callable[[], None]) -> None:
+    """From now on, call this before each step in modules whose names begin so, until `stop_stepping`."""
 
-def step_by_step(before_step: Step) -> None:
-    """From now on, call this with the frame of each step, in this thread and until `stop_stepping`."""
+    def chosen(frame: FrameType) -> bool:
+        return frame.f_globals.get("__name__", "").startswith(modules)
+
     if sys.version_info >= (3, 12):
         # There, a trace function is not told of all steps.
         monitoring = sys.monitoring
+
+        def instruction(code: CodeType, offset: int) -> None:
+            if chosen(sys._getframe(1)):
+                before_step()
+
         monitoring.use_tool_id(monitoring.DEBUGGER_ID, "step_by_step")
-        monitoring.register_callback(
-            monitoring.DEBUGGER_ID,
-            monitoring.events.INSTRUCTION,
-            lambda code, offset: before_step(sys._getframe(1)),
-        )
+        monitoring.register_callback(monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION, instruction)
         monitoring.set_events(monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION)
         return
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if not chosen(frame):
+            return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode":
-            before_step(frame)
+            before_step()
         return trace
 
     sys.settrace(trace)
