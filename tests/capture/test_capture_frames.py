@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import random
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from support import make_capture as make
@@ -287,13 +288,13 @@ def test_hostile_streams_end_in_bounded_time() -> None:
 def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each frame that is found again may cost a copy of all that is at hand."""
     given = []
-    take = DirectionDecoder.data
+    take = DirectionDecoder.take
 
-    def data(self: DirectionDecoder, event: Data) -> Iterator[Item]:
-        given.append(len(event.octets))
-        return take(self, event)
+    def watched(self: DirectionDecoder, octets: bytes, *place: Any) -> None:
+        given.append(len(octets))
+        take(self, octets, *place)
 
-    monkeypatch.setattr(DirectionDecoder, "data", data)
+    monkeypatch.setattr(DirectionDecoder, "take", watched)
     frames = rabbitmq.encode_heartbeat() * 100_000
     connection = Connection(0, None, None)
     found = list(read_items([Data(connection, 0, 0, frames, 1, 1)], dialect="auto"))

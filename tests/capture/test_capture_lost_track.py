@@ -91,8 +91,8 @@ def test_who_goes_on_from_a_state_finds_the_same() -> None:
     for cut in range(1, len(given), 3):
         decoder = ConnectionDecoder(Connection(0, None, None), "auto")
         items = [item for event in given[:cut] for item in decoder.feed(event)]
-        state = pack(decoder.state(lambda number: number))
-        ends = [direction.end for direction in decoder.directions]
+        state = pack(decoder.snapshot(lambda number: number))
+        ends = [direction.state.end for direction in decoder.directions]
         decoder = ConnectionDecoder(Connection(0, None, None), "auto")
         decoder.restore(unpack(state), ends)
         items += [item for event in given[cut:] for item in decoder.feed(event)]
@@ -104,12 +104,12 @@ def test_a_state_with_losses_that_cannot_be_is_refused(losses: list[Any]) -> Non
     decoder = ConnectionDecoder(Connection(0, None, None), "auto")
     for event in events(OPENING, unended(DAMAGE)):
         list(decoder.feed(event))
-    tree = decoder.state(lambda number: number)
+    tree = decoder.snapshot(lambda number: number)
     direction = next(each for each in tree if isinstance(each, list) and each[-2:-1] == [1])
     direction[-2:] = losses
     other = ConnectionDecoder(Connection(0, None, None), "auto")
     with pytest.raises(ValueError, match="damaged"):
-        other.restore(unpack(pack(tree)), [direction.end for direction in decoder.directions])
+        other.restore(unpack(pack(tree)), [direction.state.end for direction in decoder.directions])
 
 
 @pytest.mark.parametrize("build", BUILDS)

@@ -35,24 +35,18 @@ class Meter:
         self.cost = 0
         for module in (direction, envelopes):
             patch.setattr(module, "bytes", self._bytes, raising=False)
-        resume, suspend, find = DirectionDecoder.resume, DirectionDecoder.suspend, FrameTest.find
+        take, find = DirectionDecoder.take, FrameTest.find
 
-        def resumed(decoder: DirectionDecoder, held: Any) -> None:
-            self.cost += len(held.octets)
-            resume(decoder, held)
-
-        def suspended(decoder: DirectionDecoder, *most: Any) -> Any:
-            held = suspend(decoder, *most)
-            self.cost += len(held.octets) if held else 0
-            return held
+        def taken(decoder: DirectionDecoder, octets: bytes, *place: Any) -> None:
+            self.cost += len(octets)
+            take(decoder, octets, *place)
 
         def found(test: FrameTest, octets: bytearray, start: int, *how: bool) -> Any:
             verdict, place = find(test, octets, start, *how)
             self.cost += place - start
             return verdict, place
 
-        patch.setattr(DirectionDecoder, "resume", resumed)
-        patch.setattr(DirectionDecoder, "suspend", suspended)
+        patch.setattr(DirectionDecoder, "take", taken)
         patch.setattr(FrameTest, "find", found)
 
     def _bytes(self, octets: Any) -> bytes:

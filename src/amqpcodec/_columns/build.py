@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from amqpcodec import _backend
 
@@ -25,7 +26,12 @@ def open_feeder(
 ) -> tuple[Sink, Feeder | PacketFeeder]:
     """A sink of a table and its feeder; arguments and errors are those of `sink_base.Sink`."""
     store = _backend.load("amqpcodec._columns.buffers", decoding.impl).Columns
-    sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store)
+    kept: dict[str, Any] = {}
+    if table == "messages":
+        kept["open_contents"] = _backend.load("amqpcodec._columns.contents", decoding.impl).OpenContents
+    elif table == "connections":
+        kept["totals"] = _backend.load("amqpcodec._columns.totals", decoding.impl).Totals
+    sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store, **kept)
     if table == "packets":
         return sink, _backend.load("amqpcodec._columns.packets", decoding.impl).PacketFeeder(sink)
     return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).Feeder(sink)

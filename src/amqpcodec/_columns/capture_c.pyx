@@ -3,42 +3,25 @@
 The twin of capture_py.py.
 """
 
-from libc.stdint cimport int64_t
-
 from ..capture.consumer_c cimport TAKEN, OctetConsumer
 from ..capture.streams_c cimport StreamTracker
 from ..capture.scanner_c cimport Scanner
-from .exact_c cimport Flow
-from .feeder_c cimport Feeder
+from .feeder_c cimport Direction, Feeder
 
 from ..capture.container import MAX_RECORD
-from ..capture.model import Close
-
-
-cdef class _Side:
-    """A direction of a connection."""
-
-    cdef Flow flow
-    cdef int direction
 
 
 cdef class FeederConsumer(OctetConsumer):
     """Gives all that a scanner finds to a feeder."""
 
     cdef Feeder _feeder
-    cdef dict _sides
 
     def __cinit__(self, Feeder feeder not None):
         self._feeder = feeder
-        self._sides = {}
 
     cdef void *lane(self, object connection, int direction) except? NULL:
-        cdef _Side side = self._sides.get((connection, direction))
-        if side is None:
-            side = self._sides[connection, direction] = _Side()
-            side.flow = self._feeder.flow(connection)
-            side.direction = direction
-        return <void *>side
+        cdef Direction side = self._feeder.direction(connection, direction)
+        return <void *>side  # the feeder keeps it until it is closed
 
     cdef int octets(
         self,
@@ -49,25 +32,17 @@ cdef class FeederConsumer(OctetConsumer):
         long long packet,
         long long time_ns,
     ) except -1 nogil:
-        return _feed(self._feeder, <_Side>lane, octets, size, packet, time_ns)
+        self._feeder.octets(<Direction>lane, octets, size, packet, time_ns)
+        return TAKEN
 
     cdef int event(self, object event) except -1:
         self._feeder.feed(event)
-        if isinstance(event, Close):
-            self._sides.pop((event.connection, event.direction), None)
         return 0
 
 
 cdef OctetConsumer _consumer(object feeder):
     """Who takes what a scanner finds for a feeder: itself, if it can."""
     return feeder if isinstance(feeder, OctetConsumer) else FeederConsumer(feeder)
-
-
-cdef inline int _feed(
-    Feeder feeder, _Side side, const unsigned char *octets, Py_ssize_t size, int64_t packet, int64_t time_ns
-) except -1 nogil:
-    feeder.octets(side.flow, side.direction, octets, size, packet, time_ns)
-    return TAKEN
 
 
 def feed_capture(source, feeder, **options):

@@ -16,39 +16,56 @@ from .rows import Place, Row, fault_code, method_ids, micros
 from .sink_base import Flows, Sink, flow_of
 from .tables import table_columns
 from .text import cell_text, clean
+from .totals_py import NO_TIME, Totals
 
 _PEERS = ("client", "server")
 _SIDES = ("_sent", "_received")
-_COUNTS = (
-    *(count + side for count in ("octets", "frames", "messages") for side in _SIDES),
-    "gaps",
-    "octets_missing",
-    "errors",
-)
+_OCTETS = tuple("octets" + side for side in _SIDES)
+_TOTALS = tuple(count + side for count in ("frames", "messages") for side in _SIDES)
+_FAULTS = ("gaps", "octets_missing", "errors")
+_FIRST = (*_OCTETS, *_TOTALS, *_FAULTS, "ts_first", "ts_last")  # cells in a snapshot, before all others
 
 
 class Account:
     """One connection so far.
 
     Attributes:
-        cells: those of its row that are known.
+        totals: counts of its frames, and when it was seen.
+        cells: those of its row that are known beside those.
         closes: how many directions have ended.
-        told: whether there was a frame or a fault.
+        told: whether there was a fault.
     """
 
-    __slots__ = ("cells", "closes", "told")
+    __slots__ = ("cells", "closes", "told", "totals")
 
-    def __init__(self) -> None:
-        self.cells: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
+    def __init__(self, totals: Totals) -> None:
+        self.totals = totals
+        self.cells: dict[str, Any] = dict.fromkeys((*_OCTETS, *_FAULTS), 0)
         self.closes = 0
         self.told = False
 
-    def seen(self, time_ns: int | None) -> None:
-        """Something came at this time."""
-        time = micros(time_ns)
-        if time is not None:
-            self.cells.setdefault("ts_first", time)
-            self.cells["ts_last"] = time
+    @property
+    def exists(self) -> bool:
+        """Whether there was a frame or a fault."""
+        return self.told or self.totals.frames_sent + self.totals.frames_received > 0
+
+    def row(self) -> dict[str, Any]:
+        """All cells that are known."""
+        totals = self.totals
+        cells = {**self.cells, **{name: getattr(totals, name) for name in _TOTALS}}
+        if totals.first_ns != NO_TIME:
+            cells.update(ts_first=micros(totals.first_ns), ts_last=micros(totals.last_ns))
+        return {**{name: cells[name] for name in _FIRST if name in cells}, **cells}
+
+    def restore(self, cells: dict[str, Any]) -> None:
+        """Go on from the cells of a row."""
+        totals = self.totals
+        for name in _TOTALS:
+            setattr(totals, name, cells.pop(name, 0))
+        for name in ("ts_first", "ts_last"):
+            if cells.get(name) is not None:
+                totals.see(_in_range(cells.pop(name) * 1000))
+        self.cells.update(cells)
 
 
 class ConnectionSink(Sink):
@@ -56,53 +73,42 @@ class ConnectionSink(Sink):
 
     payloads = True
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, totals: Callable[[], Totals] = Totals, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._new_totals = totals
         self._accounts: dict[Connection, Account] = {}
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""
-        return super().is_counted_only(method) and method.spec.name not in _LEARN
+        return super().is_counted_only(method) and method.spec.name not in _FACTS
+
+    def totals(self, connection: Connection) -> Totals:
+        """What is counted of a connection. They stay the same until it has ended."""
+        return self._account(connection).totals
 
     def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
-        """Count a frame, and learn from the methods of the connection class."""
-        direction = place.direction
-        cells = self._told(place.connection, place.time_ns).cells
-        cells["frames" + _SIDES[direction]] += 1
-        if octets[0] != METHOD or len(octets) < OVERHEAD + 4:
-            return
-        method = dialect.METHODS.get(method_ids(octets))
-        if method is None:
-            return
-        cells["messages" + _SIDES[direction]] += method.spec.content
-        learn = _LEARN.get(method.spec.name)
-        if learn is not None:
+        """Count a frame, and take facts from the methods of the connection class."""
+        account = self._account(place.connection)
+        method = None
+        if octets[0] == METHOD and len(octets) >= OVERHEAD + 4:
+            method = dialect.METHODS.get(method_ids(octets))
+        carries_content = method is not None and method.spec.content
+        account.totals.count(place.direction, carries_content, _in_range(place.time_ns))
+        take_facts = _FACTS.get(method.spec.name) if method else None
+        if take_facts is not None:
             record, _ = self.make.payload(place, octets, dialect)
             if record is not None:
-                learn(cells, record, _PEERS[direction])
-
-    def followed(
-        self, connection: Connection, direction: int, frames: int, messages: int, *times_ns: int | None
-    ) -> None:
-        """Count frames that somebody else has looked at, none of which has anything to tell.
-
-        Args:
-            connection, direction: whose they are.
-            frames: how many there were.
-            messages: how many of them were methods that carry content.
-            times_ns: of the first and the last frame of the connection since this was called before.
-        """
-        for time_ns in times_ns:
-            account = self._told(connection, time_ns)
-        account.cells["frames" + _SIDES[direction]] += frames
-        account.cells["messages" + _SIDES[direction]] += messages
+                take_facts(account.cells, record, _PEERS[place.direction])
 
     def fault(self, fault: Fault) -> None:
         """Count a fault."""
         self._count(fault_code(fault))
         if fault.connection is None:
             return
-        cells = self._told(fault.connection, fault.time_ns).cells
+        account = self._account(fault.connection)
+        account.told = True
+        account.totals.see(_in_range(fault.time_ns))
+        cells = account.cells
         if fault.kind == "error":
             cells["errors"] += 1
         elif fault.kind == "gap":
@@ -113,21 +119,21 @@ class ConnectionSink(Sink):
     def close(self, event: Close) -> None:
         """Once both directions have ended, the row is complete."""
         connection = event.connection
-        account = self._accounts.setdefault(connection, Account())
-        account.seen(event.time_ns)
+        account = self._account(connection)
+        account.totals.see(_in_range(event.time_ns))
         account.closes += 1
         account.cells["octets" + _SIDES[event.direction]] += event.offset
         if account.closes < len(_SIDES):
             return
         del self._accounts[connection]
-        if account.told:
+        if account.exists:
             place = {"file": self.make.files.locate(event.packet)[0], **self.make.origin(connection)}
-            self._add(Row({**place, "dialect": connection.dialect, **account.cells}, 0))
+            self._add(Row({**place, "dialect": connection.dialect, **account.row()}, 0))
 
-    def state(self, note: Note) -> list[Any]:
-        """See `Sink.state`."""
+    def snapshot(self, note: Note) -> list[Any]:
+        """See `Sink.snapshot`."""
         return [
-            [connection.number, account.closes, account.told, list(map(list, account.cells.items()))]
+            [connection.number, account.closes, account.exists, list(map(list, account.row().items()))]
             for connection, account in self._accounts.items()
         ]
 
@@ -135,22 +141,27 @@ class ConnectionSink(Sink):
         """See `Sink.restore`."""
         kinds = {column.name: column.kind for column in table_columns("connections")}
         for fields in state:
-            account = self._accounts[flow_of(flows, fields).connection] = Account()
+            account = self._account(flow_of(flows, fields).connection)
             account.closes, account.told = fields.number(0, 1), fields.flag()
+            cells: dict[str, Any] = {}
             for cell in fields.items():
                 name = cell.text()
                 if name not in kinds:
                     raise damaged("there is no such column")
-                account.cells[name] = _cell(kinds[name], cell)
+                cells[name] = _cell(kinds[name], cell)
+            account.restore(cells)
             fields.end()
 
-    def _told(self, connection: Connection, time_ns: int | None) -> Account:
+    def _account(self, connection: Connection) -> Account:
         account = self._accounts.get(connection)
         if account is None:
-            account = self._accounts[connection] = Account()
-        account.told = True
-        account.seen(time_ns)
+            account = self._accounts[connection] = Account(self._new_totals())
         return account
+
+
+def _in_range(time_ns: int | None) -> int:
+    """A time that columns can hold, or NO_TIME."""
+    return NO_TIME if time_ns is None or micros(time_ns) is None else time_ns
 
 
 def _cell(kind: str, state: Fields) -> Any:
@@ -203,7 +214,7 @@ def _close(cells: dict[str, Any], method: Any, peer: str) -> None:
         cells.update(closed_by=peer, close_code=method.reply_code, close_text=text)
 
 
-_LEARN: dict[str, Callable[[dict[str, Any], Any, str], None]] = {
+_FACTS: dict[str, Callable[[dict[str, Any], Any, str], None]] = {
     "connection.start": _start,
     "connection.start-ok": _start_ok,
     "connection.tune-ok": _tune_ok,

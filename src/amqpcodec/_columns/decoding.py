@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import ModuleType
@@ -10,6 +10,7 @@ from typing import Any
 
 from amqpcodec import Limits
 from amqpcodec.capture import Connection
+from amqpcodec.capture.direction_state_py import DirectionState
 from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.limits import MAX_LIMIT
 
@@ -63,14 +64,19 @@ class Decoding:
         """
         return chosen(table_columns(table, self.dialects), names)
 
-    def decoder(self, connection: Connection, payloads: bool) -> ConnectionDecoder:
+    def decoder(
+        self, connection: Connection, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState
+    ) -> ConnectionDecoder:
         """What finds the frames of a connection.
 
         Args:
             connection: the connection.
             payloads: whether damaged payloads are faults.
+            new_state: as for `ConnectionDecoder`.
         """
-        decoder = ConnectionDecoder(connection, self.dialect, self._frames, self.report_foreign, payloads)
+        decoder = ConnectionDecoder(
+            connection, self.dialect, self._frames, self.report_foreign, payloads, new_state
+        )
         if self.from_start:
             decoder.expect_frames()
         return decoder

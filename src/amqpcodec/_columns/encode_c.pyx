@@ -17,11 +17,8 @@ from array import array
 
 from .._kernel.octets cimport put16, put64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
-from .cells cimport (
-    ABSENT, ODD, WRITTEN, Source, begin_frame, end_frame, next_octets, put_field, put_long, put_map
-)
-from .lane_c cimport Octets, add
-from .plan_c cimport BIT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .cells_c cimport BIT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .memory_c cimport Octets, add
 
 from .views_c cimport View, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in
 

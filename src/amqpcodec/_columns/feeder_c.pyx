@@ -1,44 +1,56 @@
 # cython: boundscheck=False, wraparound=False
-"""From the ordered octets of connections to a column sink, without the GIL. The twin of feeder_py.py.
+"""From the ordered octets of connections to a column sink. The twin of feeder_py.py.
 
-As long as a direction is plainly a row of frames, they are followed here, and rows are added by `rows_c`. All
-else is left to `exact_c`.
+Each direction stands where its `DirectionState` says, and nowhere else. While it follows frames, they are cut here
+and become rows without the GIL; whatever the functions for that decline is one call of Python: of the decoder of the
+direction, which searches for frames and reads damaged ones, or of the sink, which makes a row.
 """
 
 cimport cython
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
+from amqpcodec.capture.frames import PIECE
 from amqpcodec.capture.model import Close, Data, Fault
 
-from .._kernel.octets cimport u16, u32, u64
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
+from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
+from .._kernel.octets cimport u16, u32
+from .._kernel.wire cimport BODY, METHOD, OVERHEAD
+from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
 from .buffers_c cimport NO_MEMORY, Columns
-from .exact_c cimport CONNECTIONS, ERRORS, FRAMES, MESSAGES, METHODS, Chunk, ExactWay, Flow, piece_of
-from .lane_c cimport NO_NUMBER, Channel, Lane, Mark, add, carry, channel_of, drop_carry, end_content, latest
-from .plan_c cimport Shape, is_sound, shape_of_content, shape_of_method
-from .rows_c cimport Place, Targets, add_frame, add_message, add_method, aim, name_file
+from .cells_c cimport (
+    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, aim, is_valid, name_file,
+    name_origin, shape_of_method,
+)
+from .contents_c cimport COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, whole_content
 
+from .feeder_py import dispatch
+from .rows import Place as RowPlace
 from .sink_base import flow_of
 
-cdef enum:
-    _LEAST_METHOD = 12  # octets of a frame with the ids of a method
-    _LEAST_HEADER = 20  # and with the fixed part of a content header
-
-cdef enum:  # why the following of frames stopped
-    _MORE = 0  # the next is not whole
-    _ODD = 1  # the next is for the exact decoder
-    _LOST = 2  # there is none that could be trusted
-
+cdef Py_ssize_t _PIECE = PIECE
 cdef dict _TABLES = {
     "frames": FRAMES, "methods": METHODS, "messages": MESSAGES, "connections": CONNECTIONS, "errors": ERRORS,
 }
 
 
+cdef inline object _or_none(int64_t number):
+    return None if number == NO_NUMBER else number
+
+
+cdef inline bytes _octets(const unsigned char *p, size_t size):
+    return PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size)
+
+
 @cython.final
-cdef class Feeder(ExactWay):
+cdef class Direction:
+    """A direction of a connection: where it stands, and what its rows have in common."""
+
+
+@cython.final
+cdef class Feeder:
     """Finds the frames in the events of connections and gives them to a sink; see `feeder_py.Feeder`."""
 
     def __cinit__(self, sink):
@@ -57,99 +69,98 @@ cdef class Feeder(ExactWay):
         self._targets.files = <PyObject *>sink.make.files
         self._file = name_file(&self._targets)
         self._plans = {}
-        self._flows = {}
+        self._directions = {}
 
     def feed(self, event):
         """Take what comes next in a direction of a connection, or a fault of the file; see `feeder_py`."""
-        cdef Flow flow
+        cdef Direction direction
         cdef bytes octets
         cdef const unsigned char *p
         cdef Py_ssize_t size
         cdef int64_t packet, time_ns
-        cdef int direction
         if isinstance(event, Fault):
             self._sink.fault(event)
             return
-        flow = self.flow(event.connection)
-        direction = event.direction
+        direction = self.direction(event.connection, event.direction)
         if isinstance(event, Data):
             octets = event.octets
             p, size = <const unsigned char *>PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets)
             packet = NO_NUMBER if event.packet is None else event.packet
             time_ns = NO_NUMBER if event.time_ns is None else event.time_ns
             with nogil:
-                self.octets(flow, direction, p, size, packet, time_ns)
+                self.octets(direction, p, size, packet, time_ns)
             return
-        self._exact_event(flow, direction, event)
+        for item in direction.decoder.feed(event):
+            self._dispatch(direction, item)
         if isinstance(event, Close):
             self._sink.close(event)
-            if flow.decoder.ended:
-                del self._flows[event.connection]
+            if direction.decoder.ended:
+                del self._directions[event.connection]
 
     def begin_file(self, before, name):
         """Packets behind the first `before` ones of the recording are of the file of this name."""
         self._sink.make.files.begin(before, name)
         self._file = name_file(&self._targets)
 
-    def state(self, note):
-        """What `restore` makes the same of, see `feeder_py`; the exact decoders and sink tell it."""
-        cdef Flow flow
-        cdef int direction
-        for flow in self._flows.values():
-            for direction in range(2):
-                self._resume(flow, &flow.lanes[direction])
-        decoders = [[flow.connection.number, flow.decoder.state(note)] for flow in self._flows.values()]
-        kept = self._sink.state(note)
-        for flow in self._flows.values():
-            for direction in range(2):
-                self._suspend(flow, &flow.lanes[direction])
-        return [decoders, kept]
+    def snapshot(self, note):
+        """What `restore` makes the same of, see `feeder_py`."""
+        cdef Direction each
+        decoders = [[each.connection.number, each.decoder.snapshot(note)] for each, _ in self._directions.values()]
+        return [decoders, self._sink.snapshot(note)]
 
     def restore(self, state, known):
         """Go on from a state, with nothing fed so far; see `feeder_py`."""
-        cdef Flow flow
-        cdef int direction
+        cdef Direction each
         for fields in state.items():
-            found = flow_of(known, fields)
-            flow = self.flow(found.connection)
-            flow.decoder.restore(fields.fields(), found.positions)
+            flow = flow_of(known, fields)
+            each = self.direction(flow.connection, 0)
+            each.decoder.restore(fields.fields(), flow.positions)
+            self._read_as(each)
             fields.end()
         self._sink.restore(state.items(), known)
         state.end()
-        for flow in self._flows.values():
-            for direction in range(2):
-                flow.lanes[direction].begun = flow.decoder.directions[direction].end > 0
-                flow.lanes[direction].ended = known[flow.connection.number].directions[direction].finished
-                self._suspend(flow, &flow.lanes[direction])
         self._file = name_file(&self._targets)
 
-    cdef Flow flow(self, object connection):
-        """What is known of a connection, which may be new."""
-        cdef Flow flow = self._flows.get(connection)
-        if flow is None:
-            decoder = self._sink.decoding.decoder(connection, self._sink.payloads)
-            flow = self._flows[connection] = Flow(connection, decoder)
-            flow.name(self._sink.make.origin(connection))
-        return flow
+    cdef Direction direction(self, object connection, int direction):
+        """A direction of a connection, which may be new."""
+        cdef tuple directions = self._directions.get(connection)
+        cdef Direction first
+        if directions is None:
+            decoder = self._sink.decoding.decoder(connection, self._sink.payloads, DirectionState)
+            first = self._direction(connection, decoder, 0)
+            directions = self._directions[connection] = first, self._direction(connection, decoder, 1)
+            self._read_as(first)
+        return directions[direction]
+
+    cdef Direction _direction(self, object connection, object decoder, int direction):
+        """A direction of which nothing has come."""
+        cdef Direction made = Direction()
+        made.connection, made.decoder = connection, decoder
+        made.follower = decoder.directions[direction]
+        made.state = made.follower.state
+        made.origin.direction = direction
+        made._names = name_origin(&made.origin, self._sink.make.origin(connection))
+        if self._table == CONNECTIONS:
+            made.totals = self._sink.totals(connection)
+        return made
 
     cdef int octets(
-        self, Flow flow, int direction, const unsigned char *p, Py_ssize_t size, int64_t packet, int64_t time_ns
+        self, Direction direction, const unsigned char *p, Py_ssize_t size, int64_t packet, int64_t time_ns
     ) except -1 nogil:
         """Take octets that come next in a direction, brought by a packet at a time (or NO_NUMBER).
 
         Raises what a sink raises; the octets are needed until this returns, and no longer.
         """
-        cdef Lane *lane = &flow.lanes[direction]
         cdef Chunk chunk = Chunk(p, p, p + size, packet, time_ns)
+        direction.state.last_packet, direction.state.last_time_ns = packet, time_ns
         while chunk.at < chunk.end and not self._targets.table.trouble:
-            if not lane.following:
+            if not direction.state.following:
                 with gil:
-                    self._search(flow, lane, &chunk)
-            elif lane.carry.used:
-                self._carry_on(flow, lane, &chunk)
+                    self._decide(direction, &chunk, chunk.at)
+            elif direction.state.size():
+                self._complete(direction, direction.state, &chunk)
             else:
-                self._follow(flow, lane, &chunk)
-        lane.packet, lane.time_ns = packet, time_ns
+                self._in_place(direction, &chunk)
         if self._targets.table.trouble:
             with gil:
                 (<Columns>self._sink.store).check()
@@ -157,272 +168,274 @@ cdef class Feeder(ExactWay):
 
     # -- following frames
 
-    cdef int _follow(self, Flow flow, Lane *lane, Chunk *chunk) except -1 nogil:
-        """Take the frames that are whole where they lie."""
+    cdef int _in_place(self, Direction direction, Chunk *chunk) except -1 nogil:
+        """Take the frames that are whole where they lie, and keep what is left."""
         cdef Place place = Place(0, chunk.packet, chunk.time_ns)
-        cdef Py_ssize_t left
-        cdef int why = self._frames(flow, lane, &chunk.at, chunk.end, &place)
-        if why == _MORE:
-            left = chunk.end - chunk.at
-            if left and not carry(lane, chunk.at, <size_t>left, chunk.packet, chunk.time_ns):
-                self._targets.table.trouble = NO_MEMORY
-            chunk.at = chunk.end
-            return 0
-        left = <Py_ssize_t>u32(chunk.at + 3) + OVERHEAD if why == _ODD else piece_of(chunk)
-        with gil:
-            self._exactly(flow, lane, chunk, left)
-        return 0
-
-    cdef int _carry_on(self, Flow flow, Lane *lane, Chunk *chunk) except -1 nogil:
-        """Add to a frame that is not whole what it lacks, and take it."""
-        cdef const unsigned char *at
-        cdef const Mark *mark
-        cdef Place place
-        cdef Py_ssize_t need = ENVELOPE_SIZE, take
-        cdef int why
-        if lane.carry.used >= ENVELOPE_SIZE:
-            if not self._is_head(lane, lane.carry.start):  # but of a protocol header, which has no size in it
-                with gil:
-                    self._exactly(flow, lane, chunk, piece_of(chunk))
-                return 0
-            need = <Py_ssize_t>u32(lane.carry.start + 3) + OVERHEAD
-        take = min(need - <Py_ssize_t>lane.carry.used, chunk.end - chunk.at)
-        if not carry(lane, chunk.at, <size_t>take, chunk.packet, chunk.time_ns):
-            self._targets.table.trouble = NO_MEMORY
-        chunk.at += take
-        if <Py_ssize_t>lane.carry.used < need:
-            return 0
-        at = lane.carry.start
-        mark = latest(lane)
-        place = Place(0, mark.packet, mark.time_ns)
-        why = self._frames(flow, lane, &at, at + lane.carry.used, &place)
-        if at != lane.carry.start:
-            drop_carry(lane)
-        elif why != _MORE:
-            take = 0 if why == _ODD else piece_of(chunk)
-            with gil:
-                self._exactly(flow, lane, chunk, take)
-        return 0
-
-    cdef int _frames(
-        self, Flow flow, Lane *lane, const unsigned char **at, const unsigned char *end, Place *place
-    ) except -1 nogil:
-        """Take the whole frames up to `end`; why the one that is then at `at` was not taken."""
-        cdef const unsigned char *p = at[0]
-        cdef uint64_t size
-        cdef size_t taken
-        while end - p >= ENVELOPE_SIZE and not self._targets.table.trouble:
-            size = u32(p + 3)
-            if not self._is_head(lane, p):
-                return _LOST
-            if size + OVERHEAD > <uint64_t>(end - p):
+        cdef Py_ssize_t size
+        cdef FrameStatus status
+        while not self._targets.table.trouble:
+            status = self._next(direction, chunk.at, chunk.end - chunk.at, &size)
+            if status != WHOLE:
                 break
-            if p[ENVELOPE_SIZE + size] != FRAME_END:
-                return _LOST
-            place.offset = lane.offset
-            taken = self._take(flow, lane, p, end, <size_t>size + OVERHEAD, place)
-            if not taken:
-                return _ODD
-            lane.offset += <int64_t>taken
-            p += taken
-            at[0] = p
-            if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
-                with gil:
-                    self._sink.cut()
-        return _MORE
+            place.offset = direction.state.start
+            size = <Py_ssize_t>self._take(direction, chunk.at, chunk.end, <size_t>size, &place)
+            direction.state.start += size
+            chunk.at += size
+            self._cut_if_full()
+        else:
+            return 0
+        if status != MORE:
+            with gil:
+                self._decide(direction, chunk, chunk.at)
+            return 0
+        if not direction.state.keep(chunk.at, <size_t>(chunk.end - chunk.at), chunk.packet, chunk.time_ns):
+            self._targets.table.trouble = NO_MEMORY
+        chunk.at = chunk.end
+        return 0
+
+    cdef int _complete(self, Direction direction, DirectionState state, Chunk *chunk) except -1 nogil:
+        """Add to a frame that is not whole what it lacks, and take it."""
+        cdef Py_ssize_t size
+        cdef const unsigned char *begin = chunk.at
+        cdef FrameStatus status = self._next(direction, state.first(), <Py_ssize_t>state.size(), &size)
+        if status == MORE:
+            size = min(size - <Py_ssize_t>state.size(), chunk.end - chunk.at)
+            if not state.keep(chunk.at, <size_t>size, chunk.packet, chunk.time_ns):
+                self._targets.table.trouble = NO_MEMORY
+            if size > 0:
+                chunk.at += size
+                begin = chunk.at - 1
+            status = self._kept_frames(direction, state)
+        if status != MORE:
+            with gil:
+                self._decide(direction, chunk, begin)
+        return 0
+
+    cdef FrameStatus _kept_frames(self, Direction direction, DirectionState state) except? WRONG_END nogil:
+        """Take the whole frames among the octets kept; why there are no more."""
+        cdef const unsigned char *p
+        cdef const unsigned char *end
+        cdef Py_ssize_t size
+        cdef FrameStatus status
+        cdef Mark mark
+        cdef Place place
+        while not self._targets.table.trouble:
+            p = state.first()
+            status = self._next(direction, p, <Py_ssize_t>state.size(), &size)
+            if status != WHOLE:
+                return status
+            mark = state.latest(state.start + size)
+            place = Place(state.start, mark.packet, mark.time_ns)
+            # What one packet has brought may be looked at as a whole.
+            end = p + (state.size() if state.is_of_one_packet() else <size_t>size)
+            state.skip(state.start + <int64_t>self._take(direction, p, end, <size_t>size, &place))
+            self._cut_if_full()
+        return MORE
+
+    cdef inline FrameStatus _next(
+        self, Direction direction, const unsigned char *p, Py_ssize_t left, Py_ssize_t *size
+    ) noexcept nogil:
+        """Whether a frame begins at `p` where frames are followed, and how many octets it has."""
+        cdef long long whole
+        cdef FrameStatus status = frame_at(p, left, direction.origin.layout.frame_types, self._size_limit, False, &whole)
+        size[0] = <Py_ssize_t>whole
+        return status
+
+    cdef int _decide(self, Direction direction, Chunk *chunk, const unsigned char *begin) except -1:
+        """Have the decoder look at what comes next, from `begin` on: there is no frame, or none to follow from."""
+        # Both builds cut in these places, since it may depend on what is at hand where a frame is found.
+        cdef const unsigned char *cut = begin + (_PIECE - (begin - chunk.begin) % _PIECE)
+        cdef Py_ssize_t size = max(min(cut, chunk.end) - chunk.at, 0)
+        cdef FrameStatus status = WRONG_END
+        octets = _octets(chunk.at, <size_t>size)
+        chunk.at += size
+        direction.follower.take(octets, _or_none(chunk.packet), _or_none(chunk.time_ns))
+        while status != MORE:
+            item = direction.follower.next()
+            if item is not None:
+                self._dispatch(direction, item)
+            for found in direction.follower.find():
+                self._dispatch(direction, found)
+            if not direction.state.following or (item is None and status == UNKNOWN_TYPE):
+                return 0  # a frame is searched for, or what comes first may be a protocol header
+            with nogil:
+                status = self._kept_frames(direction, direction.state)
+        return 0
+
+    cdef int _dispatch(self, Direction direction, object item) except -1:
+        """Give the sink what the decoder has found."""
+        dispatch(item, direction.decoder, self._sink)
+        return self._read_as(direction)
+
+    cdef int _read_as(self, Direction direction) except -1:
+        """Read both directions of a connection as its decoder does now."""
+        cdef Direction each
+        module, beside = direction.decoder.module, direction.decoder.beside is not None
+        if direction.plan is not None and direction.plan.module is module and direction.beside == beside:
+            return 0
+        plan = self._plans.get(module)
+        if plan is None:
+            make = self._sink.make
+            plan = self._plans[module] = Plan(
+                self._sink.store, module, make, make.checks or self._payloads, self._sink.is_counted_only
+            )
+        for each in self._directions[direction.connection]:
+            each.plan, each.beside = plan, beside
+            each.origin.layout = &each.plan.layout
+        return 0
+
+    # -- frames to rows
+
+    cdef inline int _cut_if_full(self) except -1 nogil:
+        """The rows so far are a batch, if there are enough of them."""
+        if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
+            with gil:
+                self._sink.cut()
+        return 0
 
     cdef size_t _take(
-        self, Flow flow, Lane *lane, const unsigned char *p, const unsigned char *end, size_t size, Place *place
-    ) except? 0 nogil:
-        """Add the row of a frame, or of a content that begins with it; octets of that, 0 if it is for the exact decoder."""
-        cdef bint exact = self._is_exact(lane, p, size)
-        if self._payloads and not is_sound(lane.layout, p, size):
-            return 0
-        if exact:
+        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size, const Place *place
+    ) except 0 nogil:
+        """Add the row of a frame, or of a content that begins with it; octets of that."""
+        if self._payloads and not is_valid(direction.origin.layout, p, size):
             with gil:
-                if not self._exact_method(flow, lane, p, <Py_ssize_t>size, place):
-                    return 0
-        if self._table == MESSAGES:
-            return self._piece_of_content(flow, lane, p, end, size, place)
-        if exact:
-            return size  # with its row
-        if self._table == FRAMES:
-            if flow.beside and self._is_unknown(lane, p, size):
-                with gil:
-                    self._exact_frame(flow, lane, p, <Py_ssize_t>size, place)
+                self._read(direction, p, size, place)
+        elif self._is_declined(direction, p, size):
+            with gil:
+                self._negotiate(direction, p, size, place)
+        elif self._table == MESSAGES:
+            return self._add_to_content(direction, p, end, size, place)
+        elif self._table == FRAMES:
+            if direction.beside and p[0] == METHOD and _method_of(direction, p, size) is NULL:
+                self._make_row(direction, p, size, place)
             else:
-                add_frame(&self._targets, lane, p, size, place)
+                add_frame(&self._targets, &direction.origin, p, size, place)
         elif self._table == CONNECTIONS:
-            self._count(flow, lane, p, place.time_ns)
-        elif self._table == METHODS and p[0] == METHOD and not add_method(&self._targets, lane, p, size, place):
-            with gil:
-                self._exact_frame(flow, lane, p, <Py_ssize_t>size, place)
+            self._count(direction, p, size, place)
+        elif self._table == METHODS and p[0] == METHOD:
+            if not add_method(&self._targets, &direction.origin, p, size, place):
+                self._make_row(direction, p, size, place)
         return size
 
-    cdef inline bint _is_exact(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
-        """Whether a whole frame has a method that may teach how to read on, or has something to hide."""
+    cdef inline bint _is_declined(self, Direction direction, const unsigned char *p, size_t size) noexcept nogil:
+        """Whether a frame has a method that may negotiate how to read on, or has something to hide."""
         cdef const Shape *method
-        if p[0] != METHOD or size < _LEAST_METHOD or u16(p + 7) != lane.layout.connection_class:
+        if p[0] != METHOD or size < LEAST_METHOD or u16(p + 7) != direction.origin.layout.connection_class:
             return False
-        method = shape_of_method(lane.layout, u32(p + 7))
-        return method is NULL or method.exact
+        method = shape_of_method(direction.origin.layout, u32(p + 7))
+        return method is NULL or method.declined
 
-    cdef inline bint _is_unknown(self, const Lane *lane, const unsigned char *p, size_t size) noexcept nogil:
-        """Whether a whole frame has a method that the dialect has not."""
-        return p[0] == METHOD and size >= _LEAST_METHOD and shape_of_method(lane.layout, u32(p + 7)) is NULL
+    cdef void _count(
+        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+    ) noexcept nogil:
+        """Count a valid frame."""
+        cdef const Shape *method = _method_of(direction, p, size) if p[0] == METHOD else NULL
+        direction.totals.count(
+            direction.origin.direction, method is not NULL and method.carries_content, place.time_ns
+        )
 
-    cdef void _count(self, Flow flow, Lane *lane, const unsigned char *p, int64_t time_ns) noexcept nogil:
-        """Count a sound frame, for the account of its connection."""
-        lane.frames += 1
-        lane.messages += p[0] == METHOD and shape_of_method(lane.layout, u32(p + 7)).carries_content
-        if time_ns != NO_NUMBER:
-            flow.last_ns = time_ns
-            if flow.first_ns == NO_NUMBER:
-                flow.first_ns = time_ns
-
-    cdef inline bint _is_head(self, const Lane *lane, const unsigned char *p) noexcept nogil:
-        """Whether the envelope at `p` may be that of a frame."""
-        return p[0] <= 31 and lane.layout.frame_types >> p[0] & 1 and <int64_t>u32(p + 3) <= self._size_limit
-
-    # -- contents
-
-    cdef size_t _piece_of_content(
-        self, Flow flow, Lane *lane, const unsigned char *p, const unsigned char *end, size_t size, Place *place
+    cdef size_t _add_to_content(
+        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size, const Place *place
     ) except 0 nogil:
-        """Take a frame, and if it begins a content those behind it that complete it; how many octets that were."""
+        """Add a frame to its content, or the row of a content that lies there whole; how many octets that were."""
         cdef Channel *channel
         cdef size_t whole
-        cdef bint taken
+        cdef int done
+        cdef Origin origin
         if p[0] < METHOD or p[0] > BODY:
             return size
-        channel = channel_of(lane, u16(p + 1))
+        if direction.contents is None:
+            with gil:
+                direction.contents = self._sink.contents(direction.connection, direction.origin.direction)
+                direction.contents.plans = self._plans
+        channel = direction.contents.channel(u16(p + 1))
         if channel is NULL:
             self._targets.table.trouble = NO_MEMORY
             return size
-        if channel.exact:
-            taken = False
-        elif p[0] == METHOD:
-            if channel.method is NULL and lane.open < self._open_limit:
-                whole = whole_content(lane, p, end, self._body_limit, self._size_limit)
-                if whole:
-                    channel.known = True
-                    if not add_message(&self._targets, lane, p, whole, place, place.time_ns):
-                        with gil:
-                            self._exact_content(flow, lane, p, whole, place)
-                    return whole
-            taken = self._open_content(lane, channel, p, size, place)
-        elif p[0] == HEADER:
-            taken = self._announce(lane, channel, p, size, place)
-        else:
-            taken = channel.header_at and channel.method is not NULL and size - OVERHEAD <= channel.left
-            if taken:
-                channel.left -= size - OVERHEAD
-        if not taken:
-            with gil:
-                self._out_of_order(flow, lane, channel, p, <Py_ssize_t>size, place)
-        elif channel.method is not NULL:
-            self._keep(flow, lane, channel, p, size, place)
+        if p[0] == METHOD and not channel.kept and channel.method is NULL and direction.contents.open < self._open_limit:
+            whole = whole_content(direction.origin.layout, p, end, self._body_limit, self._size_limit)
+            if whole:
+                channel.known = True
+                if not add_message(&self._targets, &direction.origin, p, whole, place, place.time_ns):
+                    self._make_rows(direction, p, whole, place)
+                return whole
+        done = direction.contents.add(
+            channel, direction.origin.layout, p, size, place, self._open_limit, self._body_limit
+        )
+        if done == DECLINED:
+            self._make_row(direction, p, size, place)
+        elif done == OUT_OF_MEMORY:
+            self._targets.table.trouble = NO_MEMORY
+        elif done == COMPLETED:
+            origin = direction.origin
+            origin.layout = channel.layout
+            if add_message(
+                &self._targets, &origin, channel.frames.start, channel.frames.used, &channel.first, channel.last_ns
+            ):
+                direction.contents.end(channel)
+            else:
+                with gil:
+                    self._emit(direction, channel.number)
         return size
 
-    cdef bint _open_content(
-        self, Lane *lane, Channel *channel, const unsigned char *p, size_t size, const Place *place
-    ) noexcept nogil:
-        """Begin a content with the method that carries one."""
-        cdef const Shape *shape
-        if channel.method is not NULL:
-            return False
-        shape = shape_of_method(lane.layout, u32(p + 7)) if size >= _LEAST_METHOD else NULL
-        if shape is not NULL and shape.carries_content:
-            if lane.open >= self._open_limit:
-                return False
-            lane.open += 1
-            channel.method = shape
-            channel.offset, channel.packet, channel.time_ns = place.offset, place.packet, place.time_ns
-            channel.header_at = 0
-        channel.known = True
-        return True
+    # -- what cells decline
 
-    cdef bint _announce(
-        self, Lane *lane, Channel *channel, const unsigned char *p, size_t size, const Place *place
-    ) noexcept nogil:
-        """Learn from a content header how large the body will be."""
-        if channel.method is NULL or channel.header_at or size < _LEAST_HEADER:
-            return False
-        if not _fits(lane, channel.method, p) or u64(p + 11) > self._body_limit:
-            return False
-        channel.header_at = channel.frames.used
-        channel.header_offset = place.offset
-        channel.left = u64(p + 11)
-        return True
+    cdef int _make_row(
+        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+    ) except -1 with gil:
+        """Leave the row of a frame, or what becomes of its content, to the sink."""
+        octets = _octets(p, size)
+        return self._frame(direction, octets, place, direction.decoder.reader.of(octets).module)
 
-    cdef int _keep(
-        self, Flow flow, Lane *lane, Channel *channel, const unsigned char *p, size_t size, const Place *place
+    cdef int _frame(self, Direction direction, bytes octets, const Place *place, object module) except -1:
+        """Give a frame to the sink."""
+        found = RowPlace(
+            direction.connection, direction.origin.direction, _or_none(place.packet), _or_none(place.time_ns),
+            place.offset,
+        )
+        self._sink.frame(found, octets, module)
+        return 0
+
+    cdef int _make_rows(
+        self, Direction direction, const unsigned char *p, size_t size, const Place *place
     ) except -1 nogil:
-        """Add a frame to its content; if it completes it, add the row."""
-        cdef Place first
-        if not add(&channel.frames, p, size):
-            self._targets.table.trouble = NO_MEMORY
-            return 0
-        channel.last_ns = place.time_ns
-        if not channel.header_at or channel.left:
-            return 0
-        first = Place(channel.offset, channel.packet, channel.time_ns)
-        if not add_message(
-            &self._targets, lane, channel.frames.start, channel.frames.used, &first, channel.last_ns
-        ):
-            with gil:
-                self._give_out(self._content(flow, lane, channel))
-        end_content(lane, channel)
+        """The same for frames that lie one behind the other."""
+        cdef const unsigned char *end = p + size
+        cdef Place each = place[0]
+        while p < end:
+            size = u32(p + 3) + OVERHEAD
+            self._make_row(direction, p, size, &each)
+            each.offset += <int64_t>size
+            p += size
         return 0
 
-    # -- the exact way
+    cdef int _read(
+        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+    ) except -1:
+        """Have the decoder say what is wrong with a frame, if anything is."""
+        item = direction.follower.read(
+            _octets(p, size), place.offset, _or_none(place.packet), _or_none(place.time_ns)
+        )
+        return self._dispatch(direction, item)
+
+    cdef int _negotiate(
+        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+    ) except -1:
+        """Add the row of a method that may say how to read the frames behind it, or has something to hide."""
+        octets = _octets(p, size)
+        module = direction.decoder.reader.of(octets).module
+        direction.decoder.negotiate(octets)
+        self._frame(direction, octets, place, module)
+        return self._read_as(direction)
+
+    cdef int _emit(self, Direction direction, int channel) except -1:
+        """Leave the row of a content that is whole to the sink."""
+        content = direction.contents.take(channel)
+        content.complete = True
+        self._sink.emit(content)
+        return 0
 
 
-cdef inline bint _fits(const Lane *lane, const Shape *method, const unsigned char *header) noexcept nogil:
-    """Whether a content header goes with a method; one of a class that nobody knows is in error, not out of order."""
-    cdef uint64_t class_id = u16(header + 7)
-    return method.key >> 16 == class_id or shape_of_content(lane.layout, class_id) is NULL
-
-
-cdef size_t whole_content(
-    const Lane *lane, const unsigned char *p, const unsigned char *end, uint64_t body_limit, int64_t size_limit
-) noexcept nogil:
-    """Octets of the content that begins with the method at `p`, if all its frames lie there one behind the other."""
-    cdef const unsigned char *begin = p
-    cdef const unsigned char *channel = p + 1
-    cdef const Shape *method
-    cdef uint64_t left
-    cdef size_t size = <size_t>u32(p + 3) + OVERHEAD
-    if size < _LEAST_METHOD:
-        return 0
-    method = shape_of_method(lane.layout, u32(p + 7))
-    if method is NULL or not method.carries_content:
-        return 0
-    p += size
-    size = _frame_at(p, end, HEADER, channel, size_limit)
-    if size < _LEAST_HEADER or not _fits(lane, method, p):
-        return 0
-    left = u64(p + 11)
-    p += size
-    if left > body_limit:
-        return 0
-    while left:
-        size = _frame_at(p, end, BODY, channel, size_limit)
-        if size < OVERHEAD or size - OVERHEAD > left:
-            return 0
-        left -= size - OVERHEAD
-        p += size
-    return <size_t>(p - begin)
-
-
-cdef inline size_t _frame_at(
-    const unsigned char *p, const unsigned char *end, int frame_type, const unsigned char *channel, int64_t limit
-) noexcept nogil:
-    """Octets of the frame at `p` if it is whole, and of this type and channel; else 0."""
-    cdef size_t size
-    if end - p < OVERHEAD or p[0] != frame_type or p[1] != channel[0] or p[2] != channel[1]:
-        return 0
-    size = u32(p + 3)
-    if <int64_t>size > limit or size > <size_t>(end - p - OVERHEAD) or p[ENVELOPE_SIZE + size] != FRAME_END:
-        return 0
-    return size + OVERHEAD
+cdef inline const Shape *_method_of(Direction direction, const unsigned char *p, size_t size) noexcept nogil:
+    """The method in a frame of that type; NULL if the dialect has none of its ids."""
+    return shape_of_method(direction.origin.layout, u32(p + 7)) if size >= LEAST_METHOD else NULL

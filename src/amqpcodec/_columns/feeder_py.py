@@ -36,7 +36,7 @@ class Feeder:
             return
         decoder = self._decoders.get(event.connection) or self._open(event.connection)
         for item in decoder.feed(event):
-            hand_on(item, decoder, self._sink)
+            dispatch(item, decoder, self._sink)
         if isinstance(event, Close):
             self._sink.close(event)
             if decoder.ended:
@@ -51,16 +51,16 @@ class Feeder:
         """Packets behind the first `before` ones of the recording are of the file of this name."""
         self._sink.make.files.begin(before, name)
 
-    def state(self, note: Note) -> list[Any]:
+    def snapshot(self, note: Note) -> list[Any]:
         """What `restore` makes the same of, beside rows; `note` is told of each packet in it."""
-        decoders = [[each.number, decoder.state(note)] for each, decoder in self._decoders.items()]
-        return [decoders, self._sink.state(note)]
+        decoders = [[each.number, decoder.snapshot(note)] for each, decoder in self._decoders.items()]
+        return [decoders, self._sink.snapshot(note)]
 
     def restore(self, state: Fields, flows: Flows) -> None:
         """Go on from a state, with nothing fed so far.
 
         Args:
-            state: what `state` gave.
+            state: what `snapshot` gave.
             flows: the connections still known, by their numbers.
 
         Raises:
@@ -78,11 +78,13 @@ class Feeder:
         return decoder
 
 
-def hand_on(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
+def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
     """Give a sink what a connection's decoder has found."""
     if item.octets:
         reader = decoder.reader.of(item.octets)
-        if isinstance(item, CapturedFrame) and item.dialect != reader.dialect:  # it has just been learnt from
+        if (
+            isinstance(item, CapturedFrame) and item.dialect != reader.dialect
+        ):  # its method has just changed that
             dialect = amqpcodec.dialect(item.dialect)
         else:
             dialect = reader.module

@@ -30,3 +30,13 @@ cdef class Memory:
 
 
 cdef Memory handed_over(void **place, size_t size, size_t room, Spares spares)
+
+
+cdef struct Octets:  # that grow
+    unsigned char *start
+    size_t used
+    size_t room
+
+
+cdef bint add(Octets *octets, const unsigned char *p, size_t size) noexcept nogil
+cdef void free_octets(Octets *octets) noexcept nogil

@@ -8,8 +8,8 @@ them before they can be had again; that takes a good part of the time in which a
 cimport cython
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdlib cimport free
-from libc.string cimport memmove
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memmove
 
 from .._kernel.lock_c cimport amqp_lock_acquire, amqp_lock_release
 
@@ -98,3 +98,28 @@ cdef Memory handed_over(void **place, size_t size, size_t room, Spares spares):
     place[0] = NULL
     spares._handed_over += room
     return memory
+
+
+# -- octets that grow
+
+
+cdef bint add(Octets *octets, const unsigned char *p, size_t size) noexcept nogil:
+    """Put octets behind those that are there; False if there is no memory for them."""
+    cdef size_t room = octets.room
+    cdef void *moved
+    if size > room - octets.used:
+        room = max(octets.used + size, 2 * room)
+        moved = realloc(octets.start, room)
+        if moved is NULL:
+            return False
+        octets.start = <unsigned char *>moved
+        octets.room = room
+    memcpy(octets.start + octets.used, p, size)
+    octets.used += size
+    return True
+
+
+cdef void free_octets(Octets *octets) noexcept nogil:
+    free(octets.start)
+    octets.start = NULL
+    octets.used = octets.room = 0

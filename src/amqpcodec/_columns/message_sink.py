@@ -7,105 +7,202 @@ all on one channel. What is out of order is told as `MessageDecoder` tells it, a
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
 from amqpcodec import DecodeError
-from amqpcodec._kernel.wire import BODY, HEADER, METHOD
+from amqpcodec._kernel.wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 
-from .rows import ENVELOPE, Content, Place, method_ids
+from .contents_py import OpenContents
+from .rows import ENVELOPE, Place, method_ids
 from .sink_base import Flows, Sink, flow_of
 
 INCOMPLETE = "INCOMPLETE"  # what a row counts as that tells of no error, but is not whole
 _HEADER_HEAD = struct.Struct("!HHQ")
+_BODY_SIZE = struct.Struct("!Q")
+_LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
 _PAYLOAD = slice(7, -1)
 _CHANNEL_AT = 1  # octets of a frame before its channel: the place of an error of order, as decoders tell it
 
 
-class Lane:
-    """What is known of one direction of a connection.
+class Content:
+    """The frames of one content on their way to a row of `messages`.
 
     Attributes:
-        open: the contents not yet complete, by channel.
-        known: channels of which a method or content header was seen. What is out of order on any other may
-            be the rest of a content that began before the recording, or in a gap.
-        elsewhere: how many contents are open beside those, where somebody else follows frames.
+        place: of the first frame.
+        dialect: module of the dialect.
+        channel: channel number.
+        method: octets of the method's frame, None if the recording does not have it. It is the first frame.
+        header: octets of the content header's frame, None if it has not come.
+        header_offset: offset of that frame.
+        parts: the payloads of the body's frames.
+        body_size: octets of the body as announced; None before the header.
+        left: octets of the body still to come.
+        frames: how many there were.
+        octets: octets of those frames.
+        last_ns: time of the last frame.
+        complete: whether method, header and body are all there.
+        refused: whether its row is out already, since its body is too large; its frames lead to nothing.
+        error: what is wrong with its order or size.
+        culprit: octets of the frame that is wrong in that way.
     """
 
-    __slots__ = ("elsewhere", "known", "open")
+    __slots__ = (
+        "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
+        "header_offset", "last_ns", "left", "method", "octets", "parts", "place", "refused",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
-        self.elsewhere = 0
-        self.open: dict[int, Content] = {}
-        self.known: set[int] = set()
+    def __init__(self, place: Place, dialect: ModuleType, channel: int) -> None:
+        self.place = place
+        self.dialect = dialect
+        self.channel = channel
+        self.method: bytes | None = None
+        self.header: bytes | None = None
+        self.header_offset = 0
+        self.parts: list[bytes] = []
+        self.body_size: int | None = None
+        self.left = 0
+        self.frames = 0
+        self.octets = 0
+        self.last_ns: int | None = None
+        self.complete = False
+        self.refused = False
+        self.error: DecodeError | None = None
+        self.culprit = b""
 
-    def opened(self) -> list[Content]:
-        """The contents that are open, in the order in which they were opened."""
-        return sorted(self.open.values(), key=lambda content: content.place.offset)
+    def blame(self, error: DecodeError, octets: bytes) -> None:
+        """A frame is wrong: the row is to say so."""
+        self.error = error
+        self.culprit = octets
+
+    def count(self, place: Place, octets: bytes) -> None:
+        """One more frame of this content."""
+        self.frames += 1
+        self.octets += len(octets)
+        self.last_ns = place.time_ns
+
+    def snapshot(self, note: Note) -> list[Any]:
+        """What `restored` makes the same of, while nothing is wrong with it; `note` is told of its packet."""
+        place = self.place
+        return [
+            note(place.packet), place.time_ns, place.offset, self.dialect.DIALECT.name, self.channel,
+            self.method, self.header, self.header_offset, self.parts, self.left, self.frames,
+            self.octets, self.last_ns, self.refused,
+        ]  # fmt: skip
+
+    @classmethod
+    def restored(
+        cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
+    ) -> Content:
+        """The open content that a state was made of."""
+        place = Place(connection, direction, state.packet(), state.time(), state.number(0))
+        dialect: Any = dialects.get(state.text())
+        if dialect is None:
+            raise damaged("there is no such dialect")
+        content = cls(place, dialect, state.number(0, 0xFFFF))
+        method, header = state.octets_or_none(), state.octets_or_none()
+        if method is not None and not (_is_frame(method, METHOD) and method_ids(method) in dialect.METHODS):
+            raise damaged("there is a content of a method that nobody knows")
+        if header is None if method is None else header is not None and not _is_frame(header, HEADER):
+            raise damaged("there is a content without a content header")
+        content.method, content.header = method, header
+        content.header_offset, content.parts = state.number(0), state.list()
+        if not all(type(part) is bytes for part in content.parts):
+            raise damaged("there is a body that is not octets")
+        content.body_size = None if header is None else _BODY_SIZE.unpack_from(header, 11)[0]
+        content.left = state.number(0, content.body_size or 0)
+        content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
+        content.refused = state.flag()
+        state.end()
+        return content
 
 
 class MessageSink(Sink):
-    """One row a content."""
+    """One row a content.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    Args:
+        open_contents: what contents are kept in that are not complete: `OpenContents` of the build in use.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        open_contents: Callable[[Connection, int], OpenContents] = OpenContents,
+        **options: Any,
+    ) -> None:
         super().__init__(*arguments, **options)
-        self._lanes: dict[tuple[Connection, int], Lane] = {}
+        self._new_contents = open_contents
+        self._directions: dict[tuple[Connection, int], OpenContents] = {}
 
     def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
         """Add a frame to its content."""
         frame_type, channel, _ = ENVELOPE.unpack_from(octets)
-        if frame_type == METHOD:
-            self._method(place, channel, octets, dialect)
-        elif frame_type == HEADER:
-            self._header(place, channel, octets, dialect)
-        elif frame_type == BODY:
-            self._body(place, channel, octets, dialect)
+        if METHOD <= frame_type <= BODY:
+            contents = self.contents(place.connection, place.direction)
+            add = (
+                self._method if frame_type == METHOD else self._header if frame_type == HEADER else self._body
+            )
+            add(contents, place, channel, octets, dialect)
 
     def fault(self, fault: Fault) -> None:
         """A break in a direction ends the contents that are open there."""
         if fault.connection is not None and fault.direction is not None and not fault.octets:
-            self._end_lane(fault.connection, fault.direction)
+            self._end(fault.connection, fault.direction)
         super().fault(fault)
 
     def close(self, event: Close) -> None:
         """The contents still open will not be completed."""
-        self._end_lane(event.connection, event.direction)
+        self._end(event.connection, event.direction)
+        self._directions.pop((event.connection, event.direction), None)
 
-    def lane(self, connection: Connection, direction: int) -> Lane:
-        """What is known of a direction."""
-        lane = self._lanes.get((connection, direction))
-        if lane is None:
-            lane = self._lanes[connection, direction] = Lane()
-        return lane
+    def contents(self, connection: Connection, direction: int) -> OpenContents:
+        """Those of a direction that are open. They stay the same until it is closed."""
+        contents = self._directions.get((connection, direction))
+        if contents is None:
+            contents = self._new_contents(connection, direction)
+            self._directions[connection, direction] = contents
+        return contents
 
-    def state(self, note: Note) -> list[Any]:
-        """See `Sink.state`."""
+    def snapshot(self, note: Note) -> list[Any]:
+        """See `Sink.snapshot`."""
+        directions = sorted(self._directions.items(), key=lambda item: (item[0][0].number, item[0][1]))
         return [
-            [connection.number, direction, sorted(lane.known), [each.state(note) for each in lane.opened()]]
-            for (connection, direction), lane in self._lanes.items()
+            [
+                connection.number,
+                direction,
+                sorted(contents.known),
+                [each.snapshot(note) for each in _in_order(contents)],
+            ]
+            for (connection, direction), contents in directions
         ]
 
     def restore(self, state: Iterable[Fields], flows: Flows) -> None:
         """See `Sink.restore`."""
         for fields in state:
             connection, direction = flow_of(flows, fields).connection, fields.number(0, 1)
-            lane = self.lane(connection, direction)
-            lane.known.update(_channels(fields.list()))
-            for open_content in fields.items():
-                content = Content.restored(open_content, connection, direction, self.make.dialects)
-                lane.open[content.channel] = content
+            contents = self.contents(connection, direction)
+            for channel in _channels(fields.list()):
+                contents.know(channel)
+            for content in fields.items():
+                restored = Content.restored(content, connection, direction, self.make.dialects)
+                contents.take(restored.channel)
+                contents.put(restored)
             fields.end()
 
-    def _end_lane(self, connection: Connection, direction: int) -> None:
-        lane = self._lanes.pop((connection, direction), None)
-        for content in lane.opened() if lane else ():
-            self.give_out(content)
+    def _end(self, connection: Connection, direction: int) -> None:
+        """Nothing more will come of the contents that are open in a direction."""
+        contents = self._directions.get((connection, direction))
+        if contents is not None:
+            left = _in_order(contents)
+            contents.clear()
+            for content in left:
+                self.emit(content)
 
-    def give_out(self, content: Content) -> None:
+    def emit(self, content: Content) -> None:
         """Add the row of a content that is whole, or of which nothing more will come."""
         if content.refused:
             return
@@ -114,115 +211,118 @@ class MessageSink(Sink):
             self._count(INCOMPLETE)
         self._add(row)
 
-    def _method(self, place: Place, channel: int, octets: bytes, dialect: ModuleType) -> None:
+    def _method(
+        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+    ) -> None:
         """A method ends the content that is open, and may open another."""
-        lane = self.lane(place.connection, place.direction)
         method = dialect.METHODS.get(method_ids(octets)) if len(octets) >= 12 else None
-        cut_off = lane.open.pop(channel, None)
+        cut_off = contents.take(channel)
         if cut_off is not None:
             name = method.spec.name if method else "that is not known"
             self._cut_off(cut_off, f"method {name} before the end of a content", place, octets, dialect)
-        lane.known.add(channel)
+        contents.know(channel)
         if method is not None and method.spec.content:
             content = Content(place, dialect, channel)
             content.method = octets
-            self._open(lane, content, octets)
+            if self._may_open(contents, content, octets):
+                contents.put(content)
 
-    def _open(self, lane: Lane, content: Content, octets: bytes) -> bool:
+    def _may_open(self, contents: OpenContents, content: Content, octets: bytes) -> bool:
+        """Whether there may be one more content, which begins with a frame; else its row says so."""
         content.count(content.place, octets)
-        if len(lane.open) + lane.elsewhere < self.decoding.limits.open_messages:
-            lane.open[content.channel] = content
+        if len(contents) < self.decoding.limits.open_messages:
             return True
         message = f"more than {self.decoding.limits.open_messages} messages open"
         content.blame(_error(RESOURCE_ERROR, message, content.place), octets)
-        self.give_out(content)
+        self.emit(content)
         return False
 
-    def _header(self, place: Place, channel: int, octets: bytes, dialect: ModuleType) -> None:
+    def _header(
+        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+    ) -> None:
         """A content header goes with the method before it, or opens a content that has none."""
-        lane = self.lane(place.connection, place.direction)
-        content = lane.open.get(channel)
+        content = contents.take(channel)
         if content is not None and (message := _misfit(content, octets, dialect)):
-            del lane.open[channel]
             self._cut_off(content, message, place, octets, dialect)
             content = None
         if content is not None:
             content.count(place, octets)
         else:
             content = Content(place, dialect, channel)
-            if channel in lane.known:
+            if contents.know(channel):
                 message = "content header without a method before it"
                 content.blame(_unexpected(dialect, message, place), octets)
-            lane.known.add(channel)
-            if not self._open(lane, content, octets):
+            if not self._may_open(contents, content, octets):
                 return
         content.header, content.header_offset = octets, place.offset
-        self._announce(lane, content, place, octets)
+        if self._announce(content, place, octets):
+            self._put_or_emit(contents, content)
 
-    def _announce(self, lane: Lane, content: Content, place: Place, octets: bytes) -> None:
-        """Learn the size of the body; a header too short to tell ends the content."""
+    def _announce(self, content: Content, place: Place, octets: bytes) -> bool:
+        """Note the size of the body; False if the header is too short to tell, which ends the content."""
         if len(octets) < _HEADER_HEAD.size + 8:
-            del lane.open[content.channel]
-            self.give_out(content)
-            return
+            self.emit(content)
+            return False
         content.body_size = content.left = _HEADER_HEAD.unpack_from(octets, 7)[2]
         if content.body_size > self.decoding.limits.body_size:
             message = f"body of {content.body_size} octets, limit {self.decoding.limits.body_size}"
             content.blame(_error(CONTENT_TOO_LARGE, message, place), octets)
-            self.give_out(content)
+            self.emit(content)
             content.refused = True
-        elif not content.left:
-            self._complete(lane, content)
+        return True
 
-    def _complete(self, lane: Lane, content: Content) -> None:
-        del lane.open[content.channel]
+    def _put_or_emit(self, contents: OpenContents, content: Content) -> None:
+        """Keep a content that waits for more of its body; otherwise it is whole."""
+        if content.left:
+            contents.put(content)
+            return
         content.complete = content.method is not None
-        self.give_out(content)
+        self.emit(content)
 
-    def _body(self, place: Place, channel: int, octets: bytes, dialect: ModuleType) -> None:
-        """A body frame adds a piece to the content that waits for it; one alone is a row of its own."""
-        lane = self.lane(place.connection, place.direction)
-        content = lane.open.get(channel)
+    def _body(
+        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+    ) -> None:
+        """A body frame adds a part to the content that waits for it; one alone is a row of its own."""
+        content = contents.take(channel)
         if content is not None and content.header is None:
-            del lane.open[channel]
             message = "body without a content header before it"
             self._cut_off(content, message, place, octets, dialect)
             content = None
         if content is None:
-            self._alone(lane, place, channel, octets, dialect)
+            self._alone(contents, place, channel, octets, dialect)
             return
-        piece = octets[_PAYLOAD]
-        if len(piece) > content.left:
-            del lane.open[channel]
-            size = (content.body_size or 0) - content.left + len(piece)
+        part = octets[_PAYLOAD]
+        if len(part) > content.left:
+            size = (content.body_size or 0) - content.left + len(part)
             message = f"body of {size} octets, {content.body_size} announced"
             content.blame(_error(FRAME_ERROR, message, place), octets)
-            self.give_out(content)
+            self.emit(content)
             return
-        content.left -= len(piece)
+        content.left -= len(part)
         content.count(place, octets)
         if not content.refused:
-            content.pieces.append(piece)
-        if not content.left:
-            self._complete(lane, content)
+            content.parts.append(part)
+        self._put_or_emit(contents, content)
 
-    def _alone(self, lane: Lane, place: Place, channel: int, octets: bytes, dialect: ModuleType) -> None:
+    def _alone(
+        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+    ) -> None:
         content = Content(place, dialect, channel)
         content.count(place, octets)
-        content.pieces.append(octets[_PAYLOAD])
+        content.parts.append(octets[_PAYLOAD])
         error = self.make.payload(place, octets, dialect)[1]
-        if error is None and channel in lane.known:
+        if error is None and contents.knows(channel):
             error = _unexpected(dialect, "body without a content header before it", place)
         if error is not None:
             content.blame(error, octets)
-        self.give_out(content)
+        self.emit(content)
 
     def _cut_off(
         self, content: Content, message: str, place: Place, octets: bytes, dialect: ModuleType
     ) -> None:
-        """Give out a content that is ended by a frame that should not have come."""
+        """Add the row of a content that is ended by a frame that should not have come."""
         content.blame(_unexpected(dialect, message, place), octets)
-        self.give_out(content)
+        self.emit(content)
 
 
 def _channels(numbers: list[Any]) -> list[int]:
@@ -232,12 +332,17 @@ def _channels(numbers: list[Any]) -> list[int]:
     return numbers
 
 
+def _in_order(contents: OpenContents) -> list[Content]:
+    """Contents in the order in which they were opened."""
+    return sorted(contents, key=lambda content: content.place.offset)
+
+
 def _misfit(content: Content, octets: bytes, dialect: ModuleType) -> str:
     """Why a content header does not go with the content that is open; "" if it does."""
     if content.header is not None:
         return "second content header after a method"
     class_id = int.from_bytes(octets[7:9], "big") if len(octets) >= 10 else -1
-    known, method = dialect.PROPERTIES, dialect.METHODS[method_ids(content.method or b"")]
+    known, method = dialect.PROPERTIES, content.dialect.METHODS[method_ids(content.method or b"")]
     if class_id in known and class_id != method.spec.class_id:
         return f"content header of class {known[class_id].spec.name} after {method.spec.name}"
     return ""
@@ -249,3 +354,11 @@ def _unexpected(dialect: Any, message: str, place: Place) -> DecodeError:
 
 def _error(code: int, message: str, place: Place) -> DecodeError:
     return DecodeError(message, code, place.offset + _CHANNEL_AT, dialect=place.connection.dialect)
+
+
+def _is_frame(octets: bytes, frame_type: int) -> bool:
+    """Whether octets are one whole method or content header."""
+    if len(octets) < _LEAST[frame_type] or octets[-1] != FRAME_END:
+        return False
+    kind, _, size = ENVELOPE.unpack_from(octets)
+    return bool(kind == frame_type and size + OVERHEAD == len(octets))

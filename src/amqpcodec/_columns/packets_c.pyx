@@ -6,20 +6,34 @@ cimport cython
 from cpython.ref cimport PyObject
 
 from ..capture.consumer_c cimport NOWHERE, TAKEN, OctetConsumer
+from ..capture.direction_state_c cimport NO_NUMBER
 from ..capture.headers cimport Headers
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport Columns
-from .exact_c cimport Flow
-from .lane_c cimport NO_NUMBER, Lane
-from .rows_c cimport Place, Targets, add_packet, aim, name_file
+from .cells_c cimport Origin, Place, Targets, add_packet, aim, name_file, name_origin
 
 from ..capture.model import Close
 from .packets_py import tell
 
 
 @cython.final
+cdef class _Side:
+    """A direction of a connection."""
+
+    cdef Origin origin
+    cdef tuple names
+
+
+@cython.final
 cdef class PacketFeeder(OctetConsumer):
     """Gives the segments of connections to a sink; see `packets_py.PacketFeeder`. A scanner calls it itself."""
+
+    cdef object _sink
+    cdef Py_ssize_t _most_rows
+    cdef size_t _most_octets
+    cdef Targets _targets
+    cdef bytes _file
+    cdef dict _sides
 
     def __cinit__(self, sink):
         cdef Columns columns = sink.store
@@ -30,7 +44,7 @@ cdef class PacketFeeder(OctetConsumer):
         aim(&self._targets, columns)
         self._targets.files = <PyObject *>sink.make.files
         self._file = name_file(&self._targets)
-        self._flows = {}
+        self._sides = {}
 
     def feed(self, event):
         """Take what a tracker has found, or a fault of the file; see `packets_py`."""
@@ -41,7 +55,7 @@ cdef class PacketFeeder(OctetConsumer):
         self._sink.make.files.begin(before, name)
         self._file = name_file(&self._targets)
 
-    def state(self, note):
+    def snapshot(self, note):
         """What `restore` makes the same of, beside rows: nothing."""
         return []
 
@@ -51,17 +65,18 @@ cdef class PacketFeeder(OctetConsumer):
         self._file = name_file(&self._targets)
 
     cdef void *lane(self, object connection, int direction) except? NULL:
-        cdef Flow flow = self._flows.get((connection, direction))
-        if flow is None:
-            flow = self._flows[connection, direction] = Flow(connection, None)
-            flow.name(self._sink.make.origin(connection))
-        return <void *>&flow.lanes[direction]
+        cdef _Side side = self._sides.get((connection, direction))
+        if side is None:
+            side = self._sides[connection, direction] = _Side()
+            side.origin.direction = direction
+            side.names = name_origin(&side.origin, self._sink.make.origin(connection))
+        return <void *>&side.origin
 
     cdef int segment(
         self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
     ) except -1 nogil:
         cdef Place place = Place(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
-        add_packet(&self._targets, <Lane *>lane, headers, &place)
+        add_packet(&self._targets, <Origin *>lane, headers, &place)
         if self._targets.table.trouble:
             with gil:
                 (<Columns>self._sink.store).check()
@@ -81,5 +96,5 @@ cdef class PacketFeeder(OctetConsumer):
     cdef int event(self, object event) except -1:
         tell(event, self._sink)
         if isinstance(event, Close):
-            self._flows.pop((event.connection, event.direction), None)
+            self._sides.pop((event.connection, event.direction), None)
         return 0

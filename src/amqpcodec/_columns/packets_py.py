@@ -38,7 +38,7 @@ class PacketFeeder:
         """Packets behind the first `before` ones of the recording are of the file of this name."""
         self._sink.make.files.begin(before, name)
 
-    def state(self, note: Note) -> list[Any]:
+    def snapshot(self, note: Note) -> list[Any]:
         """What `restore` makes the same of, beside rows: nothing."""
         return []
 

@@ -7,14 +7,13 @@ with anything odd about them, so that values, errors, texts and offsets are equa
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec import DecodeError, InlineContent, RawTable, ReferenceContent
-from amqpcodec._kernel.wire import FRAME_END, HEADER, METHOD, OVERHEAD, PROTOCOL_HEADER
-from amqpcodec._state import Fields, Note, damaged
+from amqpcodec._kernel.wire import HEADER, METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec.capture import Connection, Fault, LocatedSegment
 from amqpcodec.capture.dialects import module
 from amqpcodec.capture.network import ACK
@@ -35,10 +34,11 @@ from .tables import (
 )
 from .text import clean, pairs
 
+if TYPE_CHECKING:
+    from .message_sink import Content
+
 ENVELOPE = struct.Struct("!BHI")
 _IDS = struct.Struct("!HH")
-_BODY_SIZE = struct.Struct("!Q")
-_LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
 _MOST = 2**63 - 1
 _MICROSECOND = timedelta(microseconds=1)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
@@ -92,98 +92,6 @@ class ValueRangeError(DecodeError):
     def reply_name(self) -> str:
         """The code that stands in `_error`, in the form of the names of reply codes."""
         return "value-range"
-
-
-class Content:
-    """The frames of one content on their way to a row of `messages`.
-
-    Attributes:
-        place: of the first frame.
-        dialect: module of the dialect.
-        channel: channel number.
-        method: octets of the method's frame, None if the recording does not have it. It is the first frame.
-        header: octets of the content header's frame, None if it has not come.
-        header_offset: offset of that frame.
-        pieces: the payloads of the body's frames.
-        body_size: octets of the body as announced; None before the header.
-        left: octets of the body still to come.
-        frames: how many there were.
-        octets: octets of those frames.
-        last_ns: time of the last frame.
-        complete: whether method, header and body are all there.
-        refused: whether its row is out already, since its body is too large; its frames lead to nothing.
-        error: what is wrong with its order or size.
-        culprit: octets of the frame that is wrong in that way.
-    """
-
-    __slots__ = (
-        "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
-        "header_offset", "last_ns", "left", "method", "octets", "pieces", "place", "refused",
-    )  # fmt: skip
-
-    def __init__(self, place: Place, dialect: ModuleType, channel: int) -> None:
-        self.place = place
-        self.dialect = dialect
-        self.channel = channel
-        self.method: bytes | None = None
-        self.header: bytes | None = None
-        self.header_offset = 0
-        self.pieces: list[bytes] = []
-        self.body_size: int | None = None
-        self.left = 0
-        self.frames = 0
-        self.octets = 0
-        self.last_ns: int | None = None
-        self.complete = False
-        self.refused = False
-        self.error: DecodeError | None = None
-        self.culprit = b""
-
-    def blame(self, error: DecodeError, octets: bytes) -> None:
-        """A frame is wrong: the row is to say so."""
-        self.error = error
-        self.culprit = octets
-
-    def count(self, place: Place, octets: bytes) -> None:
-        """One more frame of this content."""
-        self.frames += 1
-        self.octets += len(octets)
-        self.last_ns = place.time_ns
-
-    def state(self, note: Note) -> list[Any]:
-        """What `restored` makes the same of, while nothing is wrong with it; `note` is told of its packet."""
-        place = self.place
-        return [
-            note(place.packet), place.time_ns, place.offset, self.dialect.DIALECT.name, self.channel,
-            self.method, self.header, self.header_offset, self.pieces, self.left, self.frames,
-            self.octets, self.last_ns, self.refused,
-        ]  # fmt: skip
-
-    @classmethod
-    def restored(
-        cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
-    ) -> Content:
-        """The open content that a state was made of."""
-        place = Place(connection, direction, state.packet(), state.time(), state.number(0))
-        dialect: Any = dialects.get(state.text())
-        if dialect is None:
-            raise damaged("there is no such dialect")
-        content = cls(place, dialect, state.number(0, 0xFFFF))
-        method, header = state.octets_or_none(), state.octets_or_none()
-        if method is not None and not (_is_frame(method, METHOD) and method_ids(method) in dialect.METHODS):
-            raise damaged("there is a content of a method that nobody knows")
-        if header is None if method is None else header is not None and not _is_frame(header, HEADER):
-            raise damaged("there is a content without a content header")
-        content.method, content.header = method, header
-        content.header_offset, content.pieces = state.number(0), state.list()
-        if not all(type(piece) is bytes for piece in content.pieces):
-            raise damaged("there is a body that is not octets")
-        content.body_size = None if header is None else _BODY_SIZE.unpack_from(header, 11)[0]
-        content.left = state.number(0, content.body_size or 0)
-        content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
-        content.refused = state.flag()
-        state.end()
-        return content
 
 
 class Rows:
@@ -275,8 +183,8 @@ class Rows:
             error, culprit = wrong, content.header
         if error is None:
             error, culprit = content.error, content.culprit
-        if content.pieces or content.body_size == 0:
-            cells["body"] = b"".join(content.pieces)
+        if content.parts or content.body_size == 0:
+            cells["body"] = b"".join(content.parts)
         self._blame(cells, error, culprit)
         return Row(cells, content.octets, error)
 
@@ -520,14 +428,6 @@ class Rows:
 def _is_headers(spec: Any, field: FieldSpec) -> bool:
     """Whether a field is the table that has columns of its own."""
     return not isinstance(spec, MethodSpec) and (field.attribute, field.type) == (HEADERS.name, "table")
-
-
-def _is_frame(octets: bytes, frame_type: int) -> bool:
-    """Whether octets are one whole method or content header."""
-    if len(octets) < _LEAST[frame_type] or octets[-1] != FRAME_END:
-        return False
-    kind, _, size = ENVELOPE.unpack_from(octets)
-    return bool(kind == frame_type and size + OVERHEAD == len(octets))
 
 
 def method_ids(octets: bytes) -> tuple[int, int]:

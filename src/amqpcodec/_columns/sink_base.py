@@ -12,7 +12,7 @@ from typing import Any
 
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Fault
-from amqpcodec.capture.frames import TEACHING
+from amqpcodec.capture.frames import NEGOTIATING
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns
@@ -56,9 +56,9 @@ class Sink:
     payloads = False  # whether damaged payloads have to be told as faults
 
     def is_counted_only(self, method: Any) -> bool:
-        """Whether a method of the connection class has nothing to learn from in it, and nothing to hide."""
+        """Whether a method of the connection class negotiates nothing and has nothing to hide."""
         spec = method.spec
-        return spec.name not in TEACHING and not self.make.is_secret(spec.class_id, spec.method_id)
+        return spec.name not in NEGOTIATING and not self.make.is_secret(spec.class_id, spec.method_id)
 
     def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
         """Take a frame whose end is known, whatever is in it.
@@ -91,7 +91,7 @@ class Sink:
     def close(self, event: Close) -> None:
         """Nothing more will come in a direction; called behind its last frames and faults."""
 
-    def state(self, note: Note) -> list[Any]:
+    def snapshot(self, note: Note) -> list[Any]:
         """What is kept beside rows, for `restore` to make the same of.
 
         Args:

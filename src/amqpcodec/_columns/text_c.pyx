@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False
-"""Values of field tables as the text of map columns. The twin of text.py.
+"""Values of field tables as the text of map columns, and whether tables are valid. The twin of text.py.
 
-Only what is plainly right gets through; see plan_c.pyx.
+These functions may decline; see cells_c.pyx.
 """
 
 from cpython.mem cimport PyMem_Free
@@ -15,7 +15,6 @@ from .._kernel.octets cimport f32, f64, u16, u32, u64
 from .buffers_c cimport (
     MAX_OCTETS, TOO_LARGE, Column, add_octets, claim, is_utf8, open_cell, put_text,
 )
-from .sound_c cimport width
 
 cdef extern from "Python.h":
     enum:
@@ -27,6 +26,23 @@ cdef enum:
     _MOST_DIGITS = 20  # of 64 bits
     _DEEPEST = 16
     _MOST_ITEMS = 4096  # of an array
+
+
+cdef inline Py_ssize_t _width(int kind) noexcept nogil:
+    """Octets of a value that has no length in front; -1 for any other kind."""
+    if kind == wire.VOID:
+        return 0
+    if kind == wire.BOOL or kind == wire.INT8 or kind == wire.UINT8 or kind == wire.CHARACTER:
+        return 1
+    if kind == wire.INT16 or kind == wire.UINT16:
+        return 2
+    if kind == wire.INT32 or kind == wire.UINT32 or kind == wire.FLOAT:
+        return 4
+    if kind == wire.DECIMAL:
+        return 5
+    if kind == wire.INT64 or kind == wire.UINT64 or kind == wire.TIMESTAMP or kind == wire.DOUBLE:
+        return 8
+    return -1
 
 
 cdef bint is_among(const unsigned char **keys, int count, const unsigned char *key) noexcept nogil:
@@ -44,7 +60,7 @@ cdef const unsigned char *put_value(
 ) noexcept nogil:
     """Add an entry to a map, whose key is set, with the text of the value at `p`.
 
-    Gives what is behind the value; NULL where the exact way has to judge.
+    Gives what is behind the value; NULL to decline.
     """
     cdef int kind = kinds[p[0]]
     cdef Column *texts = map.inside.inside + 1
@@ -73,7 +89,7 @@ cdef inline const unsigned char *_behind(int kind, const unsigned char *p, const
     cdef Py_ssize_t size
     if kind == wire.LONGSTR:
         return p + 4 + u32(p) if end - p >= 4 and u32(p) <= <uint64_t>(end - p - 4) else NULL
-    size = -1 if kind == wire.DECIMAL or kind == wire.CHARACTER else width(kind)
+    size = -1 if kind == wire.DECIMAL or kind == wire.CHARACTER else _width(kind)
     if size < 0 or end - p < size or (kind == wire.TIMESTAMP and u64(p) > LAST_SECOND):
         return NULL
     return p + size
@@ -280,3 +296,57 @@ cdef inline void _digits(unsigned char *text, int number, int count, unsigned ch
         count -= 1
         text[count] = <unsigned char>(48 + number % 10)
         number //= 10
+
+
+# -- whether tables are valid, without a look at what they say
+
+
+cdef bint are_entries(
+    const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
+) noexcept nogil:
+    """Whether octets are the entries of a table that is inside so many others; at most MOST_OCTETS in all.
+
+    Args:
+        kinds: table tag to wire kind, 0 for a tag nobody knows.
+    """
+    while p < end:
+        if p[0] >= end - p - 1:
+            return False
+        p = _behind_any(kinds, p + 1 + p[0], end, depth)
+        if p is NULL:
+            return False
+    return True
+
+
+cdef bint _are_items(
+    const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
+) noexcept nogil:
+    """Whether octets are the values of an array."""
+    while p < end:
+        p = _behind_any(kinds, p, end, depth)
+        if p is NULL:
+            return False
+    return True
+
+
+cdef const unsigned char *_behind_any(
+    const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
+) noexcept nogil:
+    """What is behind the value whose tag is at `p`, before `end`; NULL if it is not valid."""
+    cdef int kind = kinds[p[0]]
+    cdef Py_ssize_t size = _width(kind)
+    p += 1
+    if size >= 0:
+        return p + size if end - p >= size else NULL
+    if kind == wire.SHORTSTR:
+        return p + 1 + p[0] if end - p >= 1 and p[0] < end - p else NULL
+    if kind == 0 or end - p < 4 or u32(p) > <uint64_t>(end - p - 4):
+        return NULL
+    end = p + 4 + u32(p)
+    if kind == wire.TABLE or kind == wire.ARRAY:
+        if depth == _DEEPEST:
+            return NULL
+        if kind == wire.TABLE:
+            return end if are_entries(kinds, p + 4, end, depth + 1) else NULL
+        return end if _are_items(kinds, p + 4, end, depth + 1) else NULL
+    return end

@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False
 """A column of octets to rows, without the GIL. The twin of values_py.py.
 
-A value that is plainly a row of frames is read here; any other, and what is left of one with a row that is not
-plain, by the exact reader.
+A value that is whole frames in order is read here; any other, and what is left of one with a row that cells decline,
+by `values_py.ValueReader`.
 """
 
 cimport cython
@@ -11,25 +11,26 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memset
 
+from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.octets cimport u16, u32
-from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
+from .._kernel.wire cimport METHOD, OVERHEAD
+from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport Column, Columns, put_int32
-from .feeder_c cimport whole_content
-from .lane_c cimport NO_NUMBER, Lane
-from .plan_c cimport Plan, Shape, shape_of_method
-from .rows_c cimport Place, Targets, add_frame, add_message, add_method, aim
+from .cells_c cimport (
+    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, aim, shape_of_method,
+)
+from .contents_c cimport whole_content
 from .views_c cimport View, cell_at, free_view, is_given, look_at, offset_at
 
 from amqpcodec.capture.dialects import module as _module
 
 from .values_py import VALUE, VALUES
-from .values_py import ValueReader as ExactReader
+from .values_py import ValueReader as RowReader
 
 cdef enum:
     _FRAMES = 1
     _METHODS = 2
     _MESSAGES = 3
-    _LEAST_METHOD = 12  # octets of a frame with the ids of a method
 
 cdef dict _TABLES = {"frames": _FRAMES, "methods": _METHODS, "messages": _MESSAGES}
 
@@ -43,26 +44,26 @@ def _none_counted_only(method):
 cdef class ValueReader:
     """Reads columns of octets into the columns of a table; see `values_py.ValueReader`."""
 
-    cdef object _exact
+    cdef object _rows
     cdef Columns _store
     cdef Plan _plan
     cdef Targets _targets
     cdef Column *_number  # of the value, where all its rows are wanted
-    cdef Lane _lane
+    cdef Origin _origin
     cdef int _table
     cdef int64_t _size_limit
     cdef uint64_t _body_limit
 
     def __cinit__(self, table, columns, decoding, *, direction, explode):
-        exact = ExactReader(table, columns, decoding, direction=direction, explode=explode, store=Columns)
-        self._exact = exact
-        self._store = exact.store
-        make = exact.make
+        reader = RowReader(table, columns, decoding, direction=direction, explode=explode, store=Columns)
+        self._rows = reader
+        self._store = reader.store
+        make = reader.make
         self._plan = Plan(self._store, _module(decoding.dialect), make, make.checks, _none_counted_only)
         aim(&self._targets, self._store)
         self._number = self._store.find(VALUE.name, "") if explode else NULL
-        self._lane.layout = &self._plan.layout
-        self._lane.direction = direction
+        self._origin.layout = &self._plan.layout
+        self._origin.direction = direction
         self._table = _TABLES[table]
         self._size_limit = decoding.frame_max - OVERHEAD
         self._body_limit = decoding.limits.body_size
@@ -70,7 +71,7 @@ cdef class ValueReader:
     @property
     def columns(self):
         """Those of the batches."""
-        return self._exact.columns
+        return self._rows.columns
 
     def read(self, values):
         """The rows of a column of octets; see `values_py.ValueReader.read`."""
@@ -99,13 +100,13 @@ cdef class ValueReader:
             rows = size = 0
             if offset_at(view, at) != offset_at(view, at + 1):  # there may be no memory for nothing to lie in
                 p = cell_at(view, at, &size)
-                if self._is_plain(p, p + size) and self._add(p, p + size, at, &rows):
+                if self._is_in_order(p, p + size) and self._add(p, p + size, at, &rows):
                     continue
             with gil:
-                self._exact.add(at, PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size), rows)
+                self._rows.add(at, PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size), rows)
         return 0
 
-    cdef bint _is_plain(self, const unsigned char *p, const unsigned char *end) noexcept nogil:
+    cdef bint _is_in_order(self, const unsigned char *p, const unsigned char *end) noexcept nogil:
         """Whether a value is a row of frames, and has as many rows of the table as there are to be."""
         cdef size_t size
         cdef Py_ssize_t rows = 0
@@ -118,7 +119,7 @@ cdef class ValueReader:
             elif self._table == _METHODS:
                 rows += p[0] == METHOD
             elif self._carries_content(p, size):
-                size = whole_content(&self._lane, p, end, self._body_limit, self._size_limit)
+                size = whole_content(self._origin.layout, p, end, self._body_limit, self._size_limit)
                 if size == 0:
                     return False
                 rows += 1
@@ -130,7 +131,7 @@ cdef class ValueReader:
     cdef bint _add(
         self, const unsigned char *begin, const unsigned char *end, Py_ssize_t at, Py_ssize_t *rows
     ) noexcept nogil:
-        """Add the rows of a plain value and count them; False if the next is not plain."""
+        """Add the rows of a value and count them; False if cells decline the next."""
         cdef const unsigned char *p = begin
         cdef Place place = Place(0, NO_NUMBER, NO_NUMBER)
         cdef size_t size
@@ -141,15 +142,15 @@ cdef class ValueReader:
                 if not self._carries_content(p, size):
                     p += size
                     continue
-                size = whole_content(&self._lane, p, end, self._body_limit, self._size_limit)
-                if not add_message(&self._targets, &self._lane, p, size, &place, NO_NUMBER):
+                size = whole_content(self._origin.layout, p, end, self._body_limit, self._size_limit)
+                if not add_message(&self._targets, &self._origin, p, size, &place, NO_NUMBER):
                     return False
             elif self._table == _FRAMES:
-                add_frame(&self._targets, &self._lane, p, size, &place)
+                add_frame(&self._targets, &self._origin, p, size, &place)
             elif p[0] != METHOD:
                 p += size
                 continue
-            elif not add_method(&self._targets, &self._lane, p, size, &place):
+            elif not add_method(&self._targets, &self._origin, p, size, &place):
                 return False
             if self._number is not NULL:
                 put_int32(self._number, self._targets.table.rows - 1, <int32_t>at)
@@ -159,22 +160,17 @@ cdef class ValueReader:
 
     cdef inline size_t _frame(self, const unsigned char *p, const unsigned char *end) noexcept nogil:
         """Octets of the frame at `p`, which may lead to nothing special; else 0."""
-        cdef size_t size
-        if end - p < OVERHEAD or p[0] > 31 or not self._lane.layout.frame_types >> p[0] & 1:
+        cdef long long size
+        if frame_at(p, end - p, self._origin.layout.frame_types, self._size_limit, False, &size) != WHOLE:
             return 0
-        size = u32(p + 3)
-        if <int64_t>size > self._size_limit or size > <size_t>(end - p - OVERHEAD):
+        if p[0] == METHOD and (size < LEAST_METHOD or u16(p + 7) == self._origin.layout.connection_class):
             return 0
-        if p[ENVELOPE_SIZE + size] != FRAME_END:
-            return 0
-        if p[0] == METHOD and (size < 4 or u16(p + 7) == self._lane.layout.connection_class):
-            return 0
-        return size + OVERHEAD
+        return <size_t>size
 
     cdef inline bint _carries_content(self, const unsigned char *p, size_t size) noexcept nogil:
         """Whether a frame is a method with which a content begins."""
         cdef const Shape *shape
-        if p[0] != METHOD or size < _LEAST_METHOD:
+        if p[0] != METHOD or size < LEAST_METHOD:
             return False
-        shape = shape_of_method(self._lane.layout, u32(p + 7))
+        shape = shape_of_method(self._origin.layout, u32(p + 7))
         return shape is not NULL and shape.carries_content

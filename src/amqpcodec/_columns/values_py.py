@@ -12,11 +12,10 @@ from typing import Any
 
 from amqpcodec import DecodeError
 from amqpcodec.capture import Close, Connection, Data, Event
-from amqpcodec.capture.direction import Held
 
 from .buffers_py import Batch, Columns, Filled, values
 from .decoding import Decoding
-from .feeder_py import hand_on
+from .feeder_py import dispatch
 from .sinks import make_sink
 from .tables import Column
 
@@ -142,10 +141,10 @@ class ValueReader:
         connection = Connection(0, None, None)
         decoder = self._decoding.decoder(connection, payloads=False)
         # What is told to begin with a frame need not be searched for one.
-        decoder.directions[self._direction].resume(Held(0, b"", [], None, None))
+        decoder.directions[self._direction].follow()
         for event in self._events(connection, octets):
             for item in decoder.feed(event):
-                hand_on(item, decoder, self._sink)
+                dispatch(item, decoder, self._sink)
             if isinstance(event, Close):
                 self._sink.close(event)
         return self._gathered.take()

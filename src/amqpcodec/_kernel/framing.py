@@ -29,7 +29,7 @@ _envelope_at = Struct(">BHI").unpack_from
 
 
 def frame_at(
-    data: bytes | bytearray, at: int, end: int, types: int, size_limit: int, opens: bool
+    data: bytes | bytearray | memoryview, at: int, end: int, types: int, size_limit: int, opens: bool
 ) -> tuple[int, int]:
     """Look for a whole frame at data[at:end].
 
@@ -67,7 +67,7 @@ def type_mask(types: Iterable[int]) -> int:
 
 
 def framing_error(
-    data: bytes | bytearray, at: int, end: int, types: int, size_limit: int, offset: int
+    data: bytes | bytearray | memoryview, at: int, end: int, types: int, size_limit: int, offset: int
 ) -> DecodeError:
     """The error of octets that begin no frame. It is fatal: no later frame can be trusted either.
 

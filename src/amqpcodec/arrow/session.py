@@ -130,7 +130,7 @@ class CaptureSession:
             return packet
 
         position = [] if self._position is None else [self._position.state()]
-        kept = [self._tracker.state(note), self._feeder.state(note)]
+        kept = [self._tracker.state(note), self._feeder.snapshot(note)]
         return pack([self._terms, self._before, position, self._sink.make.files.state(packets), *kept])
 
     def finish(self) -> Iterator[pa.RecordBatch]:

@@ -49,7 +49,7 @@ class FrameReader:
             return self
         return beside if _IDS.unpack_from(octets, ENVELOPE_SIZE) in self._additions else self
 
-    def cut(self, buffer: bytearray, start: int) -> bytes | None:
+    def cut(self, buffer: bytearray | memoryview, start: int) -> bytes | None:
         """The frame that a buffer begins with; None if it is not whole.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, Unpack
 
@@ -14,15 +14,18 @@ from amqpcodec.options import FRAME_MAX, DecodingOptions
 
 from . import dialects
 from .direction import DirectionDecoder
+from .direction_state_py import DirectionState
 from .envelopes import FrameReader
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
 
 LIMITS = Limits(frame_size=FRAME_MAX)
 USUAL_FRAME_MAX = 131072
-PIECE = 262144  # octets
+# Octets that a search for a frame may have new before it. Where a search ends may depend on what is at hand,
+# so whoever follows frames cuts what comes at once in these places.
+PIECE = 262144
 _IDS = struct.Struct("!HH")
-TEACHING = frozenset(("connection.start", "connection.tune-ok"))  # methods that tell how to read what follows
+NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they tell how to read what follows
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
@@ -36,6 +39,7 @@ class ConnectionDecoder:
         report_foreign: whether to tell of a connection without a single frame.
         payloads: whether to decode what frames carry; otherwise it stays octets, and what is wrong inside a
             frame is not noticed.
+        new_state: makes what a direction's state is kept in: `DirectionState` of the build in use.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class ConnectionDecoder:
         limits: Limits = LIMITS,
         report_foreign: bool = True,
         payloads: bool = True,
+        new_state: Callable[[], DirectionState] = DirectionState,
     ) -> None:
         self.connection = connection
         self.automatic = dialect == "auto"
@@ -61,8 +66,8 @@ class ConnectionDecoder:
         self._test: FrameTest | None = None
         self.reader = FrameReader(self.module, None, limits, payloads)
         self.directions = (
-            DirectionDecoder(self, CLIENT_TO_SERVER),
-            DirectionDecoder(self, SERVER_TO_CLIENT),
+            DirectionDecoder(self, CLIENT_TO_SERVER, new_state()),
+            DirectionDecoder(self, SERVER_TO_CLIENT, new_state()),
         )
         self._open = 2
 
@@ -85,8 +90,9 @@ class ConnectionDecoder:
         """Take one event and give what can be read now."""
         direction = self.directions[event.direction]
         if isinstance(event, Data):
-            for piece in _pieces(event):
-                yield from direction.data(piece)
+            for at in range(0, len(event.octets), PIECE):
+                direction.take(event.octets[at : at + PIECE], event.packet, event.time_ns)
+                yield from direction.advance()
         elif isinstance(event, Gap):
             yield from direction.gap(event)
         else:
@@ -95,11 +101,11 @@ class ConnectionDecoder:
             if not self._open:
                 yield from self._conclude(event)
 
-    def state(self, note: Note) -> list[Any]:
+    def snapshot(self, note: Note) -> list[Any]:
         """What `restore` makes the same of; `note` is told of each packet in it."""
         spoken = " ".join(filter(None, self._spoken))
         known = [spoken, self.connection.dialect, self.header_seen, self.recognised]
-        directions = (each.state(note) for each in self.directions)
+        directions = (each.snapshot(note) for each in self.directions)
         return [*known, self._trusted_size, self._open, *directions]
 
     def restore(self, state: Fields, positions: Iterable[int]) -> None:
@@ -156,48 +162,26 @@ class ConnectionDecoder:
         self._speak(dialects.Spoken(name))
         return True
 
-    def note_method(self, method: Any, octets: bytes) -> None:
-        """Learn from a method, or its payload, what concerns the reading of later ones.
-
-        Args:
-            method: the method, or octets where it was not decoded.
-            octets: its frame.
-        """
-        if isinstance(method, bytes):
-            method = self._learned(octets)
+    def negotiate(self, octets: bytes) -> None:
+        """Take from the frame of a method what concerns the reading of later ones, in both directions."""
+        method = self._negotiating(octets)
         name = method.spec.name if method else None
         if name == "connection.start":
-            self._speak(self._announced(method))
+            if self.automatic:
+                self._speak(dialects.for_start(method, self._spoken))
         elif name == "connection.tune-ok":
             agreed = method.frame_max or self.max_frame
             self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.max_frame)
             self._test = None
 
-    def learn(self, octets: bytes) -> bool:
-        """Learn from the frame of a method what concerns the reading of later ones, where others follow them.
-
-        Returns:
-            False, with nothing learnt, if those are to be read as another dialect: then it is for `feed`.
-        """
-        method = self._learned(octets)
-        starts = method and method.spec.name == "connection.start"
-        if starts and self._announced(method).dialect != self.dialect:
-            return False
-        self.note_method(method, octets)
-        return True
-
     @property
     def _spoken(self) -> dialects.Spoken:
         return dialects.Spoken(self.dialect, self.beside and self.beside.DIALECT.name)
 
-    def _announced(self, start: Any) -> dialects.Spoken:
-        """What to read as behind connection.start."""
-        return dialects.for_start(start, self._spoken) if self.automatic else self._spoken
-
-    def _learned(self, octets: bytes) -> Any:
-        """The method in a frame that was not decoded, if it is sound and teaches anything."""
+    def _negotiating(self, octets: bytes) -> Any:
+        """The method in a frame, if it is valid and tells how to read others."""
         cls = self.module.METHODS.get(_IDS.unpack_from(octets, 7)) if len(octets) >= 12 else None
-        if cls is None or cls.spec.name not in TEACHING:
+        if cls is None or cls.spec.name not in NEGOTIATING:
             return None
         try:
             return next(self.module.FrameDecoder(frame_max=0, expect_header=False).feed(octets)).payload
@@ -214,26 +198,13 @@ class ConnectionDecoder:
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: tell if there was never a frame."""
-        total = sum(direction.end for direction in self.directions)
+        total = sum(direction.state.end for direction in self.directions)
         if self.recognised or not total or not self._report_foreign:
             return
         guesses = (dialects.foreign(bytes(direction.head)) for direction in self.directions)
         guess = next(filter(None, guesses), "no protocol header and no frame in it")
         message = f"not an AMQP connection that can be decoded: {guess}"
         yield Fault("lost", message, self.connection, None, event.packet, event.time_ns, 0, total)
-
-
-def _pieces(event: Data) -> Iterator[Data]:
-    """An event cut so that the search for a frame never has more than `PIECE` new octets before it.
-
-    Where a search ends may depend on what is at hand, so whoever follows frames elsewhere cuts in the same
-    places.
-    """
-    if len(event.octets) <= PIECE:
-        yield event
-        return
-    for at in range(0, len(event.octets), PIECE):
-        yield event._replace(offset=event.offset + at, octets=event.octets[at : at + PIECE])
 
 
 @takes(DecodingOptions)

@@ -18,6 +18,7 @@ from enum import Enum
 from amqpcodec._kernel.framing import MORE, TOO_LARGE, UNKNOWN_TYPE, WHOLE, frame_at, type_mask
 from amqpcodec._kernel.wire import BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 
+Octets = bytes | bytearray | memoryview
 _CHANNEL = struct.Struct("!H")
 _IDS = struct.Struct("!HH")
 _CONNECTION_CLASS = 10
@@ -60,9 +61,7 @@ class FrameTest:
         self._candidate = re.compile(b"(?=" + head + b")", re.DOTALL)
         self._run_candidate = re.compile(_run_pattern(known, head), re.DOTALL)
 
-    def find(
-        self, octets: bytes | bytearray, start: int, final: bool, doubtful: bool = False
-    ) -> tuple[Verdict, int]:
+    def find(self, octets: Octets, start: int, final: bool, doubtful: bool = False) -> tuple[Verdict, int]:
         """The first place at or after `start` where a frame may begin.
 
         Args:
@@ -91,7 +90,7 @@ class FrameTest:
             return Verdict.NO, len(octets)
         return Verdict.MORE, max(start, len(octets) - _LARGEST_BLIND_TAIL)
 
-    def judge(self, octets: bytes | bytearray, position: int, final: bool) -> Verdict:
+    def judge(self, octets: Octets, position: int, final: bool) -> Verdict:
         """Whether a frame that can be trusted begins at a place."""
         verdict, following = self._envelope(octets, position)
         if verdict is not Verdict.YES:
@@ -103,7 +102,7 @@ class FrameTest:
         return Verdict.YES if final and verdict is Verdict.MORE else verdict
 
     def judge_run(
-        self, octets: bytes | bytearray, position: int, final: bool, refused: set[int] | None = None
+        self, octets: Octets, position: int, final: bool, refused: set[int] | None = None
     ) -> Verdict:
         """Whether a run of frames that can be trusted begins at a place: many of them, or many octets.
 
@@ -129,7 +128,7 @@ class FrameTest:
         refused.update(run)
         return Verdict.NO
 
-    def _envelope(self, octets: bytes | bytearray, position: int, strict: bool = True) -> tuple[Verdict, int]:
+    def _envelope(self, octets: Octets, position: int, strict: bool = True) -> tuple[Verdict, int]:
         """Check one frame; with YES comes the place behind it. Behind a frame that passed the strict test,
         one with a method nobody knows may still be a frame."""
         end = len(octets)
@@ -143,7 +142,7 @@ class FrameTest:
             return Verdict.MORE, 0
         return (Verdict.YES if status == WHOLE else Verdict.NO), position + size
 
-    def _payload_fits(self, octets: bytes | bytearray, position: int, frame_size: int) -> bool:
+    def _payload_fits(self, octets: Octets, position: int, frame_size: int) -> bool:
         """Whether the first octets of a payload, as far as they are there, suit the frame's type."""
         kind, size = octets[position], frame_size - OVERHEAD
         [channel] = _CHANNEL.unpack_from(octets, position + 1)

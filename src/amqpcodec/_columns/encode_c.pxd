@@ -7,8 +7,8 @@ from libc.string cimport memcmp, memcpy
 from .._kernel.octets cimport is_ascii, put16, put32, put64
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END
 from .buffers_c cimport copied_ascii, is_utf8
-from .lane_c cimport Octets
-from .plan_c cimport LONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .memory_c cimport Octets
+from .cells_c cimport LONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
 from .views_c cimport View, cell_at, is_given, number_at, offset_at
 
 cdef extern from *:

@@ -1,0 +1,579 @@
+# cython: boundscheck=False, wraparound=False
+"""From the octets of frames to the cells of rows, without the GIL, by a plan made once; see `rows.py` for what is in them.
+
+These functions may decline: a function that gives False has added nothing, and `rows` makes the row.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from .._kernel.octets cimport u16, u32, u64
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
+from ..capture.direction_state_c cimport NO_NUMBER
+from .buffers_c cimport (
+    NO_MEMORY, Column, Columns, Table, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
+    put_number, put_octets, put_text,
+)
+from .text_c cimport LAST_SECOND, MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value
+
+cdef extern from *:
+    const uint64_t LAST_INT64 "9223372036854775807ULL"
+    const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods
+
+cdef enum:
+    _MOST_PROPERTIES = 15  # of a class: as many as one word of flags tells of
+    _IDS_END = 11  # octets of a method's frame up to its arguments
+    _CONTENT_HEAD_END = 19  # and of a content header's up to its property flags
+    _ACK = 0x10
+
+cdef dict _TYPES = {
+    "bit": BIT, "octet": OCTET, "short": SHORT, "long": LONG, "longlong": LONGLONG, "shortstr": SHORTSTR,
+    "longstr": LONGSTR, "timestamp": TIMESTAMP, "table": TABLE, "content": CONTENT,
+}
+_HEADERS = ("headers", "")
+
+
+cdef inline size_t _slot(uint64_t key, size_t mask) noexcept nogil:
+    return <size_t>((key * 0x9E3779B97F4A7C15U) >> 40) & mask
+
+
+cdef class Plan:
+    """What is done with the methods and content headers of one dialect.
+
+    Args:
+        columns: where rows go.
+        module: the dialect.
+        make: tells where fields go, a `rows.Rows`.
+        checks: whether to look for what is wrong in fields that nobody asked for, too.
+        counted_only: whether a method of the connection class, given its class, may be read here.
+    """
+
+    def __cinit__(self, Columns columns, module, make, bint checks, counted_only):
+        cdef Layout *layout = &self.layout
+        self._columns = columns
+        self._kept = []
+        self.module = module
+        layout.module = <PyObject *>module
+        dialect = module.DIALECT
+        layout.checks = checks
+        layout.connection_class = dialect.connection_class or 0
+        layout.frame_types = sum([1 << each for each in dialect.frame_types])
+        for tag, kind in dialect.profile.readable(False).items():
+            layout.kinds[<int>ord(tag)] = kind
+        layout.arguments = columns.find("args", "")
+        layout.properties = columns.find("properties", "")
+        count = len(module.METHODS) + len(module.PROPERTIES)
+        layout.shapes = <Shape *>calloc(<size_t>count + 1, sizeof(Shape))
+        if layout.shapes is NULL:
+            raise MemoryError
+        for method in module.METHODS.values():
+            declined = method.spec.class_id == dialect.connection_class and not counted_only(method)
+            self._describe(method, method.spec.index, make, declined)
+        for properties in module.PROPERTIES.values():
+            fields = properties.spec.fields
+            declined = len(fields) > _MOST_PROPERTIES or any([field.type == "bit" for field in fields])
+            self._describe(properties, properties.spec.class_id | CONTENT_CLASS, make, declined)
+        self._index()
+
+    def __dealloc__(self):
+        cdef int index
+        for index in range(self.layout.count):
+            free(self.layout.shapes[index].steps)
+        free(self.layout.shapes)
+        free(self.layout.slots)
+
+    cdef int _describe(self, object record, uint64_t key, object make, bint declined) except -1:
+        """Add the shape of a method or content class."""
+        cdef Shape *shape = self.layout.shapes + self.layout.count
+        cdef Step *step
+        cdef int bits = 0
+        spec = record.spec
+        cdef bytes name = spec.name.encode(), kind = name.partition(b".")[2]
+        self._kept.append((name, kind))
+        self.layout.count += 1
+        shape.key = key
+        shape.name, shape.name_size = PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)
+        shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), <size_t>PyBytes_GET_SIZE(kind)
+        shape.carries_content = getattr(spec, "content", False)
+        shape.declined = declined
+        shape.read = self.layout.checks or make.reads(record)
+        shape.steps = <Step *>calloc(<size_t>len(spec.fields) + 1, sizeof(Step))
+        if shape.steps is NULL:
+            raise MemoryError
+        for field in spec.fields:
+            step = shape.steps + shape.count
+            shape.count += 1
+            step.type = _TYPES[field.type]
+            if step.type == BIT:
+                step.bit = bits & 7
+                bits += 1
+            else:
+                bits = 0
+            column = make.place_of(spec, field)
+            if column is not None:
+                step.column = self._columns.find(column[0], column[1])
+            if column == _HEADERS:
+                step.raw = self._columns.find("headers_raw", "")
+        return 0
+
+    cdef int _index(self) except -1:
+        """A hash table of the shapes, at most a quarter full."""
+        cdef size_t slot, slots = 8
+        cdef int index
+        while slots < 4 * <size_t>self.layout.count:
+            slots *= 2
+        self.layout.mask = slots - 1
+        self.layout.slots = <Shape **>calloc(slots, sizeof(Shape *))
+        if self.layout.slots is NULL:
+            raise MemoryError
+        for index in range(self.layout.count):
+            slot = _slot(self.layout.shapes[index].key, self.layout.mask)
+            while self.layout.slots[slot] is not NULL:
+                slot = (slot + 1) & self.layout.mask
+            self.layout.slots[slot] = self.layout.shapes + index
+        return 0
+
+
+cdef const Shape *shape_of_method(const Layout *layout, uint64_t index) noexcept nogil:
+    """The method with these class and method ids; NULL for one that nobody knows."""
+    cdef size_t slot = _slot(index, layout.mask)
+    while layout.slots[slot] is not NULL and layout.slots[slot].key != index:
+        slot = (slot + 1) & layout.mask
+    return layout.slots[slot]
+
+
+cdef const Shape *shape_of_content(const Layout *layout, uint64_t class_id) noexcept nogil:
+    """The content header of a class; NULL for one without."""
+    return shape_of_method(layout, class_id | CONTENT_CLASS)
+
+
+cdef bint put_arguments(
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
+) noexcept nogil:
+    """Set the cells for the arguments of a method, which must take up all octets up to the end, if they are read.
+
+    Octets up to the limit, which is no nearer, may be read.
+    """
+    cdef unsigned char packed = 0
+    cdef const Step *step = shape.steps
+    cdef const Step *last = shape.steps + shape.count
+    if not shape.read:
+        return True
+    if layout.arguments is not NULL:
+        claim(layout.arguments, row)
+    while step < last:
+        if step.type == BIT:
+            if step.bit == 0:
+                if p >= end:
+                    return False
+                packed = p[0]
+                p += 1
+            if step.column is not NULL:
+                put_bool(step.column, row, packed >> step.bit & 1)
+        else:
+            p = _put_field(layout, step, p, end, row, limit)
+            if p is NULL:
+                return False
+        step += 1
+    return p == end
+
+
+cdef bint put_properties(
+    const Layout *layout, const Shape *shape, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
+) noexcept nogil:
+    """Set the cells for the properties of a content header, from its flags on; the same holds for them."""
+    cdef unsigned int flags
+    cdef const Step *step = shape.steps
+    cdef const Step *last = shape.steps + shape.count
+    if not shape.read:
+        return True
+    if end - p < 2:
+        return False
+    flags = u16(p)
+    if flags & 1:  # another word of flags follows
+        return False
+    p += 2
+    if layout.properties is not NULL:
+        claim(layout.properties, row)
+    while flags and step < last:
+        if flags & 0x8000:
+            p = _put_field(layout, step, p, end, row, limit)
+            if p is NULL:
+                return False
+        flags = flags << 1 & 0xFFFF
+        step += 1
+    return p == end
+
+
+cdef bint is_valid(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil:
+    """Whether a whole frame is one that decoders take; by a layout without columns. False if there is any doubt."""
+    cdef const unsigned char *end = p + size - 1
+    cdef const Shape *shape
+    cdef bint connection_wide = u16(p + 1) == 0
+    if p[0] == METHOD:
+        shape = shape_of_method(layout, u32(p + 7)) if size > _IDS_END else NULL
+        return shape is not NULL and put_arguments(layout, shape, p + _IDS_END, end, 0, end)
+    if p[0] == HEADER:
+        shape = shape_of_content(layout, u16(p + 7)) if size > _CONTENT_HEAD_END else NULL
+        if shape is NULL or shape.declined or connection_wide:
+            return False
+        return put_properties(layout, shape, p + _CONTENT_HEAD_END, end, 0, end)
+    if p[0] == BODY:
+        return not connection_wide
+    return p[0] != HEARTBEAT or (connection_wide and size == OVERHEAD)
+
+
+cdef inline const unsigned char *_put_field(
+    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
+) noexcept nogil:
+    """Set the cell for one field; what is behind the field, or NULL to decline."""
+    cdef size_t size
+    if step.type != SHORTSTR:
+        return _put_other(layout, step, p, end, row, limit)
+    if end - p < 1 or end - p <= p[0]:
+        return NULL
+    size = p[0]
+    if step.column is not NULL and not put_text(step.column, row, p + 1, size, limit):
+        return NULL
+    return p + 1 + size
+
+
+cdef const unsigned char *_put_other(
+    const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
+    const unsigned char *limit,
+) noexcept nogil:
+    """The same for any field but short strings, which most are."""
+    cdef Py_ssize_t left = end - p, size
+    if step.type == LONGLONG:
+        if left < 8 or (u64(p) > LAST_INT64 and (layout.checks or step.column is not NULL)):
+            return NULL
+        if step.column is not NULL:
+            put_int64(step.column, row, <int64_t>u64(p))
+        return p + 8
+    if step.type == TIMESTAMP:
+        if left < 8 or (u64(p) > LAST_SECOND and (layout.checks or step.column is not NULL)):
+            return NULL
+        if step.column is not NULL:
+            put_int64(step.column, row, <int64_t>u64(p) * 1_000_000)
+        return p + 8
+    if step.type == TABLE or step.type == LONGSTR:
+        if left < 4 or u32(p) > <uint64_t>(left - 4):
+            return NULL
+        size = <Py_ssize_t>u32(p)
+        p += 4
+        if step.type == TABLE:
+            return p + size if _put_table(layout, step, p, size, row, limit) else NULL
+        if step.column is not NULL:
+            put_octets(step.column, row, p, <size_t>size)
+        return p + size
+    return _put_seldom(step, p, left, row)
+
+
+cdef const unsigned char *_put_seldom(
+    const Step *step, const unsigned char *p, Py_ssize_t left, Py_ssize_t row
+) noexcept nogil:
+    """The same for short numbers, and for contents."""
+    cdef Py_ssize_t size
+    cdef int64_t value
+    if step.type == OCTET and left >= 1:
+        size, value = 1, p[0]
+    elif step.type == SHORT and left >= 2:
+        size, value = 2, u16(p)
+    elif step.type == LONG and left >= 4:
+        size, value = 4, u32(p)
+    elif step.type == CONTENT and left >= 5 and p[0] <= 1 and u32(p + 1) <= <uint64_t>(left - 5):
+        size = <Py_ssize_t>u32(p + 1)
+        if step.column is not NULL and claim(step.column, row):
+            put_octets(step.column.inside + p[0], row, p + 5, <size_t>size)
+        return p + 5 + size
+    else:
+        return NULL
+    if step.column is not NULL:
+        put_number(step.column, row, value)
+    return p + size
+
+
+cdef bint _put_table(
+    const Layout *layout, const Step *step, const unsigned char *p, Py_ssize_t size, Py_ssize_t row,
+    const unsigned char *limit,
+) noexcept nogil:
+    """Set the cells for a field table; False if it holds what a map does not show as it is."""
+    cdef const unsigned char *keys[MOST_ENTRIES]
+    cdef const unsigned char *end = p + size
+    cdef Column *column = step.column
+    cdef int count = 0
+    if step.raw is not NULL:
+        put_octets(step.raw, row, p, <size_t>size)
+    if column is NULL and not layout.checks:
+        return True
+    if size > MOST_OCTETS:
+        return False
+    if column is NULL:
+        return are_entries(layout.kinds, p, end, 0)
+    if not claim(column, row):
+        return True
+    while p < end:
+        if count == MOST_ENTRIES or p[0] >= end - p - 1 or is_among(keys, count, p):
+            return False
+        keys[count] = p
+        count += 1
+        if not put_text(column.inside.inside, <Py_ssize_t>column.used, p + 1, p[0], limit):
+            return False
+        p += 1 + p[0]
+        p = put_value(layout.kinds, column, p, end, limit)
+        if p is NULL:
+            return False
+    column.offsets[row + 1] = <int32_t>column.used
+    return True
+
+
+# -- rows
+
+
+cdef tuple name_origin(Origin *origin, dict cells):
+    """Keep what every row of a direction says of it; gives the octets of the names, which have to be kept as long."""
+    cdef bytes client, server
+    if cells.get("client") is None:
+        return ()
+    client, server = cells["client"].encode(), cells["server"].encode()
+    origin.client, origin.client_size = PyBytes_AS_STRING(client), <size_t>PyBytes_GET_SIZE(client)
+    origin.server, origin.server_size = PyBytes_AS_STRING(server), <size_t>PyBytes_GET_SIZE(server)
+    origin.flow = cells["flow"]
+    return client, server
+
+
+cdef int aim(Targets *targets, Columns columns) except -1:
+    """Find the columns of a table."""
+    targets.table = &columns.table
+    targets.file = columns.find("file", "")
+    targets.flow = columns.find("flow", "")
+    targets.client = columns.find("client", "")
+    targets.server = columns.find("server", "")
+    targets.direction = columns.find("direction", "")
+    targets.ts = columns.find("ts", "")
+    targets.ts_ns = columns.find("ts_ns", "")
+    targets.offset = columns.find("offset", "")
+    targets.packet = columns.find("packet", "")
+    targets.frame_type = columns.find("frame_type", "")
+    targets.channel = columns.find("channel", "")
+    targets.size = columns.find("size", "")
+    targets.class_id = columns.find("class_id", "")
+    targets.method_id = columns.find("method_id", "")
+    targets.name = columns.find("name", "")
+    targets.payload = columns.find("payload", "")
+    targets.kind = columns.find("kind", "")
+    targets.body = columns.find("body", "")
+    targets.body_size = columns.find("body_size", "")
+    targets.frames = columns.find("frames", "")
+    targets.ts_last = columns.find("ts_last", "")
+    targets.complete = columns.find("complete", "")
+    targets.seq = columns.find("seq", "")
+    targets.ack = columns.find("ack", "")
+    targets.flags = columns.find("flags", "")
+    targets.length = columns.find("length", "")
+    return 0
+
+
+cdef bytes name_file(Targets *targets):
+    """Keep what rows say of the latest file; gives the octets of its name, which have to be kept as long."""
+    files = <object>targets.files
+    cdef bytes octets = None if files.name is None else files.name.encode()
+    targets.before = files.before
+    targets.file_name = NULL if octets is None else PyBytes_AS_STRING(octets)
+    targets.file_size = 0 if octets is None else <size_t>PyBytes_GET_SIZE(octets)
+    return octets
+
+
+cdef inline void _put_lead(const Targets *targets, const Origin *origin, const Place *place) noexcept nogil:
+    """The cells that say where a row comes from."""
+    cdef Py_ssize_t row = targets.table.rows
+    if targets.direction is not NULL:
+        put_int8(targets.direction, row, <signed char>origin.direction)
+    if targets.offset is not NULL and place.offset != NO_NUMBER:
+        put_int64(targets.offset, row, place.offset)
+    if NO_NUMBER < place.packet <= targets.before:
+        _put_former_file(targets, place.packet)
+    else:
+        if place.packet != NO_NUMBER and targets.packet is not NULL:
+            put_int64(targets.packet, row, place.packet - targets.before)
+        if targets.file is not NULL and targets.file_name is not NULL:
+            put_octets(targets.file, row, targets.file_name, targets.file_size)
+    if place.time_ns != NO_NUMBER:
+        if targets.ts is not NULL:
+            put_int64(targets.ts, row, _micros(place.time_ns))
+        if targets.ts_ns is not NULL:
+            put_int64(targets.ts_ns, row, place.time_ns)
+    if origin.client is not NULL:
+        if targets.client is not NULL:
+            put_octets(targets.client, row, origin.client, origin.client_size)
+        if targets.server is not NULL:
+            put_octets(targets.server, row, origin.server, origin.server_size)
+        if targets.flow is not NULL:
+            put_int64(targets.flow, row, origin.flow)
+
+
+cdef inline bint _count_row(const Targets *targets, size_t size) noexcept nogil:
+    targets.table.rows += 1
+    targets.table.octets += size
+    return True
+
+
+cdef void _put_former_file(const Targets *targets, int64_t packet) noexcept with gil:
+    """The cells that say which packet of a file before the latest one a row comes from."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef bytes octets
+    try:
+        name, number = (<object>targets.files).locate(packet)
+        octets = b"" if name is None else name.encode()
+    except MemoryError:
+        targets.table.trouble = NO_MEMORY
+        return
+    if targets.packet is not NULL:
+        put_int64(targets.packet, row, number)
+    if targets.file is not NULL and name is not None:
+        put_octets(targets.file, row, PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
+
+
+cdef inline int64_t _micros(int64_t time_ns) noexcept nogil:
+    """Nanoseconds as microseconds, rounded down."""
+    return time_ns // 1000 - (time_ns % 1000 < 0)
+
+
+cdef void add_packet(
+    const Targets *targets, const Origin *origin, const Headers *headers, const Place *place
+) noexcept nogil:
+    """A row of `packets`."""
+    cdef Py_ssize_t row = targets.table.rows
+    _put_lead(targets, origin, place)
+    if targets.seq is not NULL:
+        put_int64(targets.seq, row, headers.seq)
+    if targets.ack is not NULL and headers.flags & _ACK:
+        put_int64(targets.ack, row, headers.ack)
+    if targets.flags is not NULL:
+        put_int16(targets.flags, row, <short>headers.flags)
+    if targets.length is not NULL:
+        put_int64(targets.length, row, headers.length)
+    if targets.payload is not NULL:
+        put_octets(targets.payload, row, headers.payload, <size_t>headers.recorded)
+    targets.table.rows += 1
+    targets.table.octets += <size_t>headers.recorded
+
+
+cdef void add_frame(
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+) noexcept nogil:
+    """A row of `frames`: `size` octets with their envelope, of any type."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef const Shape *shape
+    _put_lead(targets, origin, place)
+    if targets.frame_type is not NULL:
+        put_int16(targets.frame_type, row, p[0])
+    if targets.channel is not NULL:
+        put_int32(targets.channel, row, u16(p + 1))
+    if targets.size is not NULL:
+        put_int64(targets.size, row, <int64_t>(size - OVERHEAD))
+    if p[0] == METHOD and size >= LEAST_METHOD:
+        if targets.class_id is not NULL:
+            put_int32(targets.class_id, row, u16(p + 7))
+        if targets.method_id is not NULL:
+            put_int32(targets.method_id, row, u16(p + 9))
+        if targets.name is not NULL:
+            shape = shape_of_method(origin.layout, u32(p + 7))
+            if shape is not NULL:
+                put_octets(targets.name, row, shape.name, shape.name_size)
+    elif p[0] == HEADER and size >= OVERHEAD + 2 and targets.class_id is not NULL:
+        put_int32(targets.class_id, row, u16(p + 7))
+    if targets.payload is not NULL:
+        put_octets(targets.payload, row, p + ENVELOPE_SIZE, size - OVERHEAD)
+    targets.table.rows += 1
+    targets.table.octets += size
+
+
+cdef bint add_method(
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+) noexcept nogil:
+    """A row of `methods`."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef const Shape *shape
+    if size < LEAST_METHOD:
+        return False
+    shape = shape_of_method(origin.layout, u32(p + 7))
+    if shape is NULL:
+        return False
+    if targets.bare:
+        return _count_row(targets, size)
+    if not put_arguments(origin.layout, shape, p + 11, p + size - 1, row, p + size):
+        cut_row(targets.table)
+        return False
+    _put_lead(targets, origin, place)
+    if targets.channel is not NULL:
+        put_int32(targets.channel, row, u16(p + 1))
+    if targets.class_id is not NULL:
+        put_int32(targets.class_id, row, u16(p + 7))
+    if targets.method_id is not NULL:
+        put_int32(targets.method_id, row, u16(p + 9))
+    if targets.name is not NULL:
+        put_octets(targets.name, row, shape.name, shape.name_size)
+    targets.table.rows += 1
+    targets.table.octets += size
+    return True
+
+
+cdef bint add_message(
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place,
+    int64_t last_ns,
+) noexcept nogil:
+    """A row of `messages`: method, content header and body in frames one behind the other, in order and whole."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef const unsigned char *header = p + OVERHEAD + u32(p + 3)
+    cdef const unsigned char *body = header + OVERHEAD + u32(header + 3)
+    cdef const Shape *method = shape_of_method(origin.layout, u32(p + 7))
+    cdef const Shape *properties = shape_of_content(origin.layout, u16(header + 7))
+    cdef uint64_t body_size = u64(header + 11)
+    # A content on channel 0 is in error, and so is a class that nobody knows.
+    if u16(p + 1) == 0 or properties is NULL or properties.declined or body_size > LAST_INT64:
+        return False
+    if targets.bare:
+        return _count_row(targets, size)
+    if (
+        not put_arguments(origin.layout, method, p + 11, header - 1, row, p + size)
+        or not put_properties(origin.layout, properties, header + _CONTENT_HEAD_END, body - 1, row, p + size)
+    ):
+        cut_row(targets.table)
+        return False
+    _put_lead(targets, origin, place)
+    if targets.channel is not NULL:
+        put_int32(targets.channel, row, u16(p + 1))
+    if targets.name is not NULL:
+        put_octets(targets.name, row, method.name, method.name_size)
+    if targets.kind is not NULL:
+        put_octets(targets.kind, row, method.kind, method.kind_size)
+    if targets.body_size is not NULL:
+        put_int64(targets.body_size, row, <int64_t>body_size)
+    if targets.ts_last is not NULL and last_ns != NO_NUMBER:
+        put_int64(targets.ts_last, row, _micros(last_ns))
+    if targets.complete is not NULL:
+        put_bool(targets.complete, row, True)
+    _put_body(targets, body, p + size)
+    targets.table.rows += 1
+    targets.table.octets += size
+    return True
+
+
+cdef inline void _put_body(const Targets *targets, const unsigned char *p, const unsigned char *end) noexcept nogil:
+    """The cells for the body, in frames up to `end`, and for the number of all frames."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef int32_t frames = 2
+    if targets.body is not NULL:
+        put_octets(targets.body, row, NULL, 0)
+    while p < end:
+        frames += 1
+        if targets.body is not NULL:
+            add_octets(targets.body, row, p + ENVELOPE_SIZE, u32(p + 3))
+        p += OVERHEAD + u32(p + 3)
+    if targets.frames is not NULL:
+        put_int32(targets.frames, row, frames)

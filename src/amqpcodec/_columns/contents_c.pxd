@@ -1,0 +1,55 @@
+# The contents of a direction that are not complete, by channel.
+from libc.stdint cimport int64_t, uint64_t
+
+from .memory_c cimport Octets
+from .cells_c cimport Layout, Place, Shape
+
+cdef enum:  # what became of a frame
+    DECLINED = 0  # it is out of order, or its content is not kept as frames; nothing has changed
+    ADDED = 1
+    COMPLETED = 2  # its content is whole
+    OUT_OF_MEMORY = 3
+
+
+cdef struct Channel:
+    int number  # -1 in a place that is free
+    bint known  # whether a method or content header was seen
+    bint kept  # whether its content is kept as an object
+    const Shape *method  # of the content whose frames are kept; NULL without one
+    const Layout *layout  # of its dialect
+    Octets frames  # of that content, one behind the other
+    size_t header_at  # where its content header begins among them; 0 without one
+    int64_t header_offset
+    Place first  # of its first frame
+    int64_t last_ns
+    uint64_t left
+
+
+cdef class OpenContents:
+    cdef readonly object connection
+    cdef readonly int direction
+    cdef object plans  # of the layouts that channels point to
+    cdef dict _kept
+    cdef Channel *_channels
+    cdef int _known_channels  # places in use
+    cdef size_t _mask
+    cdef Py_ssize_t open
+
+    cdef Channel *channel(self, int number) noexcept nogil
+    cdef int add(
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        Py_ssize_t open_limit, uint64_t body_limit,
+    ) noexcept nogil
+    cdef void end(self, Channel *channel) noexcept nogil
+    cdef bint _open(
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        Py_ssize_t open_limit,
+    ) noexcept nogil
+    cdef Channel *_seen(self, int number) noexcept nogil
+    cdef bint _spread(self) noexcept nogil
+    cdef object _content(self, const Channel *channel)
+
+
+cdef size_t whole_content(
+    const Layout *layout, const unsigned char *p, const unsigned char *end, uint64_t body_limit, int64_t size_limit
+) noexcept nogil

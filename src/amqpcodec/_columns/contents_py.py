@@ -1,0 +1,66 @@
+"""The contents of a direction that are not complete, by channel. The pure build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from amqpcodec.capture import Connection
+
+if TYPE_CHECKING:
+    from .message_sink import Content
+
+
+class OpenContents:
+    """The contents of a direction that are not complete, and what is known of its channels.
+
+    Its owner takes a content out, changes it, and puts it back if it is still open.
+
+    Args:
+        connection: the connection.
+        direction: 0 client to server, 1 server to client.
+    """
+
+    def __init__(self, connection: Connection, direction: int) -> None:
+        self.connection = connection
+        self.direction = direction
+        self._open: dict[int, Content] = {}
+        self._known: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def __iter__(self) -> Iterator[Content]:
+        return iter(self._open.values())
+
+    @property
+    def known(self) -> set[int]:
+        """The channels of which a method or content header was seen.
+
+        What is out of order on any other may be the rest of a content that began before the recording, or in
+        a gap.
+        """
+        return set(self._known)
+
+    def know(self, channel: int) -> bool:
+        """Note that a method or content header was seen; whether one was seen before."""
+        before = channel in self._known
+        self._known.add(channel)
+        return before
+
+    def knows(self, channel: int) -> bool:
+        """Whether a method or content header was seen."""
+        return channel in self._known
+
+    def take(self, channel: int) -> Content | None:
+        """Take out the content that is open on a channel, if there is one."""
+        return self._open.pop(channel, None)
+
+    def put(self, content: Content) -> None:
+        """Put in a content; none is open on its channel."""
+        self._open[content.channel] = content
+
+    def clear(self) -> None:
+        """Forget all contents and channels."""
+        self._open.clear()
+        self._known.clear()
