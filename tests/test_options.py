@@ -70,6 +70,14 @@ def test_help_and_the_signature_show_every_option(consumer: Callable[..., Any]) 
     assert not any(name.startswith("_") for name in shown)
 
 
+def test_the_compiled_tracker_has_the_same_names_and_defaults() -> None:
+    from amqpcodec.capture.streams_py import StreamTracker
+
+    shown = inspect.signature(StreamTracker).parameters
+    for name, option in declared(options.TrackingOptions).items():
+        assert shown[name].default == option.default
+
+
 @pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.__name__)
 def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable[..., Any]) -> None:
     required = [
