@@ -66,6 +66,16 @@ def test_raw_tables(ours: Any, timed: Any, kind: str) -> None:
     timed(ours.name, item, len(contents), lambda: drain(ours.decode_raw(stream)))
 
 
+def test_raw_payloads(ours: Any, timed: Any) -> None:
+    """Deliveries as a proxy forwards them: payloads stay octets."""
+    contents = corpus.varied(256, COUNTS[256])
+    stream = corpus.delivery_stream(contents)
+    assert b"".join(map(ours.amqp.encode_frame, ours.decode_envelopes(stream))) == stream
+    timed(
+        ours.name, "raw payloads, 256 B, varied", len(contents), lambda: drain(ours.decode_envelopes(stream))
+    )
+
+
 @pytest.mark.parametrize("way", ["memcpy", "amqpcodec", "amqpcodec pure"])
 def test_large_body(timed: Any, way: str) -> None:
     """Body frames of 128 KiB beside one copy of the same octets."""

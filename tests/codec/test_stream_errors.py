@@ -108,6 +108,18 @@ class TestFatal:
         assert describe_error(caught.value) == describe_error(error)
         assert drain(decoder, [good])[0] == []
 
+    @pytest.mark.parametrize("size", [1, 5, 7, 8])
+    def test_a_frame_with_a_wrong_end_is_pending_however_it_was_cut(
+        self, amqp: ModuleType, size: int
+    ) -> None:
+        decoder = amqp.FrameDecoder()
+        chunks = [WRONG_END[at : at + size] for at in range(0, len(WRONG_END), size)]
+        with pytest.raises(DecodeError, match="0xcd, not 0xce"):
+            [list(decoder.feed(chunk)) for chunk in chunks]
+        assert (decoder.pending, decoder.offset) == (len(WRONG_END), 0)
+        decoder.reset()
+        assert (decoder.pending, decoder.offset) == (0, 0)
+
     def test_request_frames_of_0_9_say_so(self, impl: Any) -> None:
         module = impl.dialect("amqp-0-9")
         for frame_type in (9, 10):

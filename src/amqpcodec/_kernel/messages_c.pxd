@@ -31,7 +31,7 @@ cdef class MessageDecoder(StreamDecoder):
     cdef Content _current
     cdef Content _spare
     cdef dict _open
-    cdef object _held
+    cdef object _deferred
 
     @cython.locals(frame_type=cython.int)
     cdef object _next(self)

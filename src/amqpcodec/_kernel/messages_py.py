@@ -55,7 +55,7 @@ class MessageDecoder(StreamDecoder):
     method comes.
     """
 
-    __slots__ = ("_body_limit", "_current", "_held", "_join", "_keep", "_open", "_open_limit", "_spare")
+    __slots__ = ("_body_limit", "_current", "_deferred", "_join", "_keep", "_open", "_open_limit", "_spare")
 
     if TYPE_CHECKING:
 
@@ -95,12 +95,12 @@ class MessageDecoder(StreamDecoder):
         self._current: Content | None = None
         self._open: dict[int, Content] = {}
         self._spare: Content | None = None  # done with, to be used again
-        self._held: Frame | None = None  # the method that cut a content off, for the next call
+        self._deferred: Frame | None = None  # the method that cut a content off, for the next call
 
     def _next(self) -> Any:
-        if self._held is not None:
-            frame = self._held
-            self._held = None
+        if self._deferred is not None:
+            frame = self._deferred
+            self._deferred = None
             return frame
         while fast_enter(self) or self._advance():
             frame_type = self._reader.frame_type
@@ -171,7 +171,7 @@ class MessageDecoder(StreamDecoder):
             frame = self._frame(METHOD, channel, method)
         if cut_off is None:
             return frame
-        self._held = frame
+        self._deferred = frame
         return self._message(cut_off, self._body_of(cut_off), False)
 
     def _header(self) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .frames import ConnectionDecoder
 
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP
-_MAX_HELD = 1000
+_MAX_UNREPORTED = 1000
 _LOSSES = 16  # of track, one soon after the other, before a run of frames is asked for
 
 
@@ -49,7 +49,7 @@ class DirectionDecoder:
         # Where following began after the last search, and how often track was lost soon after that, in a row.
         self._followed_from = 0
         self._losses = 0
-        self._held: list[Fault] = []  # until it is known whether the connection is AMQP at all
+        self._unreported: list[Fault] = []  # until it is known whether the connection is AMQP at all
         self.head = bytearray()
 
     def take(self, octets: bytes, packet: int | None, time_ns: int | None) -> None:
@@ -82,8 +82,8 @@ class DirectionDecoder:
             else:
                 self._followed_from = place
                 self.follow(place)
-                yield from self._release()
-                yield from self._tell("lost", self._reason, self._lost_from, place - self._lost_from)
+                yield from self._report_waiting()
+                yield from self._report("lost", self._reason, self._lost_from, place - self._lost_from)
 
     def next(self) -> Item | None:
         """Take the next frame, if frames are followed and it is whole; a fault where there is none."""
@@ -132,7 +132,7 @@ class DirectionDecoder:
         yield from self._break_off("a gap cuts this frame")
         self.state.packet, self.state.time_ns = event.packet, event.time_ns
         message = f"{event.length} octets are missing from the recording"
-        yield from self._tell("gap", message, event.offset, event.length)
+        yield from self._report("gap", message, event.offset, event.length)
         end = event.offset + event.length
         expected = self._expected if self._expected is not None and self._expected >= end else None
         self._search_behind(end, "the rest of a frame cut by a gap", expected)
@@ -141,7 +141,7 @@ class DirectionDecoder:
         """Nothing more will come."""
         yield from self._break_off("the stream ends inside this frame")
         if self._owner.recognised:
-            yield from self._release()
+            yield from self._report_waiting()
 
     def follow(self, place: int = 0) -> None:
         """A frame begins at an offset: follow those from there on."""
@@ -158,7 +158,7 @@ class DirectionDecoder:
         search = [self._lost_from, self._reason, self._consider_from, self._expected]
         held = [
             [fault.kind, fault.message, note(fault.packet), fault.time_ns, fault.offset, fault.length]
-            for fault in self._held
+            for fault in self._unreported
         ]
         head = b"" if self._owner.recognised else bytes(self.head)
         place = [bytes(state.octets), marks, note(state.packet), state.time_ns]
@@ -180,11 +180,11 @@ class DirectionDecoder:
         self._consider_from = fields.number(0, end)
         # No frame that one waits for is larger than frames may be.
         self._expected = fields.perhaps(0 if following else start, end + self._owner.max_frame)
-        self._held = [_fault(fault, self._owner.connection, self._direction) for fault in fields.items()]
+        self._unreported = [_fault(fault, self._owner.connection, self._direction) for fault in fields.items()]
         self.head += fields.octets()
         self._losses, self._followed_from = fields.later(0, _LOSSES + 1), fields.later(0, end)
         fields.end()
-        if not end and (following or self._expected != 0 or self._held or self.head):
+        if not end and (following or self._expected != 0 or self._unreported or self.head):
             raise damaged("there is something before the first octet")
         if following:
             self.follow(start)
@@ -290,14 +290,14 @@ class DirectionDecoder:
         while state.following and state.start < state.end:
             expected = self._end_of_frame()
             if expected is not None or state.end - state.start < OVERHEAD:
-                yield from self._tell("lost", reason, state.start, state.end - state.start)
+                yield from self._report("lost", reason, state.start, state.end - state.start)
                 self._search_behind(state.end, reason, expected)
                 return
             # A size that nobody would agree on: the frame is damaged, and there may be others behind it.
             self._search_inside(None)
             yield from self.advance(final=True)
         if not state.following and state.end > self._lost_from:
-            yield from self._tell("lost", self._reason, self._lost_from, state.end - self._lost_from)
+            yield from self._report("lost", self._reason, self._lost_from, state.end - self._lost_from)
             self._lost_from = state.end
 
     def _end_of_frame(self) -> int | None:
@@ -309,7 +309,7 @@ class DirectionDecoder:
             return None
         return self.state.start + size
 
-    def _tell(self, kind: FaultKind, message: str, offset: int, length: int) -> Iterator[Fault]:
+    def _report(self, kind: FaultKind, message: str, offset: int, length: int) -> Iterator[Fault]:
         """Report a fault; at once, or when it turns out that the connection is AMQP."""
         if not length:
             return
@@ -324,13 +324,13 @@ class DirectionDecoder:
             length,
         )
         if self._owner.recognised:
-            yield from self._release()
+            yield from self._report_waiting()
             yield fault
-        elif len(self._held) < _MAX_HELD:
-            self._held.append(fault)
+        elif len(self._unreported) < _MAX_UNREPORTED:
+            self._unreported.append(fault)
 
-    def _release(self) -> Iterator[Fault]:
-        held, self._held = self._held, []
+    def _report_waiting(self) -> Iterator[Fault]:
+        held, self._unreported = self._unreported, []
         yield from held
 
 
