@@ -1,4 +1,4 @@
-"""Something done before every single step that functions of some modules take; it may raise."""
+"""Something done before every single step that functions of some modules take; it ends where that raises."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ def step_by_step(modules: tuple[str, ...], before_step: Callable[[], None]) -> N
 
         def instruction(code: CodeType, offset: int) -> None:
             if chosen(sys._getframe(1)):
-                before_step()
+                try:
+                    before_step()
+                except BaseException:
+                    stop_stepping()  # as a trace function that raises is not called again
+                    raise
 
         monitoring.use_tool_id(monitoring.DEBUGGER_ID, "step_by_step")
         monitoring.register_callback(monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION, instruction)
