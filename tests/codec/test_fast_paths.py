@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
@@ -15,8 +16,9 @@ from support.failures import Failures
 from support.implementation import Implementation, method_class
 from support.outcomes import decoding, describe, encoding
 
-from amqpcodec import DecodeError, FieldValue, InlineContent
-from amqpcodec._kernel import reader_py, routines_py, writer_py
+from amqpcodec import DecodeError, EncodeError, FieldValue, InlineContent
+from amqpcodec._generated.index import DIALECTS
+from amqpcodec._kernel import reader_py, writer_py
 
 SEED = 4711
 TABLE = {
@@ -29,7 +31,7 @@ ORDINARY = {
     "shortstr": "é" * 127, "longstr": b"\xff" * 300, "table": TABLE, "content": InlineContent(b"octets"),
     "timestamp": datetime(2024, 5, 1, 12, 30, 59, tzinfo=UTC),
 }  # fmt: skip
-# Tables of the oldest dialects have fewer tags; the fast path takes those.
+# Tables of the oldest dialects have fewer tags; those take the fast path with what they have.
 ORDINARY_OLD = ORDINARY | {"table": {"text": "é", "number": -7, "inner": {"when": TABLE["when"]}}}
 BEHIND = b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce" + bytes(range(256)) * 2  # a frame, then octets that are none
 
@@ -41,9 +43,10 @@ def no_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("the slow path was taken")
 
-    for cls in (routines_py.Method, routines_py.Properties):
-        monkeypatch.setattr(cls, "_read_exactly", refuse)
-        monkeypatch.setattr(cls, "_write_exactly", refuse)
+    for dialect in DIALECTS:
+        for cls in (*classes_of(dialect), *Implementation("py").dialect(dialect).PROPERTIES.values()):
+            monkeypatch.setattr(cls, "_read", refuse)
+            monkeypatch.setattr(cls, "_write", refuse)
     monkeypatch.setattr(reader_py.Reader, "_pairs", refuse)
     monkeypatch.setattr(writer_py.Writer, "_table", refuse)
 
@@ -52,15 +55,17 @@ def filled(cls: type, values: dict[str, Any]) -> Any:
     return cls(**{field.attribute: values[field.type] for field in cls.spec.fields})  # type: ignore[attr-defined]
 
 
-def has_fast_path(cls: Any) -> bool:
-    return all(field.type != "content" for field in cls.spec.fields)
+def classes_of(dialect: str) -> list[Any]:
+    """The methods of a dialect that have a fast path."""
+    methods = Implementation("py").dialect(dialect).METHODS.values()
+    return [cls for cls in methods if all(field.type != "content" for field in cls.spec.fields)]
 
 
 @pytest.mark.usefixtures("no_slow_path")
 def test_ordinary_values_take_the_fast_path(dialect: str) -> None:
     module = Implementation("py").dialect(dialect)
     values = ORDINARY_OLD if module.DIALECT.profile.name in ("0-8", "0-9") else ORDINARY
-    classes = [cls for cls in module.METHODS.values() if has_fast_path(cls)]
+    classes = classes_of(dialect)
     assert len(classes) > 40
     for cls in classes:
         for method in (cls(), filled(cls, values)):
@@ -149,6 +154,57 @@ def test_damage_with_octets_behind_it_is_seen_alike(
                     outcomes.append(decoding(wrap(decoder), [stream]))
                 assert outcomes[0] == outcomes[1], payload
     failures.check(at_least=25)
+
+
+@pytest.fixture
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which of the paths through a field table are taken, in order."""
+    taken: list[str] = []
+    for owner, name in ((reader_py, "fast_pairs"), (reader_py.Reader, "_pairs")):
+        monkeypatch.setattr(owner, name, noting(getattr(owner, name), name, taken))
+    return taken
+
+
+def noting(function: Any, name: str, calls: list[str]) -> Any:
+    def noted(*arguments: Any) -> Any:
+        calls.append(name)
+        return function(*arguments)
+
+    return noted
+
+
+@pytest.mark.parametrize("size", [1, 4096], ids=["in octets", "at once"])
+@pytest.mark.parametrize("kind", ["FrameDecoder", "MessageDecoder"])
+def test_a_table_that_is_declined_is_read_once_more_and_not_twice(
+    readings: list[str], kind: str, size: int
+) -> None:
+    module = Implementation("py").dialect("rabbitmq-0-9-1")
+    for frame in (
+        module.encode_method(1, module.QueueDeclare(queue="q", arguments={"k": "v"})),
+        module.encode_message(1, module.BasicPublish(), module.BasicProperties(headers={"k": "v"}), b""),
+    ):
+        damaged = frame.replace(b"\1kS", b"\1k?")
+        decoder = getattr(module, kind)()
+        pieces = [damaged[at : at + size] for at in range(0, len(damaged), size)]
+        with pytest.raises(DecodeError, match="tag '\\?' is unknown"):
+            list(chain.from_iterable(map(decoder.feed, pieces)))
+        assert readings == ["fast_pairs", "_pairs"]
+        readings.clear()
+
+
+@pytest.mark.parametrize("call", ["encode_method", "encode_message"])
+def test_a_method_that_is_declined_is_written_once_more_and_not_twice(
+    monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    module = Implementation("py").dialect("rabbitmq-0-9-1")
+    calls: list[str] = []
+    writers = module.DIALECT.method_dispatch.writers
+    monkeypatch.setitem(writers, module.BasicPublish, noting(writers[module.BasicPublish], "fast", calls))
+    monkeypatch.setattr(module.BasicPublish, "_write", noting(module.BasicPublish._write, "slow", calls))
+    arguments = () if call == "encode_method" else (None, b"")
+    with pytest.raises(EncodeError, match="mandatory"):
+        getattr(module, call)(1, module.BasicPublish(mandatory=1), *arguments)
+    assert calls == ["fast", "slow"]
 
 
 def test_both_builds_write_the_same_of_an_odd_value_in_any_field(

@@ -9,13 +9,14 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from codecgen import emit_routines_c, emit_routines_py, naming
+from codecgen import naming
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
 from codecgen.emit_facts import render_facts
+from codecgen.emit_fast import emit_method_functions, emit_properties_functions, render_fast
 from codecgen.emit_module import render_module
-from codecgen.emit_records import Routines, emit_method, emit_properties
+from codecgen.emit_records import emit_method, emit_properties
 from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.layout import BitRun, steps
@@ -52,12 +53,15 @@ def dialect(*classes: Class, constants: tuple[Constant, ...] = ()) -> Dialect:
     )  # fmt: skip
 
 
-def method_text(
-    *fields: Field, content: bool = False, deprecated: bool = False, routines: Routines = emit_routines_c
-) -> str:
+def method_text(*fields: Field, content: bool = False, deprecated: bool = False) -> str:
     code = Code()
-    emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated), routines)
+    emit_method(code, dialect(), method(*fields, content=content, deprecated=deprecated))
     return code.text()
+
+
+def types_text(*fields: Field, content: bool = False) -> str:
+    """The C types of a dialect whose one method has these fields."""
+    return render_types(dialect(class_of((), method(*fields, content=content))))
 
 
 def facts_text(the_method: Method) -> str:
@@ -66,22 +70,36 @@ def facts_text(the_method: Method) -> str:
     return text[text.index("DemoCall = ") :].split("DemoProperties")[0]
 
 
-def properties_text(*fields: Field, routines: Routines = emit_routines_c) -> str:
+def properties_text(*fields: Field) -> str:
     code = Code()
-    emit_properties(code, class_of(fields), routines)
+    emit_properties(code, class_of(fields))
+    return code.text()
+
+
+def fast_text(*fields: Field) -> str:
+    """The fast paths of a method with these fields."""
+    code = Code()
+    emit_method_functions(code, method(*fields))
+    return code.text()
+
+
+def fast_properties_text(*fields: Field) -> str:
+    code = Code()
+    emit_properties_functions(code, class_of(fields))
     return code.text()
 
 
 def function(text: str, name: str) -> list[str]:
-    """The body of a function in a class, without its indent."""
+    """The body of a function, in a class or not, without its indent."""
     lines = iter(text.splitlines())
-    next(line for line in lines if re.match(rf"    (def|cdef \w+) {name}\(", line))
+    indent = next(line for line in lines if re.match(rf" *def {name}\(", line)).partition("def")[0]
     rest = list(lines)
     if text.partition(f" {name}(")[2].startswith("\n"):
-        rest = rest[rest.index("    ) -> None:") + 1 :]
-    end = next((at for at, line in enumerate(rest) if line and not line.startswith(" " * 8)), len(rest))
+        rest = rest[rest.index(f"{indent}) -> None:") + 1 :]
+    indent += " " * 4
+    end = next((at for at, line in enumerate(rest) if line and not line.startswith(indent)), len(rest))
     # A call closed at the indent of the function's body belongs to it.
-    return [line[8:] for line in rest[:end] if line]
+    return [line.removeprefix(indent) for line in rest[:end] if line]
 
 
 def bits(count: int, first: int = 0) -> list[Field]:
@@ -91,7 +109,7 @@ def bits(count: int, first: int = 0) -> list[Field]:
 @pytest.mark.parametrize(("count", "runs"), [(1, [1]), (8, [8]), (9, [8, 1]), (17, [8, 8, 1])])
 def test_a_run_of_bits_takes_an_octet_for_every_eight(count: int, runs: list[int]) -> None:
     read = function(method_text(*bits(count)), "_read")
-    expected = ["cdef int bits"]
+    expected = []
     names = iter(range(count))
     for run in runs:
         places = list(islice(names, run))
@@ -113,7 +131,6 @@ def test_a_run_of_bits_is_written_as_it_is_read(count: int) -> None:
 def test_what_lies_between_bits_ends_their_octet() -> None:
     text = method_text(*bits(2), field("n", "octet"), *bits(1, 2))
     assert function(text, "_read") == [
-        "cdef int bits",
         'bits = reader.bits("b0")',
         "self.b0 = (bits & 1) != 0",
         "self.b1 = (bits & 2) != 0",
@@ -146,9 +163,7 @@ def test_bits_on_both_sides_of_another_field_never_share(count: int) -> None:
 def test_each_type_is_read_and_written_by_the_call_of_its_name(type_: str) -> None:
     text = method_text(field("some-name", type_))
     assert function(text, "_read") == [f'self.some_name = reader.{type_}("some-name")']
-    # Short strings are lent to the writer: threads write the same ones, and counting would hold them up.
-    value = "<_PyObject *>self.some_name" if type_ == "shortstr" else "self.some_name"
-    assert function(text, "_write") == ["writer.ids(9, 7)", f'writer.{type_}({value}, "some-name")']
+    assert function(text, "_write") == ["writer.ids(9, 7)", f'writer.{type_}(self.some_name, "some-name")']
 
 
 DEFAULTS = [
@@ -165,9 +180,8 @@ DEFAULTS = [
 
 @pytest.mark.parametrize(("type_", "parameter"), DEFAULTS)
 def test_every_argument_has_the_empty_value_of_its_type_as_default(type_: str, parameter: str) -> None:
-    for routines, before in ((emit_routines_py, ""), (emit_routines_c, "object ")):
-        text = method_text(field("n", type_), routines=routines)
-        assert f"    def __init__(self, {before}{parameter}) -> None:\n" in text
+    text = method_text(field("n", type_))
+    assert f"    def __init__(self, {parameter}) -> None:\n" in text
 
 
 def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
@@ -177,7 +191,7 @@ def test_a_table_that_is_not_given_is_a_new_one_each_time() -> None:
 
 def test_reserved_arguments_are_by_keyword_only_and_not_matched_by_position() -> None:
     fields = (field("r1", reserved=True), field("n"), field("r2", reserved=True))
-    text = method_text(*fields, routines=emit_routines_py)
+    text = method_text(*fields)
     assert "    def __init__(self, n: int = 0, *, r1: int = 0, r2: int = 0) -> None:\n" in text
     assert '    __match_args__ = ("n",)\n' in text
     assert '    __slots__ = ("r1", "n", "r2")\n' in text
@@ -186,7 +200,7 @@ def test_reserved_arguments_are_by_keyword_only_and_not_matched_by_position() ->
 
 
 def test_only_reserved_arguments_leave_nothing_by_position() -> None:
-    text = method_text(field("r1", reserved=True), routines=emit_routines_py)
+    text = method_text(field("r1", reserved=True))
     assert "    def __init__(self, *, r1: int = 0) -> None:\n" in text
     assert "    __match_args__ = ()\n" in text
 
@@ -235,7 +249,7 @@ def test_labels_with_quotes_and_backslashes_stay_what_they_are() -> None:
 def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: int) -> None:
     text = properties_text(*(field(f"p{place}") for place in range(count)))
     names = ["flags", "flags2", "flags3"][:words]
-    read = [f"cdef int {', '.join(names)}", "flags = reader.flag_word()"]
+    read = ["flags = reader.flag_word()"]
     read += [f"{b} = reader.flag_word() if {a} & 1 else 0" for a, b in pairwise(names)]
     defined = sum(0x8000 >> place for place in range(count - 15 * (words - 1)))
     undefined = f"{names[-1]} & {0xFFFE - defined:#06x}"
@@ -244,13 +258,18 @@ def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: in
         present = f"{names[place // 15]} & {0x8000 >> place % 15:#06x}"
         read += [f"if {present}:", f'    self.p{place} = reader.short("p{place}")']
     assert function(text, "_read") == read
+    locals_of_c = ", ".join(f"{name}=cython.int" for name in names)
+    properties = tuple(field(f"p{place}") for place in range(count))
+    declared = render_types(dialect(class_of(properties, method(content=True))))
+    for routine in ("_read(self, _Reader reader)", "_write(self, _Writer writer)"):
+        assert f"    @cython.locals({locals_of_c})\n    cdef int {routine} except -1\n" in declared
 
 
 def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() -> None:
     write = function(properties_text(*(field(f"p{place}") for place in range(16))), "_write")
     assert write[:4] == [
-        "cdef int flags = 0",
-        "cdef int flags2 = 0",
+        "flags = 0",
+        "flags2 = 0",
         "if self.p0 is not None:",
         "    flags |= 0x8000",
     ]
@@ -287,7 +306,6 @@ def test_the_third_word_of_flags_brings_the_second_along() -> None:
 def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
     text = properties_text(field("first"), field("on", "bit"))
     assert function(text, "_read") == [
-        "cdef int flags",
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0x3ffe)",
         "if flags & 0x8000:",
@@ -295,7 +313,7 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
         "self.on = (flags & 0x4000) != 0",
     ]
     assert function(text, "_write") == [
-        "cdef int flags = 0",
+        "flags = 0",
         "if self.first is not None:",
         "    flags |= 0x8000",
         'if writer.bit(self.on, "on"):',
@@ -304,7 +322,7 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
         "if flags & 0x8000:",
         '    writer.short(self.first, "first")',
     ]
-    text = properties_text(field("first"), field("on", "bit"), routines=emit_routines_py)
+    text = properties_text(field("first"), field("on", "bit"))
     assert "    def __init__(self, first: int | None = None, on: bool = False) -> None:\n" in text
     told = "Properties of demo content (9); None stands for one that is absent"
     assert f'"""{told}, False for a bit.\n' in text
@@ -314,51 +332,40 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
 def test_properties_without_any_still_have_a_word_of_flags() -> None:
     text = properties_text()
     assert function(text, "_read") == [
-        "cdef int flags",
         "flags = reader.flag_word()",
         "reader.further_flags(flags, flags & 0xfffe)",
     ]
-    assert function(text, "_write") == ["cdef int flags = 0", "writer.word(flags)"]
+    assert function(text, "_write") == ["flags = 0", "writer.word(flags)"]
     assert "    spec = _facts.DemoProperties\n" in text
 
 
 @pytest.mark.parametrize(("type_", "collected"), [("long", False), ("table", True), ("content", True)])
 def test_only_what_can_be_part_of_a_cycle_is_tracked_by_the_collector(type_: str, collected: bool) -> None:
-    text = method_text(field("n", type_))
-    assert text.startswith("@cython.no_gc\ncdef class DemoCall(_DialectMethod):\n") is not collected
-    declared = render_types(dialect(class_of((), method(field("n", type_)))))
+    declared = types_text(field("n", type_))
+    assert ("@cython.no_gc\ncdef class DemoCall(_DialectMethod):\n" in declared) is not collected
     assert "cdef class DemoCall(_DialectMethod):\n    cdef public object n\n" in declared
 
 
-def test_the_types_declare_every_routine_that_the_kernel_calls() -> None:
+def test_the_types_declare_every_routine_of_a_class() -> None:
     text = render_types(dialect(class_of((field("p"),), method(content=True))))
     defined = method_text(content=True) + properties_text(field("p"))
-    for line in emit_routines_c.DEFINITION.values():
-        declaration = f"    {line.removesuffix(':')}\n"
-        assert text.count(declaration) == max(2 * ("_dialect" in line), defined.count(f"    {line}\n"))
+    names = re.findall(r"^    def (_[a-z]\w*)\(", defined, re.MULTILINE)
+    assert sorted(set(names)) == ["_class_id", "_has_content", "_read", "_write"]
+    declared = re.findall(r"^    cdef [a-z]+ (\w+)\(self", text, re.MULTILINE)
+    assert sorted(declared) == sorted([*names, "_dialect", "_dialect"])
     assert "cdef class Encoder(_Encoder):\n    pass\n" in text
 
 
-def test_the_builds_share_all_but_the_routines() -> None:
-    fields = (field("n"), field("r", "octet", reserved=True))
-    pure = method_text(*fields, routines=emit_routines_py)
-    compiled = method_text(*fields, routines=emit_routines_c)
-    shared = pure.partition("def _take")[0]
-    assert shared.count("\n") > 10
-    compiled = compiled.removeprefix("@cython.no_gc\n")
-    assert compiled.partition("cdef int _read")[0] == shared.replace("class ", "cdef class ").replace(
-        "self, n: int = 0, *, r: int", "self, object n: int = 0, *, object r: int"
-    )
-
-
-def pure_text(*fields: Field) -> str:
-    return method_text(*fields, routines=emit_routines_py)
+@pytest.mark.parametrize("place", [0, 1])
+def test_the_bits_of_a_method_are_read_by_way_of_a_c_number(place: int) -> None:
+    fields = [field("n"), field("m")]
+    fields[place] = field("on", "bit")
+    assert "    @cython.locals(bits=cython.int)\n    cdef int _read(self" in types_text(*fields)
+    assert "cython.locals" not in types_text(field("n"))
 
 
 def test_reserved_properties_are_given_by_name_only() -> None:
-    text = properties_text(
-        field("a"), field("reserved-1", reserved=True), field("b"), routines=emit_routines_py
-    )
+    text = properties_text(field("a"), field("reserved-1", reserved=True), field("b"))
     assert '__match_args__ = ("a", "b")' in text
     arguments = "a: int | None = None, b: int | None = None, *, reserved_1: int | None = None"
     assert arguments in " ".join(text.split()).replace("( ", "(").replace(", )", ")")
@@ -366,106 +373,108 @@ def test_reserved_properties_are_given_by_name_only() -> None:
 
 def test_the_pure_build_reads_what_has_a_fixed_size_in_one_go() -> None:
     fields = (field("a", "octet"), field("b", "long"), *bits(9), field("c", "timestamp"))
-    flags = ["self.b0 = number3 & 1 != 0", "self.b1 = number3 & 2 != 0", "self.b2 = number3 & 4 != 0"]
-    read = function(pure_text(*fields), "_take")
-    assert read[0] == "self.a, self.b, number3, number4, number5 = _read_BIBBQ(data, pos)"
+    flags = ["record.b0 = number3 & 1 != 0", "record.b1 = number3 & 2 != 0", "record.b2 = number3 & 4 != 0"]
+    read = function(fast_text(*fields), "read_DemoCall")
+    assert read[0] == "record.a, record.b, number3, number4, number5 = _read_BIBBQ(data, pos)"
     assert read[1:4] == flags
-    assert read[-3:] == ["self.b8 = number4 & 1 != 0", "self.c = _timestamp(number5)", "return pos + 15"]
+    assert read[-3:] == ["record.b8 = number4 & 1 != 0", "record.c = timestamp(number5)", "return pos + 15"]
 
 
 def test_the_pure_build_reads_a_length_together_with_what_is_before_it() -> None:
-    assert function(pure_text(field("n"), field("s", "shortstr"), field("t", "table")), "_take") == [
-        "self.n, size = _read_HB(data, pos)",
+    assert function(fast_text(field("n"), field("s", "shortstr"), field("t", "table")), "read_DemoCall") == [
+        "record.n, size = _read_HB(data, pos)",
         "start = pos + 3",
         "pos = start + size",
-        "self.s = data[start:pos].decode()",
+        "record.s = data[start:pos].decode()",
         "size = _read_I(data, pos)[0]",
         "start = pos + 4",
         "pos = start + size",
-        "self.t = reader.quick_table(data, start, pos, end)",
+        "record.t = reader.fast_table(data, start, pos, end)",
         "return pos",
     ]
 
 
 def test_the_pure_build_looks_whether_a_longstr_is_there_before_copying_it() -> None:
-    assert function(pure_text(field("s", "longstr")), "_take")[3:] == [
+    assert function(fast_text(field("s", "longstr")), "read_DemoCall")[3:] == [
         "if pos > end:",
-        "    raise _OddError",
-        "self.s = bytes(data[start:pos])",
+        "    raise Declined",
+        "record.s = bytes(data[start:pos])",
         "return pos",
     ]
 
 
 def test_the_pure_build_writes_what_has_a_fixed_size_in_one_go() -> None:
     fields = (field("n", "longlong"), *bits(2), field("s", "shortstr"), field("when", "timestamp"))
-    assert function(pure_text(*fields), "_put") == [
-        "value0 = self.n",
-        "value1 = self.b0",
-        "value2 = self.b1",
+    assert function(fast_text(*fields), "write_DemoCall") == [
+        "value0 = record.n",
+        "value1 = record.b0",
+        "value2 = record.b1",
         "if (",
         "    type(value0) is not int",
         "    or type(value1) is not bool",
         "    or type(value2) is not bool",
         "):",
-        "    raise _OddError",
-        "octets = _encode(self.s)",
+        "    raise Declined",
+        "octets = _encode(record.s)",
         "out += _write_HHQBB(9, 7, value0, value1 | value2 << 1, len(octets))",
         "out += octets",
-        "out += _write_Q(_seconds(self.when))",
+        "out += _write_Q(seconds(record.when))",
     ]
 
 
 def test_the_pure_build_writes_what_has_a_length_of_its_own_on_its_own() -> None:
-    assert function(pure_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "_put")[6:] == [
-        "out += _long_octets(self.s)",
-        "_quick_table(out, self.t, rules.depth_limit, rules.quick_writers)",
+    assert function(
+        fast_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "write_DemoCall"
+    )[6:] == [
+        "out += long_octets(record.s)",
+        "fast_table(out, record.t, rules.depth_limit, rules.fast_writers)",
         "out.append(value2)",
     ]
 
 
 def test_a_method_without_arguments_has_a_fast_path_too() -> None:
-    assert function(pure_text(), "_take") == ["return pos"]
-    assert function(pure_text(), "_put") == ["out += _write_HH(9, 7)"]
+    assert function(fast_text(), "read_DemoCall") == ["return pos"]
+    assert function(fast_text(), "write_DemoCall") == ["out += _write_HH(9, 7)"]
 
 
 def test_properties_are_read_by_their_flags_from_the_highest_down() -> None:
-    text = properties_text(field("s", "shortstr"), field("on", "bit"), routines=emit_routines_py)
-    assert function(text, "_take") == [
+    text = fast_properties_text(field("s", "shortstr"), field("on", "bit"))
+    assert function(text, "read_DemoProperties") == [
         "flags = data[pos] << 8 | data[pos + 1]",
         "pos += 2",
         "if flags >= 0x8000:",
         "    flags -= 0x8000",
         "    start = pos + 1",
         "    pos = start + data[pos]",
-        "    self.s = data[start:pos].decode()",
+        "    record.s = data[start:pos].decode()",
         "else:",
-        "    self.s = None",
+        "    record.s = None",
         "if flags >= 0x4000:",
         "    flags -= 0x4000",
-        "    self.on = True",
+        "    record.on = True",
         "else:",
-        "    self.on = False",
+        "    record.on = False",
         "if flags:",
-        "    raise _OddError",
+        "    raise Declined",
         "return pos",
     ]
 
 
 def test_properties_are_written_behind_their_flags() -> None:
-    text = properties_text(field("n", "octet"), field("on", "bit"), routines=emit_routines_py)
-    assert function(text, "_put") == [
+    text = fast_properties_text(field("n", "octet"), field("on", "bit"))
+    assert function(text, "write_DemoProperties") == [
         "flags = 0",
         "at = len(out)",
         'out += b"\\0\\0"',
-        "value: _Any = self.n",
+        "value: Any = record.n",
         "if value is not None:",
         "    flags |= 0x8000",
         "    if type(value) is not int:",
-        "        raise _OddError",
+        "        raise Declined",
         "    out.append(value)",
-        "value = self.on",
+        "value = record.on",
         "if type(value) is not bool:",
-        "    raise _OddError",
+        "    raise Declined",
         "if value:",
         "    flags |= 0x4000",
         "out[at] = flags >> 8",
@@ -473,19 +482,31 @@ def test_properties_are_written_behind_their_flags() -> None:
     ]
 
 
+def fast_paths(*classes: Class) -> list[str]:
+    """The functions in the module of fast paths of a dialect."""
+    return re.findall(r"^def (\w+)\(", render_fast(dialect(*classes), "demo.methods_py"), re.MULTILINE)
+
+
 def test_what_is_rare_has_no_fast_path() -> None:
-    assert "_take" not in pure_text(field("n"), field("c", "content"))
+    assert fast_paths(class_of((), method(field("n")))) == ["read_DemoCall", "write_DemoCall"]
+    assert fast_paths(class_of((), method(field("n"), field("c", "content")))) == []
     few, many = (tuple(field(f"p{place}") for place in range(count)) for count in (15, 16))
-    assert "_take" in properties_text(*few, routines=emit_routines_py)
-    assert "_take" not in properties_text(*many, routines=emit_routines_py)
+    assert fast_paths(class_of(few)) == ["read_DemoProperties", "write_DemoProperties"]
+    assert fast_paths(class_of(many)) == []
 
 
-def test_a_module_has_the_structs_that_its_routines_use_and_no_others() -> None:
+def test_the_fast_paths_stand_in_tables_by_the_name_of_their_class() -> None:
+    text = render_fast(dialect(class_of((), method(field("n")))), "demo.methods_py")
+    assert '\n\nREADERS: dict[str, FastRead] = {\n    "DemoCall": read_DemoCall,\n}\n' in text
+    assert text.endswith('\nWRITERS: dict[str, FastWrite] = {\n    "DemoCall": write_DemoCall,\n}\n')
+
+
+def test_a_module_of_fast_paths_has_the_structs_that_it_uses_and_no_others() -> None:
     classes = class_of((), method(field("n"), field("s", "shortstr")))
-    text = render_module(dialect(classes), "demo", "demo.facts", emit_routines_py)
+    text = render_fast(dialect(classes), "demo.methods_py")
     assert re.findall(r"^_(?:read|write)_.*", text, re.MULTILINE) == [
-        '_read_HB = _Struct(">HB").unpack_from',
-        '_write_HHHB = _Struct(">HHHB").pack',
+        '_read_HB = Struct(">HB").unpack_from',
+        '_write_HHHB = Struct(">HHHB").pack',
     ]
 
 
@@ -516,7 +537,7 @@ def test_one_reply_code_with_two_meanings_is_refused() -> None:
 
 
 def test_every_class_and_table_that_a_module_always_has_is_kept_from_names_of_a_dialect() -> None:
-    text = render_module(dialect(), "demo", "demo.facts", emit_routines_py)
+    text = render_module(dialect(), "demo", "demo.facts")
     names = re.search(r"^__all__ = \[(.*?)\]", text, re.MULTILINE | re.DOTALL)
     assert names is not None
     public = re.findall(r'"(\w+)"', names[1])
@@ -580,5 +601,5 @@ def test_a_package_name_python_cannot_import_is_refused(package: str) -> None:
 def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> None:
     names = {"name": "demo-call", "python_name": "DemoDemoCall", "short_name": "DemoCall"}
     longer = replace(method(), method_id=8, **names)
-    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts", emit_routines_c)
+    text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts")
     assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text

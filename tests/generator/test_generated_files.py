@@ -66,7 +66,7 @@ def test_every_generated_file_names_its_sources_with_their_digests() -> None:
 
 
 def test_a_change_by_hand_fails_the_check_with_a_diff_and_the_command(tree: Path) -> None:
-    path = tree / "src" / "amqpcodec" / "_generated" / "rabbitmq_c.pyx"
+    path = tree / "src" / "amqpcodec" / "_generated" / "rabbitmq_py.py"
     right = path.read_text()
     path.write_text(right.replace("writer.ids(60, 60)", "writer.ids(60, 61)"))
     assert path.read_text() != right
@@ -76,7 +76,7 @@ def test_a_change_by_hand_fails_the_check_with_a_diff_and_the_command(tree: Path
     assert done.stdout.count("@@ ") == 1
     assert FIX in done.stderr
     assert "writer.ids(60, 61)" in path.read_text(), "--check writes nothing"
-    assert gen_codec(root=tree).stdout == "wrote src/amqpcodec/_generated/rabbitmq_c.pyx\n"
+    assert gen_codec(root=tree).stdout == "wrote src/amqpcodec/_generated/rabbitmq_py.py\n"
     assert path.read_text() == right
     assert gen_codec("--check", root=tree).returncode == 0
 
@@ -86,7 +86,7 @@ def test_a_changed_specification_fails_the_check(tree: Path) -> None:
     path.write_text(path.read_text() + "\n")
     done = gen_codec("--check", root=tree)
     assert done.returncode == 1
-    for ending in ("_facts.py", "_py.py", "_c.pyx", "_c.pxd"):
+    for ending in ("_facts.py", "_py.py", "_fast_py.py", "_c.pxd"):
         assert f"amqp08{ending}" in done.stdout
         assert f"amqp091{ending}" not in done.stdout
 
@@ -131,7 +131,7 @@ def test_the_package_for_a_specification_is_the_same_each_time(tmp_path: Path) -
         made.append(text_files(tmp_path / seed))
     assert made[0] == made[1]
     assert sorted(made[0]) == [
-        "own/__init__.py", "own/methods_c.pxd", "own/methods_c.pyx", "own/methods_facts.py",
+        "own/__init__.py", "own/methods_c.pxd", "own/methods_facts.py", "own/methods_fast_py.py",
         "own/methods_py.py", "own/py.typed", "own/reply_codes.py", "pyproject.toml", "setup.py",
     ]  # fmt: skip
 

@@ -128,7 +128,7 @@ def test_the_source_archive_has_every_source(tmp_path: Path) -> None:
     assert {
         "spec/amqp-0-8.xml",
         "src/amqpcodec/_kernel/reader_c.pyx",
-        "src/amqpcodec/_generated/amqp08_c.pyx",
+        "src/amqpcodec/_generated/amqp08_c.pxd",
     } <= wanted
     assert (wanted | set(SOURCES)) - names == set()
 
@@ -144,7 +144,7 @@ def test_another_value_of_the_variable_is_refused(tmp_path: Path, value: str) ->
 def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree with only three modules to compile, by Cython as far as C: that takes longer than the rest."""
     tree = copied(tmp_path_factory.mktemp("small") / "tree")
-    kept = {"dialect_c", "dispatch_c", "layout_c", "kinds", "wire"}
+    kept = {"dialect_c", "layout_c", "rawtable_c", "kinds", "wire"}
     for path in (tree / "src").rglob("*.p[xy][dx]"):
         if path.stem not in kept:
             path.unlink()
@@ -172,7 +172,7 @@ def compiled(tree: Path) -> Iterator[str]:
 def test_a_compiler_that_works_leaves_compiled_modules_and_says_nothing(small: Path) -> None:
     done = build(small, "auto", quick_compiler(small))
     assert done.returncode == 0, done.stderr
-    assert list(compiled(small)) == ["dialect_c", "dispatch_c", "layout_c"]
+    assert list(compiled(small)) == ["dialect_c", "layout_c", "rawtable_c"]
     assert "NOT COMPILED" not in done.stderr
     assert list((small / "src").rglob("*_c.py")) == []
 
@@ -188,7 +188,7 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
 
 
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
-    done = build(small, "auto", quick_compiler(small, "*probe*|*dispatch*"))
+    done = build(small, "auto", quick_compiler(small, "*probe*|*rawtable*"))
     assert done.returncode == 0, done.stderr
     assert "NOT COMPILED" in done.stderr
     assert list(compiled(small)) == []

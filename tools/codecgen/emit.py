@@ -1,16 +1,16 @@
 """What the generator writes: for this repository, or as a package for one foreign dialect.
 
-Each dialect becomes a module of facts, a Python text for the pure build, and for the compiled build a Cython
-text with its `.pxd`.
+Each dialect becomes a module of facts, the text of its classes, the `.pxd` with which that text is compiled,
+and the fast paths of the pure build.
 """
 
 from __future__ import annotations
 
 import keyword
 
-from codecgen import emit_routines_c, emit_routines_py
 from codecgen.elements import SpecError
 from codecgen.emit_facts import render_facts
+from codecgen.emit_fast import render_fast
 from codecgen.emit_module import render_module
 from codecgen.emit_namespace import render_index, render_namespace
 from codecgen.emit_packaging import render_pyproject, render_setup
@@ -70,8 +70,8 @@ def _render_texts(dialect: Dialect, module: str, target: str) -> dict[str, str]:
     facts = f"{target}_facts"
     return {
         "_facts.py": marked + render_facts(dialect),
-        "_py.py": marked + render_module(dialect, module, facts, emit_routines_py),
-        "_c.pyx": marked + render_module(dialect, module, facts, emit_routines_c),
+        "_py.py": marked + render_module(dialect, module, facts),
+        "_fast_py.py": marked + render_fast(dialect, f"{target}_py"),
         "_c.pxd": marked + render_types(dialect),
     }
 

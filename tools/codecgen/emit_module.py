@@ -1,4 +1,4 @@
-"""The text of one dialect in one build: its constants, classes, and the decoders and encoders bound to it."""
+"""The text of one dialect: its constants, classes, and the decoders and encoders bound to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from codecgen.code import Code, sentence, string
 from codecgen.emit_records import (
     METHOD_BASE,
     PROPERTIES_BASE,
-    Routines,
     emit_base,
     emit_method,
     emit_properties,
@@ -17,10 +16,25 @@ _IMPORTS = """\
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 
+from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
+from amqpcodec._kernel.dialect_py import Dialect as _Dialect
+from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
+from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.records_py import Method as _Method
+from amqpcodec._kernel.records_py import Properties as _Properties
+from amqpcodec._kernel.sharing_py import share as _share
+from amqpcodec._kernel.tables_py import table_codec as _table_codec
+"""
+
+_TYPES = """\
+if _TYPE_CHECKING:
+    from amqpcodec._kernel.reader_py import Reader as _Reader
+    from amqpcodec._kernel.writer_py import Writer as _Writer
 """
 
 _FUNCTIONS = """\
@@ -47,66 +61,58 @@ _BOUND_NAMES = (
 )  # fmt: skip
 
 
-def render_module(dialect: Dialect, module: str, facts: str, routines: Routines) -> str:
-    """The text of a dialect's module in one build.
+def render_module(dialect: Dialect, module: str, facts: str) -> str:
+    """The text of a dialect's module, which both builds are made of.
 
     Args:
         dialect: the dialect.
         module: what its users know the module as.
         facts: the module that has its facts.
-        routines: what the build has of its own.
     """
     code = Code()
     code.docstring([f"{dialect.label or dialect.name}: methods, content headers and constants."])
     code.line()
-    _emit_imports(code, facts, routines)
+    _emit_imports(code, facts)
     for constant in dialect.constants:
         comment = f"  # {constant.label}" if constant.label else ""
         code.line(f"{constant.python_name} = {constant.value}{comment}")
-    classes = _classes(dialect, routines)
-    code.lines(*routines.preamble(classes), *classes.splitlines())
+    _emit_classes(code, dialect)
     code.lines("", "")
     _emit_dialect(code, dialect, module)
-    _emit_bound(code, routines)
+    _emit_bound(code)
     code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     code.line("_share(globals()[name] for name in __all__)")
     return code.text()
 
 
-def _classes(dialect: Dialect, routines: Routines) -> str:
-    code = Code()
+def _emit_classes(code: Code, dialect: Dialect) -> None:
     for base in (METHOD_BASE, PROPERTIES_BASE):
         code.lines("", "")
-        emit_base(code, base, routines)
+        emit_base(code, base)
     for cls in dialect.classes:
         for method in cls.methods:
             code.lines("", "")
-            emit_method(code, dialect, method, routines)
+            emit_method(code, dialect, method)
         if cls in dialect.content_classes:
             code.lines("", "")
-            emit_properties(code, cls, routines)
+            emit_properties(code, cls)
         code.lines("", "")
         _emit_container(code, cls)
-    return code.text()
 
 
-def _emit_imports(code: Code, facts: str, routines: Routines) -> None:
-    code.lines("from __future__ import annotations", "")
-    if routines.HEADER:
-        code.lines(routines.HEADER, "")
-    code.lines(*_IMPORTS.splitlines())
-    for name, module in routines.KERNEL.items():
-        code.line(f"from amqpcodec._kernel.{module}_{routines.BUILD} import {name} as _{name}")
+def _emit_imports(code: Code, facts: str) -> None:
+    code.lines("from __future__ import annotations", "", *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
-    code.lines(f"from {package} import {name} as _facts", "", '_NO_CONTENT = _InlineContent(b"")')
+    code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines())
+    code.lines("", '_NO_CONTENT = _InlineContent(b"")')
 
 
-def _emit_bound(code: Code, routines: Routines) -> None:
+def _emit_bound(code: Code) -> None:
     """What is bound to the dialect: decoders, encoders and their functions."""
     code.lines("METHODS = DIALECT.methods", "PROPERTIES = DIALECT.properties")
     for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
         code.lines("", "")
-        with routines.class_block(code, name, f"_{name}"):
+        with code.block(f"class {name}(_{name}):"):
             code.lines("__slots__ = ()", "dialect = DIALECT")
     code.lines("", "", *_FUNCTIONS.splitlines(), "")
 

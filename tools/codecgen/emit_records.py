@@ -1,15 +1,10 @@
-"""The generated classes: all that the two builds share of a method's class, or of a properties class.
-
-What differs is written by the emitters of `emit_routines_py` and `emit_routines_c`.
-"""
+"""The generated classes: one for each method, and one for the content properties of each class."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-from typing import Protocol
-
 from codecgen.code import Code, sentence, string
 from codecgen.emit_facts import sides
+from codecgen.emit_routines import emit_method_routines, emit_properties_routines
 from codecgen.model import Class, Dialect, Field, Method
 
 METHOD_BASE = "_DialectMethod"
@@ -27,59 +22,30 @@ _DEFAULTS = {
 }  # fmt: skip
 
 
-class Routines(Protocol):
-    """What a build has of its own: the module `emit_routines_py`, or `emit_routines_c`."""
-
-    BUILD: str
-    """How the names of its modules end: ``"py"`` or ``"c"``."""
-    KERNEL: dict[str, str]
-    """What its text imports from the kernel: name, and module without the ending."""
-    HEADER: str
-    """A line that its text begins with; empty for none."""
-    PARAMETER: str
-    """What stands before the name of a constructor's parameter."""
-    DEFINITION: dict[str, str]
-    """The first line of each routine that is called by the kernel."""
-
-    def class_block(
-        self, code: Code, name: str, base: str, fields: tuple[Field, ...] = ()
-    ) -> AbstractContextManager[None]:
-        """Begin a class."""
-
-    def preamble(self, text: str) -> list[str]:
-        """What the text of the classes needs before it."""
-
-    def emit_method_routines(self, code: Code, method: Method) -> None:
-        """Reading and writing of a method's arguments, after an empty line."""
-
-    def emit_properties_routines(self, code: Code, cls: Class) -> None:
-        """Reading and writing of the properties of a class, after an empty line."""
-
-
-def emit_base(code: Code, name: str, routines: Routines) -> None:
+def emit_base(code: Code, name: str) -> None:
     """The base of the methods, or of the properties, of the dialect."""
-    with routines.class_block(code, name, _BASES[name]):
-        code.lines("__slots__ = ()", "", routines.DEFINITION["_dialect"], "    return DIALECT")
+    with code.block(f"class {name}({_BASES[name]}):"):
+        code.lines("__slots__ = ()", "", "def _dialect(self) -> _Dialect:", "    return DIALECT")
 
 
-def emit_method(code: Code, dialect: Dialect, method: Method, routines: Routines) -> None:
+def emit_method(code: Code, dialect: Dialect, method: Method) -> None:
     """The class of one method."""
-    with routines.class_block(code, method.python_name, METHOD_BASE, method.fields):
+    with code.block(f"class {method.python_name}({METHOD_BASE}):"):
         code.docstring([_method_summary(dialect, method), *_method_notes(method)], _arguments(method.fields))
         code.line()
         _emit_names(code, method.fields)
         code.line(f"spec = _facts.{method.python_name}")
         code.line()
-        _emit_constructor(code, method.fields, routines)
-        routines.emit_method_routines(code, method)
+        _emit_constructor(code, method.fields)
+        emit_method_routines(code, method)
         if method.content:
-            code.lines("", routines.DEFINITION["_has_content"], "    return True", "")
-            _emit_class_id(code, method.class_id, routines)
+            code.lines("", "def _has_content(self) -> bool:", "    return True", "")
+            _emit_class_id(code, method.class_id)
 
 
-def emit_properties(code: Code, cls: Class, routines: Routines) -> None:
+def emit_properties(code: Code, cls: Class) -> None:
     """The class of the properties that content of an AMQP class may have."""
-    with routines.class_block(code, cls.properties_name, PROPERTIES_BASE, cls.properties):
+    with code.block(f"class {cls.properties_name}({PROPERTIES_BASE}):"):
         summary = f"Properties of {cls.name} content ({cls.class_id}); None stands for one that is absent"
         # The flag of a bit property is its value (0-9-1 section 4.2.6.1): it cannot be absent.
         bits = ", False for a bit" if any(field.type == "bit" for field in cls.properties) else ""
@@ -89,14 +55,14 @@ def emit_properties(code: Code, cls: Class, routines: Routines) -> None:
         _emit_names(code, cls.properties)
         code.line(f"spec = _facts.{cls.properties_name}")
         code.line()
-        _emit_properties_constructor(code, cls, routines)
-        routines.emit_properties_routines(code, cls)
+        _emit_properties_constructor(code, cls)
+        emit_properties_routines(code, cls)
         code.line()
-        _emit_class_id(code, cls.class_id, routines)
+        _emit_class_id(code, cls.class_id)
 
 
-def _emit_class_id(code: Code, class_id: int, routines: Routines) -> None:
-    code.lines(routines.DEFINITION["_class_id"], f"    return {class_id}")
+def _emit_class_id(code: Code, class_id: int) -> None:
+    code.lines("def _class_id(self) -> int:", f"    return {class_id}")
 
 
 def _method_summary(dialect: Dialect, method: Method) -> str:
@@ -136,8 +102,8 @@ def _tuple_end(items: tuple[object, ...]) -> str:
     return ",)" if len(items) == 1 else ")"
 
 
-def _emit_constructor(code: Code, fields: tuple[Field, ...], routines: Routines) -> None:
-    if not _emit_signature(code, fields, [_parameter(field, routines) for field in fields]):
+def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
+    if not _emit_signature(code, fields, [_parameter(field) for field in fields]):
         return
     # To type checkers a parameter called str is what `str` means here; they find the same type without.
     told = "" if any(field.attribute == "str" for field in fields) else f": {_TYPES['table']}"
@@ -161,16 +127,16 @@ def _emit_signature(code: Code, fields: tuple[Field, ...], parameters: list[str]
     return True
 
 
-def _parameter(field: Field, routines: Routines) -> str:
+def _parameter(field: Field) -> str:
     optional = " | None" if field.type == "table" else ""
-    return f"{routines.PARAMETER}{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
+    return f"{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
 
 
-def _emit_properties_constructor(code: Code, cls: Class, routines: Routines) -> None:
+def _emit_properties_constructor(code: Code, cls: Class) -> None:
     parameters = []
     for field in cls.properties:
         kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")
-        parameters.append(f"{routines.PARAMETER}{field.attribute}: {kind} = {default}")
+        parameters.append(f"{field.attribute}: {kind} = {default}")
     if not _emit_signature(code, cls.properties, parameters):
         return
     for field in cls.properties:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from codecgen.code import Code
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
+from codecgen.layout import word_name, words
 from codecgen.model import Class, Dialect, Field, Method
+
+_READ = "cdef int _read(self, _Reader reader) except -1"
+_WRITE = "cdef int _write(self, _Writer writer) except -1"
+# Types whose values may hold others, and so may be part of a reference cycle.
+_CONTAINERS = {"table", "content"}
 
 
 def render_types(dialect: Dialect) -> str:
     """The text of a dialect's `.pxd`."""
     code = Code()
     code.lines(
+        "cimport cython",
         "from cpython.object cimport PyObject as _PyObject",
         "",
         "from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder",
@@ -35,25 +45,35 @@ def render_types(dialect: Dialect) -> str:
 
 
 def _emit_method(code: Code, method: Method) -> None:
-    code.lines("", "")
-    with code.block(f"cdef class {method.python_name}({METHOD_BASE}):"):
-        _emit_attributes(code, method.fields)
-        code.line("cdef int _read(self, _Reader reader) except -1")
-        code.line("cdef int _write(self, _Writer writer) except -1")
+    local = ["bits"] if any(field.type == "bit" for field in method.fields) else []
+    with _class_block(code, method.python_name, METHOD_BASE, method.fields):
+        _emit_routines(code, local, [])
         if method.content:
             code.line("cdef bint _has_content(self) except -1")
             code.line("cdef int _class_id(self) except -1")
 
 
 def _emit_properties(code: Code, cls: Class) -> None:
-    code.lines("", "")
-    with code.block(f"cdef class {cls.properties_name}({PROPERTIES_BASE}):"):
-        _emit_attributes(code, cls.properties)
-        code.line("cdef int _read(self, _Reader reader) except -1")
-        code.line("cdef int _write(self, _Writer writer) except -1")
+    local = [word_name(index) for index in range(words(cls.properties))]
+    with _class_block(code, cls.properties_name, PROPERTIES_BASE, cls.properties):
+        _emit_routines(code, local, local)
         code.line("cdef int _class_id(self) except -1")
 
 
-def _emit_attributes(code: Code, fields: tuple[Field, ...]) -> None:
-    for field in fields:
-        code.line(f"cdef public object {field.attribute}")
+@contextmanager
+def _class_block(code: Code, name: str, base: str, fields: tuple[Field, ...]) -> Iterator[None]:
+    code.lines("", "")
+    if fields and not any(field.type in _CONTAINERS for field in fields):
+        code.line("@cython.no_gc")
+    with code.block(f"cdef class {name}({base}):"):
+        for field in fields:
+            code.line(f"cdef public object {field.attribute}")
+        yield
+
+
+def _emit_routines(code: Code, reading: list[str], writing: list[str]) -> None:
+    """The two routines, with those of their local names that are C numbers."""
+    for definition, names in ((_READ, reading), (_WRITE, writing)):
+        if names:
+            code.line(f"@cython.locals({', '.join(f'{name}=cython.int' for name in names)})")
+        code.line(definition)

@@ -5,32 +5,27 @@
 
 from __future__ import annotations
 
-from struct import Struct as _Struct
-
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 
+from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.quick_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.routines_py import Method as _Method
-from amqpcodec._kernel.routines_py import Properties as _Properties
-from amqpcodec._kernel.reader_py import Reader as _Reader
-from amqpcodec._kernel.writer_py import WriterRules as _WriterRules
-from amqpcodec._kernel.quick_reader_py import Octets as _Octets
-from amqpcodec._kernel.quick_reader_py import OddError as _OddError
-from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
-from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
-from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
-from amqpcodec._kernel.quick_writer_py import seconds as _seconds
+from amqpcodec._kernel.records_py import Method as _Method
+from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp08_facts as _facts
+
+if _TYPE_CHECKING:
+    from amqpcodec._kernel.reader_py import Reader as _Reader
+    from amqpcodec._kernel.writer_py import Writer as _Writer
 
 _NO_CONTENT = _InlineContent(b"")
 FRAME_METHOD = 1  # frame type that carries a method call
@@ -59,42 +54,6 @@ RESOURCE_ERROR = 506  # server ran short of memory, disk or handles
 NOT_ALLOWED = 530  # forbidden by a rule of this server
 NOT_IMPLEMENTED = 540  # this peer lacks the feature asked for
 INTERNAL_ERROR = 541  # the peer failed for reasons of its own
-_encode = str.encode  # whatever a subclass makes of it
-_read_BB = _Struct(">BB").unpack_from
-_read_BBI = _Struct(">BBI").unpack_from
-_read_BHIQB = _Struct(">BHIQB").unpack_from
-_read_BI = _Struct(">BI").unpack_from
-_read_H = _Struct(">H").unpack_from
-_read_HB = _Struct(">HB").unpack_from
-_read_HH = _Struct(">HH").unpack_from
-_read_HIH = _Struct(">HIH").unpack_from
-_read_I = _Struct(">I").unpack_from
-_read_IHB = _Struct(">IHB").unpack_from
-_read_IHIB = _Struct(">IHIB").unpack_from
-_read_II = _Struct(">II").unpack_from
-_read_Q = _Struct(">Q").unpack_from
-_read_QB = _Struct(">QB").unpack_from
-_read_QBB = _Struct(">QBB").unpack_from
-_read_QI = _Struct(">QI").unpack_from
-_write_BB = _Struct(">BB").pack
-_write_HH = _Struct(">HH").pack
-_write_HHB = _Struct(">HHB").pack
-_write_HHBB = _Struct(">HHBB").pack
-_write_HHBHIQB = _Struct(">HHBHIQB").pack
-_write_HHH = _Struct(">HHH").pack
-_write_HHHB = _Struct(">HHHB").pack
-_write_HHHIH = _Struct(">HHHIH").pack
-_write_HHI = _Struct(">HHI").pack
-_write_HHIHB = _Struct(">HHIHB").pack
-_write_HHIHIB = _Struct(">HHIHIB").pack
-_write_HHQ = _Struct(">HHQ").pack
-_write_HHQB = _Struct(">HHQB").pack
-_write_HHQBB = _Struct(">HHQBB").pack
-_write_I = _Struct(">I").pack
-_write_II = _Struct(">II").pack
-_write_Q = _Struct(">Q").pack
-_write_QB = _Struct(">QB").pack
-_write_QBB = _Struct(">QBB").pack
 
 
 class _DialectMethod(_Method):
@@ -142,37 +101,20 @@ class ConnectionStart(_DialectMethod):
         self.mechanisms = mechanisms
         self.locales = locales
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.version_major, self.version_minor, size = _read_BBI(data, pos)
-        start = pos + 6
-        pos = start + size
-        self.server_properties = reader.quick_table(data, start, pos, end)
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.mechanisms = bytes(data[start:pos])
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.locales = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.version_major = reader.octet("version-major")
+        self.version_minor = reader.octet("version-minor")
+        self.server_properties = reader.table("server-properties")
+        self.mechanisms = reader.longstr("mechanisms")
+        self.locales = reader.longstr("locales")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.version_major
-        value1 = self.version_minor
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-        ):
-            raise _OddError
-        out += _write_HHBB(10, 10, value0, value1)
-        _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
-        out += _long_octets(self.mechanisms)
-        out += _long_octets(self.locales)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 10)
+        writer.octet(self.version_major, "version-major")
+        writer.octet(self.version_minor, "version-minor")
+        writer.table(self.server_properties, "server-properties")
+        writer.longstr(self.mechanisms, "mechanisms")
+        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -203,37 +145,18 @@ class ConnectionStartOk(_DialectMethod):
         self.response = response
         self.locale = locale
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.client_properties = reader.quick_table(data, start, pos, end)
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.mechanism = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.locale = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.client_properties = reader.table("client-properties")
+        self.mechanism = reader.shortstr("mechanism")
+        self.response = reader.longstr("response")
+        self.locale = reader.shortstr("locale")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 11)
-        _quick_table(out, self.client_properties, rules.depth_limit, rules.quick_writers)
-        octets = _encode(self.mechanism)
-        out.append(len(octets))
-        out += octets
-        out += _long_octets(self.response)
-        octets = _encode(self.locale)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 11)
+        writer.table(self.client_properties, "client-properties")
+        writer.shortstr(self.mechanism, "mechanism")
+        writer.longstr(self.response, "response")
+        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -252,18 +175,12 @@ class ConnectionSecure(_DialectMethod):
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.challenge = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.challenge = reader.longstr("challenge")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 20)
-        out += _long_octets(self.challenge)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 20)
+        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -282,18 +199,12 @@ class ConnectionSecureOk(_DialectMethod):
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.response = reader.longstr("response")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 21)
-        out += _long_octets(self.response)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 21)
+        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -316,21 +227,16 @@ class ConnectionTune(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 30, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 30)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -353,21 +259,16 @@ class ConnectionTuneOk(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 31, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 31)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -390,32 +291,17 @@ class ConnectionOpen(_DialectMethod):
         self.capabilities = capabilities
         self.insist = insist
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.virtual_host = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.capabilities = data[start:pos].decode()
-        number1 = data[pos]
-        self.insist = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.virtual_host = reader.shortstr("virtual-host")
+        self.capabilities = reader.shortstr("capabilities")
+        bits = reader.bits("insist")
+        self.insist = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value2 = self.insist
-        if (
-            type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.virtual_host)
-        out += _write_HHB(10, 40, len(octets))
-        out += octets
-        octets = _encode(self.capabilities)
-        out.append(len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 40)
+        writer.shortstr(self.virtual_host, "virtual-host")
+        writer.shortstr(self.capabilities, "capabilities")
+        writer.bits(writer.bit(self.insist, "insist"))
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -434,17 +320,12 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.known_hosts = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.known_hosts = reader.shortstr("known-hosts")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.known_hosts)
-        out += _write_HHB(10, 41, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 41)
+        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionRedirect(_DialectMethod):
@@ -465,24 +346,14 @@ class ConnectionRedirect(_DialectMethod):
         self.host = host
         self.known_hosts = known_hosts
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.host = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.known_hosts = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.host = reader.shortstr("host")
+        self.known_hosts = reader.shortstr("known-hosts")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.host)
-        out += _write_HHB(10, 50, len(octets))
-        out += octets
-        octets = _encode(self.known_hosts)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 50)
+        writer.shortstr(self.host, "host")
+        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionClose(_DialectMethod):
@@ -513,28 +384,18 @@ class ConnectionClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(10, 60, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 60)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -550,11 +411,11 @@ class ConnectionCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 61)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 61)
 
 
 class Connection:
@@ -589,17 +450,12 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.out_of_band = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.out_of_band = reader.shortstr("out-of-band")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.out_of_band)
-        out += _write_HHB(20, 10, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 10)
+        writer.shortstr(self.out_of_band, "out-of-band")
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -615,11 +471,11 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 11)
 
 
 class ChannelFlow(_DialectMethod):
@@ -638,18 +494,13 @@ class ChannelFlow(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 20, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 20)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -668,18 +519,13 @@ class ChannelFlowOk(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 21, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 21)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelAlert(_DialectMethod):
@@ -707,27 +553,16 @@ class ChannelAlert(_DialectMethod):
         self.reply_text = reply_text
         self.details: _Mapping[str, _Any] = {} if details is None else details
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.details = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.details = reader.table("details")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 30, value0, len(octets))
-        out += octets
-        _quick_table(out, self.details, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 30)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.table(self.details, "details")
 
 
 class ChannelClose(_DialectMethod):
@@ -758,28 +593,18 @@ class ChannelClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 40, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 40)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -795,11 +620,11 @@ class ChannelCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 41)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 41)
 
 
 class Channel:
@@ -848,37 +673,25 @@ class AccessRequest(_DialectMethod):
         self.write = write
         self.read = read
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.realm = data[start:pos].decode()
-        number1 = data[pos]
-        self.exclusive = number1 & 1 != 0
-        self.passive = number1 & 2 != 0
-        self.active = number1 & 4 != 0
-        self.write = number1 & 8 != 0
-        self.read = number1 & 16 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.realm = reader.shortstr("realm")
+        bits = reader.bits("exclusive")
+        self.exclusive = (bits & 1) != 0
+        self.passive = (bits & 2) != 0
+        self.active = (bits & 4) != 0
+        self.write = (bits & 8) != 0
+        self.read = (bits & 16) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.exclusive
-        value2 = self.passive
-        value3 = self.active
-        value4 = self.write
-        value5 = self.read
-        if (
-            type(value1) is not bool
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.realm)
-        out += _write_HHB(30, 10, len(octets))
-        out += octets
-        out.append(value1 | value2 << 1 | value3 << 2 | value4 << 3 | value5 << 4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(30, 10)
+        writer.shortstr(self.realm, "realm")
+        writer.bits(
+            writer.bit(self.exclusive, "exclusive")
+            | writer.bit(self.passive, "passive") << 1
+            | writer.bit(self.active, "active") << 2
+            | writer.bit(self.write, "write") << 3
+            | writer.bit(self.read, "read") << 4
+        )
 
 
 class AccessRequestOk(_DialectMethod):
@@ -897,17 +710,12 @@ class AccessRequestOk(_DialectMethod):
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket = _read_H(data, pos)[0]
-        return pos + 2
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHH(30, 11, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(30, 11)
+        writer.short(self.ticket, "ticket")
 
 
 class Access:
@@ -980,50 +788,31 @@ class ExchangeDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.type = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.auto_delete = number1 & 4 != 0
-        self.internal = number1 & 8 != 0
-        self.nowait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.type = reader.shortstr("type")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.auto_delete = (bits & 4) != 0
+        self.internal = (bits & 8) != 0
+        self.nowait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.passive
-        value4 = self.durable
-        value5 = self.auto_delete
-        value6 = self.internal
-        value7 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-            or type(value7) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 10, value0, len(octets))
-        out += octets
-        octets = _encode(self.type)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3 | value7 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 10)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.type, "type")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.auto_delete, "auto-delete") << 2
+            | writer.bit(self.internal, "internal") << 3
+            | writer.bit(self.nowait, "nowait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class ExchangeDeclareOk(_DialectMethod):
@@ -1039,11 +828,11 @@ class ExchangeDeclareOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -1074,30 +863,18 @@ class ExchangeDelete(_DialectMethod):
         self.if_unused = if_unused
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.nowait = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.nowait = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.if_unused
-        value3 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 20, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -1113,11 +890,11 @@ class ExchangeDeleteOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 21)
 
 
 class Exchange:
@@ -1178,43 +955,29 @@ class QueueDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.auto_delete = number1 & 8 != 0
-        self.nowait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.auto_delete = (bits & 8) != 0
+        self.nowait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.passive
-        value3 = self.durable
-        value4 = self.exclusive
-        value5 = self.auto_delete
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 10, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2 | value5 << 3 | value6 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 10)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.auto_delete, "auto-delete") << 3
+            | writer.bit(self.nowait, "nowait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -1237,26 +1000,16 @@ class QueueDeclareOk(_DialectMethod):
         self.message_count = message_count
         self.consumer_count = consumer_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        self.message_count, self.consumer_count = _read_II(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.queue = reader.shortstr("queue")
+        self.message_count = reader.long("message-count")
+        self.consumer_count = reader.long("consumer-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.message_count
-        value2 = self.consumer_count
-        if (
-            type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHB(50, 11, len(octets))
-        out += octets
-        out += _write_II(value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 11)
+        writer.shortstr(self.queue, "queue")
+        writer.long(self.message_count, "message-count")
+        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -1293,45 +1046,23 @@ class QueueBind(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.nowait = number1 & 1 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value4 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.nowait, "nowait"))
+        writer.table(self.arguments, "arguments")
 
 
 class QueueBindOk(_DialectMethod):
@@ -1347,11 +1078,11 @@ class QueueBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(50, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 21)
 
 
 class QueuePurge(_DialectMethod):
@@ -1374,27 +1105,17 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 30, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 30)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1413,17 +1134,12 @@ class QueuePurgeOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 31, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 31)
+        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1457,33 +1173,23 @@ class QueueDelete(_DialectMethod):
         self.if_empty = if_empty
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.if_empty = number1 & 2 != 0
-        self.nowait = number1 & 4 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.if_empty = (bits & 2) != 0
+        self.nowait = (bits & 4) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.if_unused
-        value3 = self.if_empty
-        value4 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 40, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.if_unused, "if-unused")
+            | writer.bit(self.if_empty, "if-empty") << 1
+            | writer.bit(self.nowait, "nowait") << 2
+        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1502,17 +1208,12 @@ class QueueDeleteOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 41)
+        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1548,22 +1249,17 @@ class BasicQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(60, 10, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1579,11 +1275,11 @@ class BasicQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(60, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1623,43 +1319,27 @@ class BasicConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.nowait = number1 & 8 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.nowait = (bits & 8) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.nowait, "nowait") << 3
+        )
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1678,17 +1358,12 @@ class BasicConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1709,25 +1384,15 @@ class BasicCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1746,17 +1411,12 @@ class BasicCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1790,37 +1450,20 @@ class BasicPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1 = data[pos]
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(60, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -1857,36 +1500,18 @@ class BasicReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(60, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -1926,39 +1551,21 @@ class BasicDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        value2 = self.redelivered
-        if (
-            type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 60, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QBB(value1, value2, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 60)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -1987,27 +1594,17 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_ack = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("no-ack")
+        self.no_ack = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.no_ack
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 70, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 70)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
 class BasicGetOk(_DialectMethod):
@@ -2041,36 +1638,21 @@ class BasicGetOk(_DialectMethod):
         self.routing_key = routing_key
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.redelivered
-        value4 = self.message_count
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-            or type(value4) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHQBB(60, 71, value0, value1, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out += _write_I(value4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 71)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.long(self.message_count, "message-count")
 
     def _has_content(self) -> bool:
         return True
@@ -2095,17 +1677,12 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.cluster_id = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.cluster_id)
-        out += _write_HHB(60, 72, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 72)
+        writer.shortstr(self.cluster_id, "cluster-id")
 
 
 class BasicAck(_DialectMethod):
@@ -2126,20 +1703,15 @@ class BasicAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.multiple = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("multiple")
+        self.multiple = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.multiple
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 80, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 80)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -2160,20 +1732,15 @@ class BasicReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.requeue = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.requeue
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 90, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 90)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -2192,18 +1759,13 @@ class BasicRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.requeue = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.requeue
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(60, 100, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 100)
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicProperties(_DialectProperties):
@@ -2292,194 +1854,97 @@ class BasicProperties(_DialectProperties):
         self.app_id = app_id
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.delivery_mode = data[pos]
-            pos += 1
-        else:
-            self.delivery_mode = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0400:
-            flags -= 0x0400
-            start = pos + 1
-            pos = start + data[pos]
-            self.correlation_id = data[start:pos].decode()
-        else:
-            self.correlation_id = None
-        if flags >= 0x0200:
-            flags -= 0x0200
-            start = pos + 1
-            pos = start + data[pos]
-            self.reply_to = data[start:pos].decode()
-        else:
-            self.reply_to = None
-        if flags >= 0x0100:
-            flags -= 0x0100
-            start = pos + 1
-            pos = start + data[pos]
-            self.expiration = data[start:pos].decode()
-        else:
-            self.expiration = None
-        if flags >= 0x0080:
-            flags -= 0x0080
-            start = pos + 1
-            pos = start + data[pos]
-            self.message_id = data[start:pos].decode()
-        else:
-            self.message_id = None
-        if flags >= 0x0040:
-            flags -= 0x0040
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags >= 0x0020:
-            flags -= 0x0020
-            start = pos + 1
-            pos = start + data[pos]
-            self.type = data[start:pos].decode()
-        else:
-            self.type = None
-        if flags >= 0x0010:
-            flags -= 0x0010
-            start = pos + 1
-            pos = start + data[pos]
-            self.user_id = data[start:pos].decode()
-        else:
-            self.user_id = None
-        if flags >= 0x0008:
-            flags -= 0x0008
-            start = pos + 1
-            pos = start + data[pos]
-            self.app_id = data[start:pos].decode()
-        else:
-            self.app_id = None
-        if flags >= 0x0004:
-            flags -= 0x0004
-            start = pos + 1
-            pos = start + data[pos]
-            self.cluster_id = data[start:pos].decode()
-        else:
-            self.cluster_id = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x0002)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.delivery_mode = reader.octet("delivery-mode")
+        if flags & 0x0800:
+            self.priority = reader.octet("priority")
+        if flags & 0x0400:
+            self.correlation_id = reader.shortstr("correlation-id")
+        if flags & 0x0200:
+            self.reply_to = reader.shortstr("reply-to")
+        if flags & 0x0100:
+            self.expiration = reader.shortstr("expiration")
+        if flags & 0x0080:
+            self.message_id = reader.shortstr("message-id")
+        if flags & 0x0040:
+            self.timestamp = reader.timestamp("timestamp")
+        if flags & 0x0020:
+            self.type = reader.shortstr("type")
+        if flags & 0x0010:
+            self.user_id = reader.shortstr("user-id")
+        if flags & 0x0008:
+            self.app_id = reader.shortstr("app-id")
+        if flags & 0x0004:
+            self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.delivery_mode
-        if value is not None:
+        if self.delivery_mode is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x0800
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.correlation_id
-        if value is not None:
+        if self.correlation_id is not None:
             flags |= 0x0400
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.reply_to
-        if value is not None:
+        if self.reply_to is not None:
             flags |= 0x0200
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.expiration
-        if value is not None:
+        if self.expiration is not None:
             flags |= 0x0100
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.message_id
-        if value is not None:
+        if self.message_id is not None:
             flags |= 0x0080
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0040
-            out += _write_Q(_seconds(value))
-        value = self.type
-        if value is not None:
+        if self.type is not None:
             flags |= 0x0020
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.user_id
-        if value is not None:
+        if self.user_id is not None:
             flags |= 0x0010
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.app_id
-        if value is not None:
+        if self.app_id is not None:
             flags |= 0x0008
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.cluster_id
-        if value is not None:
+        if self.cluster_id is not None:
             flags |= 0x0004
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.delivery_mode, "delivery-mode")
+        if flags & 0x0800:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0400:
+            writer.shortstr(self.correlation_id, "correlation-id")
+        if flags & 0x0200:
+            writer.shortstr(self.reply_to, "reply-to")
+        if flags & 0x0100:
+            writer.shortstr(self.expiration, "expiration")
+        if flags & 0x0080:
+            writer.shortstr(self.message_id, "message-id")
+        if flags & 0x0040:
+            writer.timestamp(self.timestamp, "timestamp")
+        if flags & 0x0020:
+            writer.shortstr(self.type, "type")
+        if flags & 0x0010:
+            writer.shortstr(self.user_id, "user-id")
+        if flags & 0x0008:
+            writer.shortstr(self.app_id, "app-id")
+        if flags & 0x0004:
+            writer.shortstr(self.cluster_id, "cluster-id")
 
     def _class_id(self) -> int:
         return 60
@@ -2525,22 +1990,17 @@ class FileQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(70, 10, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class FileQosOk(_DialectMethod):
@@ -2556,11 +2016,11 @@ class FileQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(70, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 11)
 
 
 class FileConsume(_DialectMethod):
@@ -2600,43 +2060,27 @@ class FileConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.nowait = number1 & 8 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.nowait = (bits & 8) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(70, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.nowait, "nowait") << 3
+        )
 
 
 class FileConsumeOk(_DialectMethod):
@@ -2655,17 +2099,12 @@ class FileConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileCancel(_DialectMethod):
@@ -2686,25 +2125,15 @@ class FileCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class FileCancelOk(_DialectMethod):
@@ -2723,17 +2152,12 @@ class FileCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileOpen(_DialectMethod):
@@ -2754,24 +2178,14 @@ class FileOpen(_DialectMethod):
         self.identifier = identifier
         self.content_size = content_size
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        self.content_size = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.identifier = reader.shortstr("identifier")
+        self.content_size = reader.longlong("content-size")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.content_size
-        if (
-            type(value1) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.identifier)
-        out += _write_HHB(70, 40, len(octets))
-        out += octets
-        out += _write_Q(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 40)
+        writer.shortstr(self.identifier, "identifier")
+        writer.longlong(self.content_size, "content-size")
 
 
 class FileOpenOk(_DialectMethod):
@@ -2790,17 +2204,12 @@ class FileOpenOk(_DialectMethod):
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.staged_size = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.staged_size = reader.longlong("staged-size")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.staged_size
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHQ(70, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 41)
+        writer.longlong(self.staged_size, "staged-size")
 
 
 class FileStage(_DialectMethod):
@@ -2816,11 +2225,11 @@ class FileStage(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(70, 50)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 50)
 
     def _has_content(self) -> bool:
         return True
@@ -2863,42 +2272,22 @@ class FilePublish(_DialectMethod):
         self.immediate = immediate
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1, size = _read_BB(data, pos)
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        start = pos + 2
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(70, 60, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.identifier)
-        out += _write_BB(value3 | value4 << 1, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 60)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
+        writer.shortstr(self.identifier, "identifier")
 
 
 class FileReturn(_DialectMethod):
@@ -2929,36 +2318,18 @@ class FileReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(70, 70, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 70)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -3001,46 +2372,23 @@ class FileDeliver(_DialectMethod):
         self.routing_key = routing_key
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        value2 = self.redelivered
-        if (
-            type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 80, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QBB(value1, value2, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.identifier)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 80)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(self.identifier, "identifier")
 
 
 class FileAck(_DialectMethod):
@@ -3061,20 +2409,15 @@ class FileAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.multiple = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("multiple")
+        self.multiple = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.multiple
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(70, 90, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 90)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class FileReject(_DialectMethod):
@@ -3095,20 +2438,15 @@ class FileReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.requeue = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.requeue
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(70, 100, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 100)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class FileProperties(_DialectProperties):
@@ -3172,130 +2510,67 @@ class FileProperties(_DialectProperties):
         self.timestamp = timestamp
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            start = pos + 1
-            pos = start + data[pos]
-            self.reply_to = data[start:pos].decode()
-        else:
-            self.reply_to = None
-        if flags >= 0x0400:
-            flags -= 0x0400
-            start = pos + 1
-            pos = start + data[pos]
-            self.message_id = data[start:pos].decode()
-        else:
-            self.message_id = None
-        if flags >= 0x0200:
-            flags -= 0x0200
-            start = pos + 1
-            pos = start + data[pos]
-            self.filename = data[start:pos].decode()
-        else:
-            self.filename = None
-        if flags >= 0x0100:
-            flags -= 0x0100
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags >= 0x0080:
-            flags -= 0x0080
-            start = pos + 1
-            pos = start + data[pos]
-            self.cluster_id = data[start:pos].decode()
-        else:
-            self.cluster_id = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x007e)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.priority = reader.octet("priority")
+        if flags & 0x0800:
+            self.reply_to = reader.shortstr("reply-to")
+        if flags & 0x0400:
+            self.message_id = reader.shortstr("message-id")
+        if flags & 0x0200:
+            self.filename = reader.shortstr("filename")
+        if flags & 0x0100:
+            self.timestamp = reader.timestamp("timestamp")
+        if flags & 0x0080:
+            self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.reply_to
-        if value is not None:
+        if self.reply_to is not None:
             flags |= 0x0800
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.message_id
-        if value is not None:
+        if self.message_id is not None:
             flags |= 0x0400
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.filename
-        if value is not None:
+        if self.filename is not None:
             flags |= 0x0200
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0100
-            out += _write_Q(_seconds(value))
-        value = self.cluster_id
-        if value is not None:
+        if self.cluster_id is not None:
             flags |= 0x0080
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0800:
+            writer.shortstr(self.reply_to, "reply-to")
+        if flags & 0x0400:
+            writer.shortstr(self.message_id, "message-id")
+        if flags & 0x0200:
+            writer.shortstr(self.filename, "filename")
+        if flags & 0x0100:
+            writer.timestamp(self.timestamp, "timestamp")
+        if flags & 0x0080:
+            writer.shortstr(self.cluster_id, "cluster-id")
 
     def _class_id(self) -> int:
         return 70
@@ -3348,24 +2623,19 @@ class StreamQos(_DialectMethod):
         self.consume_rate = consume_rate
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, self.consume_rate, number4 = _read_IHIB(data, pos)
-        self.global_ = number4 & 1 != 0
-        return pos + 11
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        self.consume_rate = reader.long("consume-rate")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.consume_rate
-        value3 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHIB(80, 10, value0, value1, value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.long(self.consume_rate, "consume-rate")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class StreamQosOk(_DialectMethod):
@@ -3381,11 +2651,11 @@ class StreamQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(80, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 11)
 
 
 class StreamConsume(_DialectMethod):
@@ -3422,40 +2692,25 @@ class StreamConsume(_DialectMethod):
         self.exclusive = exclusive
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_local = number1 & 1 != 0
-        self.exclusive = number1 & 2 != 0
-        self.nowait = number1 & 4 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.exclusive = (bits & 2) != 0
+        self.nowait = (bits & 4) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.exclusive
-        value5 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(80, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.exclusive, "exclusive") << 1
+            | writer.bit(self.nowait, "nowait") << 2
+        )
 
 
 class StreamConsumeOk(_DialectMethod):
@@ -3474,17 +2729,12 @@ class StreamConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamCancel(_DialectMethod):
@@ -3505,25 +2755,15 @@ class StreamCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class StreamCancelOk(_DialectMethod):
@@ -3542,17 +2782,12 @@ class StreamCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamPublish(_DialectMethod):
@@ -3586,37 +2821,20 @@ class StreamPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1 = data[pos]
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(80, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -3653,36 +2871,18 @@ class StreamReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(80, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -3719,36 +2919,18 @@ class StreamDeliver(_DialectMethod):
         self.exchange = exchange
         self.queue = queue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, size = _read_QB(data, pos)
-        start = pos + 9
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        self.exchange = reader.shortstr("exchange")
+        self.queue = reader.shortstr("queue")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        if (
-            type(value1) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 60, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QB(value1, len(octets))
-        out += octets
-        octets = _encode(self.queue)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 60)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.queue, "queue")
 
     def _has_content(self) -> bool:
         return True
@@ -3786,78 +2968,43 @@ class StreamProperties(_DialectProperties):
         self.priority = priority
         self.timestamp = timestamp
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x07fe)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.priority = reader.octet("priority")
+        if flags & 0x0800:
+            self.timestamp = reader.timestamp("timestamp")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0800
-            out += _write_Q(_seconds(value))
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0800:
+            writer.timestamp(self.timestamp, "timestamp")
 
     def _class_id(self) -> int:
         return 80
@@ -3890,11 +3037,11 @@ class TxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 10)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -3910,11 +3057,11 @@ class TxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -3930,11 +3077,11 @@ class TxCommit(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 20)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -3950,11 +3097,11 @@ class TxCommitOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -3970,11 +3117,11 @@ class TxRollback(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 30)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -3990,11 +3137,11 @@ class TxRollbackOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 31)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 31)
 
 
 class Tx:
@@ -4021,11 +3168,11 @@ class DtxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 10)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 10)
 
 
 class DtxSelectOk(_DialectMethod):
@@ -4041,11 +3188,11 @@ class DtxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 11)
 
 
 class DtxStart(_DialectMethod):
@@ -4064,17 +3211,12 @@ class DtxStart(_DialectMethod):
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.dtx_identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.dtx_identifier = reader.shortstr("dtx-identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.dtx_identifier)
-        out += _write_HHB(100, 20, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 20)
+        writer.shortstr(self.dtx_identifier, "dtx-identifier")
 
 
 class DtxStartOk(_DialectMethod):
@@ -4090,11 +3232,11 @@ class DtxStartOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 21)
 
 
 class Dtx:
@@ -4122,16 +3264,12 @@ class TunnelRequest(_DialectMethod):
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.meta_data = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.meta_data = reader.table("meta-data")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(110, 10)
-        _quick_table(out, self.meta_data, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(110, 10)
+        writer.table(self.meta_data, "meta-data")
 
     def _has_content(self) -> bool:
         return True
@@ -4169,80 +3307,43 @@ class TunnelProperties(_DialectProperties):
         self.durable = durable
         self.broadcast = broadcast
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.proxy_name = data[start:pos].decode()
-        else:
-            self.proxy_name = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 1
-            pos = start + data[pos]
-            self.data_name = data[start:pos].decode()
-        else:
-            self.data_name = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.durable = data[pos]
-            pos += 1
-        else:
-            self.durable = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.broadcast = data[pos]
-            pos += 1
-        else:
-            self.broadcast = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x07fe)
+        if flags & 0x8000:
+            self.headers = reader.table("headers")
+        if flags & 0x4000:
+            self.proxy_name = reader.shortstr("proxy-name")
+        if flags & 0x2000:
+            self.data_name = reader.shortstr("data-name")
+        if flags & 0x1000:
+            self.durable = reader.octet("durable")
+        if flags & 0x0800:
+            self.broadcast = reader.octet("broadcast")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x8000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.proxy_name
-        if value is not None:
+        if self.proxy_name is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.data_name
-        if value is not None:
+        if self.data_name is not None:
             flags |= 0x2000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.durable
-        if value is not None:
+        if self.durable is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.broadcast
-        if value is not None:
+        if self.broadcast is not None:
             flags |= 0x0800
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.table(self.headers, "headers")
+        if flags & 0x4000:
+            writer.shortstr(self.proxy_name, "proxy-name")
+        if flags & 0x2000:
+            writer.shortstr(self.data_name, "data-name")
+        if flags & 0x1000:
+            writer.octet(self.durable, "durable")
+        if flags & 0x0800:
+            writer.octet(self.broadcast, "broadcast")
 
     def _class_id(self) -> int:
         return 110
@@ -4285,25 +3386,20 @@ class TestInteger(_DialectMethod):
         self.integer_4 = integer_4
         self.operation = operation
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.integer_1, self.integer_2, self.integer_3, self.integer_4, self.operation = _read_BHIQB(data, pos)
-        return pos + 16
+    def _read(self, reader: _Reader) -> None:
+        self.integer_1 = reader.octet("integer-1")
+        self.integer_2 = reader.short("integer-2")
+        self.integer_3 = reader.long("integer-3")
+        self.integer_4 = reader.longlong("integer-4")
+        self.operation = reader.octet("operation")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.integer_1
-        value1 = self.integer_2
-        value2 = self.integer_3
-        value3 = self.integer_4
-        value4 = self.operation
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-            or type(value4) is not int
-        ):
-            raise _OddError
-        out += _write_HHBHIQB(120, 10, value0, value1, value2, value3, value4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 10)
+        writer.octet(self.integer_1, "integer-1")
+        writer.short(self.integer_2, "integer-2")
+        writer.long(self.integer_3, "integer-3")
+        writer.longlong(self.integer_4, "integer-4")
+        writer.octet(self.operation, "operation")
 
 
 class TestIntegerOk(_DialectMethod):
@@ -4322,17 +3418,12 @@ class TestIntegerOk(_DialectMethod):
     def __init__(self, result: int = 0) -> None:
         self.result = result
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.result = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.result = reader.longlong("result")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.result
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHQ(120, 11, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 11)
+        writer.longlong(self.result, "result")
 
 
 class TestString(_DialectMethod):
@@ -4355,31 +3446,16 @@ class TestString(_DialectMethod):
         self.string_2 = string_2
         self.operation = operation
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.string_1 = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.string_2 = bytes(data[start:pos])
-        self.operation = data[pos]
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.string_1 = reader.shortstr("string-1")
+        self.string_2 = reader.longstr("string-2")
+        self.operation = reader.octet("operation")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value2 = self.operation
-        if (
-            type(value2) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.string_1)
-        out += _write_HHB(120, 20, len(octets))
-        out += octets
-        out += _long_octets(self.string_2)
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 20)
+        writer.shortstr(self.string_1, "string-1")
+        writer.longstr(self.string_2, "string-2")
+        writer.octet(self.operation, "operation")
 
 
 class TestStringOk(_DialectMethod):
@@ -4398,18 +3474,12 @@ class TestStringOk(_DialectMethod):
     def __init__(self, result: bytes = b"") -> None:
         self.result = result
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.result = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.result = reader.longstr("result")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 21)
-        out += _long_octets(self.result)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 21)
+        writer.longstr(self.result, "result")
 
 
 class TestTable(_DialectMethod):
@@ -4437,25 +3507,16 @@ class TestTable(_DialectMethod):
         self.integer_op = integer_op
         self.string_op = string_op
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.table = reader.quick_table(data, start, pos, end)
-        self.integer_op, self.string_op = _read_BB(data, pos)
-        return pos + 2
+    def _read(self, reader: _Reader) -> None:
+        self.table = reader.table("table")
+        self.integer_op = reader.octet("integer-op")
+        self.string_op = reader.octet("string-op")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.integer_op
-        value2 = self.string_op
-        if (
-            type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HH(120, 30)
-        _quick_table(out, self.table, rules.depth_limit, rules.quick_writers)
-        out += _write_BB(value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 30)
+        writer.table(self.table, "table")
+        writer.octet(self.integer_op, "integer-op")
+        writer.octet(self.string_op, "string-op")
 
 
 class TestTableOk(_DialectMethod):
@@ -4476,23 +3537,14 @@ class TestTableOk(_DialectMethod):
         self.integer_result = integer_result
         self.string_result = string_result
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.integer_result, size = _read_QI(data, pos)
-        start = pos + 12
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.string_result = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.integer_result = reader.longlong("integer-result")
+        self.string_result = reader.longstr("string-result")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.integer_result
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHQ(120, 31, value0)
-        out += _long_octets(self.string_result)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 31)
+        writer.longlong(self.integer_result, "integer-result")
+        writer.longstr(self.string_result, "string-result")
 
 
 class TestContent(_DialectMethod):
@@ -4508,11 +3560,11 @@ class TestContent(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 40)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 40)
 
     def _has_content(self) -> bool:
         return True
@@ -4537,17 +3589,12 @@ class TestContentOk(_DialectMethod):
     def __init__(self, content_checksum: int = 0) -> None:
         self.content_checksum = content_checksum
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.content_checksum = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.content_checksum = reader.long("content-checksum")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.content_checksum
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(120, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 41)
+        writer.long(self.content_checksum, "content-checksum")
 
     def _has_content(self) -> bool:
         return True
@@ -4566,19 +3613,13 @@ class TestProperties(_DialectProperties):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0xfffe)
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
 
     def _class_id(self) -> int:
         return 120

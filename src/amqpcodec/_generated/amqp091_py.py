@@ -5,32 +5,27 @@
 
 from __future__ import annotations
 
-from struct import Struct as _Struct
-
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 
+from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.quick_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.routines_py import Method as _Method
-from amqpcodec._kernel.routines_py import Properties as _Properties
-from amqpcodec._kernel.reader_py import Reader as _Reader
-from amqpcodec._kernel.writer_py import WriterRules as _WriterRules
-from amqpcodec._kernel.quick_reader_py import Octets as _Octets
-from amqpcodec._kernel.quick_reader_py import OddError as _OddError
-from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
-from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
-from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
-from amqpcodec._kernel.quick_writer_py import seconds as _seconds
+from amqpcodec._kernel.records_py import Method as _Method
+from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp091_facts as _facts
+
+if _TYPE_CHECKING:
+    from amqpcodec._kernel.reader_py import Reader as _Reader
+    from amqpcodec._kernel.writer_py import Writer as _Writer
 
 _NO_CONTENT = _InlineContent(b"")
 FRAME_METHOD = 1  # frame type that carries a method call
@@ -57,31 +52,6 @@ RESOURCE_ERROR = 506  # server ran short of memory, disk or handles
 NOT_ALLOWED = 530  # forbidden by a rule of this server
 NOT_IMPLEMENTED = 540  # this peer lacks the feature asked for
 INTERNAL_ERROR = 541  # the peer failed for reasons of its own
-_encode = str.encode  # whatever a subclass makes of it
-_read_BBI = _Struct(">BBI").unpack_from
-_read_BI = _Struct(">BI").unpack_from
-_read_HB = _Struct(">HB").unpack_from
-_read_HH = _Struct(">HH").unpack_from
-_read_HIH = _Struct(">HIH").unpack_from
-_read_I = _Struct(">I").unpack_from
-_read_IHB = _Struct(">IHB").unpack_from
-_read_II = _Struct(">II").unpack_from
-_read_Q = _Struct(">Q").unpack_from
-_read_QB = _Struct(">QB").unpack_from
-_read_QBB = _Struct(">QBB").unpack_from
-_write_HH = _Struct(">HH").pack
-_write_HHB = _Struct(">HHB").pack
-_write_HHBB = _Struct(">HHBB").pack
-_write_HHHB = _Struct(">HHHB").pack
-_write_HHHIH = _Struct(">HHHIH").pack
-_write_HHI = _Struct(">HHI").pack
-_write_HHIHB = _Struct(">HHIHB").pack
-_write_HHQB = _Struct(">HHQB").pack
-_write_HHQBB = _Struct(">HHQBB").pack
-_write_I = _Struct(">I").pack
-_write_II = _Struct(">II").pack
-_write_Q = _Struct(">Q").pack
-_write_QBB = _Struct(">QBB").pack
 
 
 class _DialectMethod(_Method):
@@ -129,37 +99,20 @@ class ConnectionStart(_DialectMethod):
         self.mechanisms = mechanisms
         self.locales = locales
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.version_major, self.version_minor, size = _read_BBI(data, pos)
-        start = pos + 6
-        pos = start + size
-        self.server_properties = reader.quick_table(data, start, pos, end)
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.mechanisms = bytes(data[start:pos])
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.locales = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.version_major = reader.octet("version-major")
+        self.version_minor = reader.octet("version-minor")
+        self.server_properties = reader.table("server-properties")
+        self.mechanisms = reader.longstr("mechanisms")
+        self.locales = reader.longstr("locales")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.version_major
-        value1 = self.version_minor
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-        ):
-            raise _OddError
-        out += _write_HHBB(10, 10, value0, value1)
-        _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
-        out += _long_octets(self.mechanisms)
-        out += _long_octets(self.locales)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 10)
+        writer.octet(self.version_major, "version-major")
+        writer.octet(self.version_minor, "version-minor")
+        writer.table(self.server_properties, "server-properties")
+        writer.longstr(self.mechanisms, "mechanisms")
+        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -190,37 +143,18 @@ class ConnectionStartOk(_DialectMethod):
         self.response = response
         self.locale = locale
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.client_properties = reader.quick_table(data, start, pos, end)
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.mechanism = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.locale = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.client_properties = reader.table("client-properties")
+        self.mechanism = reader.shortstr("mechanism")
+        self.response = reader.longstr("response")
+        self.locale = reader.shortstr("locale")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 11)
-        _quick_table(out, self.client_properties, rules.depth_limit, rules.quick_writers)
-        octets = _encode(self.mechanism)
-        out.append(len(octets))
-        out += octets
-        out += _long_octets(self.response)
-        octets = _encode(self.locale)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 11)
+        writer.table(self.client_properties, "client-properties")
+        writer.shortstr(self.mechanism, "mechanism")
+        writer.longstr(self.response, "response")
+        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -239,18 +173,12 @@ class ConnectionSecure(_DialectMethod):
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.challenge = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.challenge = reader.longstr("challenge")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 20)
-        out += _long_octets(self.challenge)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 20)
+        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -269,18 +197,12 @@ class ConnectionSecureOk(_DialectMethod):
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.response = reader.longstr("response")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 21)
-        out += _long_octets(self.response)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 21)
+        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -303,21 +225,16 @@ class ConnectionTune(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 30, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 30)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -340,21 +257,16 @@ class ConnectionTuneOk(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 31, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 31)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -377,32 +289,17 @@ class ConnectionOpen(_DialectMethod):
         self.reserved_1 = reserved_1
         self.reserved_2 = reserved_2
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.virtual_host = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.reserved_1 = data[start:pos].decode()
-        number1 = data[pos]
-        self.reserved_2 = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.virtual_host = reader.shortstr("virtual-host")
+        self.reserved_1 = reader.shortstr("reserved-1")
+        bits = reader.bits("reserved-2")
+        self.reserved_2 = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value2 = self.reserved_2
-        if (
-            type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.virtual_host)
-        out += _write_HHB(10, 40, len(octets))
-        out += octets
-        octets = _encode(self.reserved_1)
-        out.append(len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 40)
+        writer.shortstr(self.virtual_host, "virtual-host")
+        writer.shortstr(self.reserved_1, "reserved-1")
+        writer.bits(writer.bit(self.reserved_2, "reserved-2"))
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -421,17 +318,12 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.reserved_1 = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.shortstr("reserved-1")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.reserved_1)
-        out += _write_HHB(10, 41, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 41)
+        writer.shortstr(self.reserved_1, "reserved-1")
 
 
 class ConnectionClose(_DialectMethod):
@@ -462,28 +354,18 @@ class ConnectionClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(10, 50, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -499,11 +381,11 @@ class ConnectionCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 51)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 51)
 
 
 class Connection:
@@ -537,17 +419,12 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.reserved_1 = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.shortstr("reserved-1")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.reserved_1)
-        out += _write_HHB(20, 10, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 10)
+        writer.shortstr(self.reserved_1, "reserved-1")
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -566,18 +443,12 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self, *, reserved_1: bytes = b"") -> None:
         self.reserved_1 = reserved_1
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reserved_1 = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.longstr("reserved-1")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 11)
-        out += _long_octets(self.reserved_1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 11)
+        writer.longstr(self.reserved_1, "reserved-1")
 
 
 class ChannelFlow(_DialectMethod):
@@ -596,18 +467,13 @@ class ChannelFlow(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 20, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 20)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -626,18 +492,13 @@ class ChannelFlowOk(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 21, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 21)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelClose(_DialectMethod):
@@ -668,28 +529,18 @@ class ChannelClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 40, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 40)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -705,11 +556,11 @@ class ChannelCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 41)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 41)
 
 
 class Channel:
@@ -777,50 +628,31 @@ class ExchangeDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.type = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.reserved_2 = number1 & 4 != 0
-        self.reserved_3 = number1 & 8 != 0
-        self.no_wait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.exchange = reader.shortstr("exchange")
+        self.type = reader.shortstr("type")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.reserved_2 = (bits & 4) != 0
+        self.reserved_3 = (bits & 8) != 0
+        self.no_wait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value3 = self.passive
-        value4 = self.durable
-        value5 = self.reserved_2
-        value6 = self.reserved_3
-        value7 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-            or type(value7) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 10, value0, len(octets))
-        out += octets
-        octets = _encode(self.type)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3 | value7 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 10)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.type, "type")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.reserved_2, "reserved-2") << 2
+            | writer.bit(self.reserved_3, "reserved-3") << 3
+            | writer.bit(self.no_wait, "no-wait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class ExchangeDeclareOk(_DialectMethod):
@@ -836,11 +668,11 @@ class ExchangeDeclareOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -872,30 +704,18 @@ class ExchangeDelete(_DialectMethod):
         self.if_unused = if_unused
         self.no_wait = no_wait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.no_wait = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.exchange = reader.shortstr("exchange")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.no_wait = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value2 = self.if_unused
-        value3 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 20, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 20)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.exchange, "exchange")
+        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.no_wait, "no-wait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -911,11 +731,11 @@ class ExchangeDeleteOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 21)
 
 
 class Exchange:
@@ -977,43 +797,29 @@ class QueueDeclare(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.auto_delete = number1 & 8 != 0
-        self.no_wait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.auto_delete = (bits & 8) != 0
+        self.no_wait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value2 = self.passive
-        value3 = self.durable
-        value4 = self.exclusive
-        value5 = self.auto_delete
-        value6 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 10, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2 | value5 << 3 | value6 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 10)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.auto_delete, "auto-delete") << 3
+            | writer.bit(self.no_wait, "no-wait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -1036,26 +842,16 @@ class QueueDeclareOk(_DialectMethod):
         self.message_count = message_count
         self.consumer_count = consumer_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        self.message_count, self.consumer_count = _read_II(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.queue = reader.shortstr("queue")
+        self.message_count = reader.long("message-count")
+        self.consumer_count = reader.long("consumer-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.message_count
-        value2 = self.consumer_count
-        if (
-            type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHB(50, 11, len(octets))
-        out += octets
-        out += _write_II(value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 11)
+        writer.shortstr(self.queue, "queue")
+        writer.long(self.message_count, "message-count")
+        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -1093,45 +889,23 @@ class QueueBind(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_wait = number1 & 1 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("no-wait")
+        self.no_wait = (bits & 1) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value4 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 20)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.no_wait, "no-wait"))
+        writer.table(self.arguments, "arguments")
 
 
 class QueueBindOk(_DialectMethod):
@@ -1147,11 +921,11 @@ class QueueBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(50, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 21)
 
 
 class QueueUnbind(_DialectMethod):
@@ -1186,41 +960,20 @@ class QueueUnbind(_DialectMethod):
         self.routing_key = routing_key
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 50)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.table(self.arguments, "arguments")
 
 
 class QueueUnbindOk(_DialectMethod):
@@ -1236,11 +989,11 @@ class QueueUnbindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(50, 51)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 51)
 
 
 class QueuePurge(_DialectMethod):
@@ -1263,27 +1016,17 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.no_wait = no_wait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_wait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("no-wait")
+        self.no_wait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value2 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 30, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 30)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1302,17 +1045,12 @@ class QueuePurgeOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 31, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 31)
+        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1347,33 +1085,23 @@ class QueueDelete(_DialectMethod):
         self.if_empty = if_empty
         self.no_wait = no_wait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.if_empty = number1 & 2 != 0
-        self.no_wait = number1 & 4 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.if_empty = (bits & 2) != 0
+        self.no_wait = (bits & 4) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value2 = self.if_unused
-        value3 = self.if_empty
-        value4 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 40, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 40)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.if_unused, "if-unused")
+            | writer.bit(self.if_empty, "if-empty") << 1
+            | writer.bit(self.no_wait, "no-wait") << 2
+        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1392,17 +1120,12 @@ class QueueDeleteOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 41)
+        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1440,22 +1163,17 @@ class BasicQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(60, 10, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1471,11 +1189,11 @@ class BasicQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(60, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1528,47 +1246,29 @@ class BasicConsume(_DialectMethod):
         self.no_wait = no_wait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.no_wait = number1 & 8 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.no_wait = (bits & 8) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        value6 = self.no_wait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 20)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.no_wait, "no-wait") << 3
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1587,17 +1287,12 @@ class BasicConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1618,25 +1313,15 @@ class BasicCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.no_wait = no_wait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_wait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-wait")
+        self.no_wait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.no_wait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.no_wait, "no-wait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1655,17 +1340,12 @@ class BasicCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1700,37 +1380,20 @@ class BasicPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1 = data[pos]
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(60, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 40)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -1767,36 +1430,18 @@ class BasicReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(60, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -1836,39 +1481,21 @@ class BasicDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        value2 = self.redelivered
-        if (
-            type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 60, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QBB(value1, value2, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 60)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -1897,27 +1524,17 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reserved_1, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_ack = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.short("reserved-1")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("no-ack")
+        self.no_ack = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reserved_1
-        value2 = self.no_ack
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 70, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 70)
+        writer.short(self.reserved_1, "reserved-1")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
 class BasicGetOk(_DialectMethod):
@@ -1951,36 +1568,21 @@ class BasicGetOk(_DialectMethod):
         self.routing_key = routing_key
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.redelivered
-        value4 = self.message_count
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-            or type(value4) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHQBB(60, 71, value0, value1, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out += _write_I(value4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 71)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.long(self.message_count, "message-count")
 
     def _has_content(self) -> bool:
         return True
@@ -2005,17 +1607,12 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, *, reserved_1: str = "") -> None:
         self.reserved_1 = reserved_1
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.reserved_1 = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reserved_1 = reader.shortstr("reserved-1")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.reserved_1)
-        out += _write_HHB(60, 72, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 72)
+        writer.shortstr(self.reserved_1, "reserved-1")
 
 
 class BasicAck(_DialectMethod):
@@ -2036,20 +1633,15 @@ class BasicAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.multiple = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("multiple")
+        self.multiple = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.multiple
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 80, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 80)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -2070,20 +1662,15 @@ class BasicReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.requeue = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.requeue
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 90, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 90)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverAsync(_DialectMethod):
@@ -2102,18 +1689,13 @@ class BasicRecoverAsync(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.requeue = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.requeue
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(60, 100, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 100)
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -2132,18 +1714,13 @@ class BasicRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.requeue = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.requeue
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(60, 110, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 110)
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecoverOk(_DialectMethod):
@@ -2159,11 +1736,11 @@ class BasicRecoverOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(60, 111)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 111)
 
 
 class BasicProperties(_DialectProperties):
@@ -2252,194 +1829,97 @@ class BasicProperties(_DialectProperties):
         self.app_id = app_id
         self.reserved = reserved
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.delivery_mode = data[pos]
-            pos += 1
-        else:
-            self.delivery_mode = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0400:
-            flags -= 0x0400
-            start = pos + 1
-            pos = start + data[pos]
-            self.correlation_id = data[start:pos].decode()
-        else:
-            self.correlation_id = None
-        if flags >= 0x0200:
-            flags -= 0x0200
-            start = pos + 1
-            pos = start + data[pos]
-            self.reply_to = data[start:pos].decode()
-        else:
-            self.reply_to = None
-        if flags >= 0x0100:
-            flags -= 0x0100
-            start = pos + 1
-            pos = start + data[pos]
-            self.expiration = data[start:pos].decode()
-        else:
-            self.expiration = None
-        if flags >= 0x0080:
-            flags -= 0x0080
-            start = pos + 1
-            pos = start + data[pos]
-            self.message_id = data[start:pos].decode()
-        else:
-            self.message_id = None
-        if flags >= 0x0040:
-            flags -= 0x0040
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags >= 0x0020:
-            flags -= 0x0020
-            start = pos + 1
-            pos = start + data[pos]
-            self.type = data[start:pos].decode()
-        else:
-            self.type = None
-        if flags >= 0x0010:
-            flags -= 0x0010
-            start = pos + 1
-            pos = start + data[pos]
-            self.user_id = data[start:pos].decode()
-        else:
-            self.user_id = None
-        if flags >= 0x0008:
-            flags -= 0x0008
-            start = pos + 1
-            pos = start + data[pos]
-            self.app_id = data[start:pos].decode()
-        else:
-            self.app_id = None
-        if flags >= 0x0004:
-            flags -= 0x0004
-            start = pos + 1
-            pos = start + data[pos]
-            self.reserved = data[start:pos].decode()
-        else:
-            self.reserved = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x0002)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.delivery_mode = reader.octet("delivery-mode")
+        if flags & 0x0800:
+            self.priority = reader.octet("priority")
+        if flags & 0x0400:
+            self.correlation_id = reader.shortstr("correlation-id")
+        if flags & 0x0200:
+            self.reply_to = reader.shortstr("reply-to")
+        if flags & 0x0100:
+            self.expiration = reader.shortstr("expiration")
+        if flags & 0x0080:
+            self.message_id = reader.shortstr("message-id")
+        if flags & 0x0040:
+            self.timestamp = reader.timestamp("timestamp")
+        if flags & 0x0020:
+            self.type = reader.shortstr("type")
+        if flags & 0x0010:
+            self.user_id = reader.shortstr("user-id")
+        if flags & 0x0008:
+            self.app_id = reader.shortstr("app-id")
+        if flags & 0x0004:
+            self.reserved = reader.shortstr("reserved")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.delivery_mode
-        if value is not None:
+        if self.delivery_mode is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x0800
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.correlation_id
-        if value is not None:
+        if self.correlation_id is not None:
             flags |= 0x0400
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.reply_to
-        if value is not None:
+        if self.reply_to is not None:
             flags |= 0x0200
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.expiration
-        if value is not None:
+        if self.expiration is not None:
             flags |= 0x0100
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.message_id
-        if value is not None:
+        if self.message_id is not None:
             flags |= 0x0080
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0040
-            out += _write_Q(_seconds(value))
-        value = self.type
-        if value is not None:
+        if self.type is not None:
             flags |= 0x0020
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.user_id
-        if value is not None:
+        if self.user_id is not None:
             flags |= 0x0010
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.app_id
-        if value is not None:
+        if self.app_id is not None:
             flags |= 0x0008
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.reserved
-        if value is not None:
+        if self.reserved is not None:
             flags |= 0x0004
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.delivery_mode, "delivery-mode")
+        if flags & 0x0800:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0400:
+            writer.shortstr(self.correlation_id, "correlation-id")
+        if flags & 0x0200:
+            writer.shortstr(self.reply_to, "reply-to")
+        if flags & 0x0100:
+            writer.shortstr(self.expiration, "expiration")
+        if flags & 0x0080:
+            writer.shortstr(self.message_id, "message-id")
+        if flags & 0x0040:
+            writer.timestamp(self.timestamp, "timestamp")
+        if flags & 0x0020:
+            writer.shortstr(self.type, "type")
+        if flags & 0x0010:
+            writer.shortstr(self.user_id, "user-id")
+        if flags & 0x0008:
+            writer.shortstr(self.app_id, "app-id")
+        if flags & 0x0004:
+            writer.shortstr(self.reserved, "reserved")
 
     def _class_id(self) -> int:
         return 60
@@ -2480,11 +1960,11 @@ class TxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 10)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -2500,11 +1980,11 @@ class TxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -2520,11 +2000,11 @@ class TxCommit(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 20)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -2540,11 +2020,11 @@ class TxCommitOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -2560,11 +2040,11 @@ class TxRollback(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 30)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -2580,11 +2060,11 @@ class TxRollbackOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 31)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 31)
 
 
 class Tx:

@@ -4,32 +4,27 @@
 
 from __future__ import annotations
 
-from struct import Struct as _Struct
-
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
 
+from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from amqpcodec.types import InlineContent as _InlineContent
 from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.quick_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
-from amqpcodec._kernel.routines_py import Method as _Method
-from amqpcodec._kernel.routines_py import Properties as _Properties
-from amqpcodec._kernel.reader_py import Reader as _Reader
-from amqpcodec._kernel.writer_py import WriterRules as _WriterRules
-from amqpcodec._kernel.quick_reader_py import Octets as _Octets
-from amqpcodec._kernel.quick_reader_py import OddError as _OddError
-from amqpcodec._kernel.quick_reader_py import timestamp as _timestamp
-from amqpcodec._kernel.quick_writer_py import long_octets as _long_octets
-from amqpcodec._kernel.quick_writer_py import quick_table as _quick_table
-from amqpcodec._kernel.quick_writer_py import seconds as _seconds
+from amqpcodec._kernel.records_py import Method as _Method
+from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import amqp09_facts as _facts
+
+if _TYPE_CHECKING:
+    from amqpcodec._kernel.reader_py import Reader as _Reader
+    from amqpcodec._kernel.writer_py import Writer as _Writer
 
 _NO_CONTENT = _InlineContent(b"")
 FRAME_METHOD = 1  # frame type that carries a method call
@@ -61,39 +56,6 @@ RESOURCE_ERROR = 506  # server ran short of memory, disk or handles
 NOT_ALLOWED = 530  # forbidden by a rule of this server
 NOT_IMPLEMENTED = 540  # this peer lacks the feature asked for
 INTERNAL_ERROR = 541  # the peer failed for reasons of its own
-_encode = str.encode  # whatever a subclass makes of it
-_read_BB = _Struct(">BB").unpack_from
-_read_BBI = _Struct(">BBI").unpack_from
-_read_BI = _Struct(">BI").unpack_from
-_read_H = _Struct(">H").unpack_from
-_read_HB = _Struct(">HB").unpack_from
-_read_HH = _Struct(">HH").unpack_from
-_read_HIH = _Struct(">HIH").unpack_from
-_read_I = _Struct(">I").unpack_from
-_read_IHB = _Struct(">IHB").unpack_from
-_read_IHIB = _Struct(">IHIB").unpack_from
-_read_II = _Struct(">II").unpack_from
-_read_Q = _Struct(">Q").unpack_from
-_read_QB = _Struct(">QB").unpack_from
-_read_QBB = _Struct(">QBB").unpack_from
-_write_BB = _Struct(">BB").pack
-_write_HH = _Struct(">HH").pack
-_write_HHB = _Struct(">HHB").pack
-_write_HHBB = _Struct(">HHBB").pack
-_write_HHH = _Struct(">HHH").pack
-_write_HHHB = _Struct(">HHHB").pack
-_write_HHHIH = _Struct(">HHHIH").pack
-_write_HHI = _Struct(">HHI").pack
-_write_HHIHB = _Struct(">HHIHB").pack
-_write_HHIHIB = _Struct(">HHIHIB").pack
-_write_HHQ = _Struct(">HHQ").pack
-_write_HHQB = _Struct(">HHQB").pack
-_write_HHQBB = _Struct(">HHQBB").pack
-_write_I = _Struct(">I").pack
-_write_II = _Struct(">II").pack
-_write_Q = _Struct(">Q").pack
-_write_QB = _Struct(">QB").pack
-_write_QBB = _Struct(">QBB").pack
 
 
 class _DialectMethod(_Method):
@@ -141,37 +103,20 @@ class ConnectionStart(_DialectMethod):
         self.mechanisms = mechanisms
         self.locales = locales
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.version_major, self.version_minor, size = _read_BBI(data, pos)
-        start = pos + 6
-        pos = start + size
-        self.server_properties = reader.quick_table(data, start, pos, end)
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.mechanisms = bytes(data[start:pos])
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.locales = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.version_major = reader.octet("version-major")
+        self.version_minor = reader.octet("version-minor")
+        self.server_properties = reader.table("server-properties")
+        self.mechanisms = reader.longstr("mechanisms")
+        self.locales = reader.longstr("locales")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.version_major
-        value1 = self.version_minor
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-        ):
-            raise _OddError
-        out += _write_HHBB(10, 10, value0, value1)
-        _quick_table(out, self.server_properties, rules.depth_limit, rules.quick_writers)
-        out += _long_octets(self.mechanisms)
-        out += _long_octets(self.locales)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 10)
+        writer.octet(self.version_major, "version-major")
+        writer.octet(self.version_minor, "version-minor")
+        writer.table(self.server_properties, "server-properties")
+        writer.longstr(self.mechanisms, "mechanisms")
+        writer.longstr(self.locales, "locales")
 
 
 class ConnectionStartOk(_DialectMethod):
@@ -202,37 +147,18 @@ class ConnectionStartOk(_DialectMethod):
         self.response = response
         self.locale = locale
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.client_properties = reader.quick_table(data, start, pos, end)
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.mechanism = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.locale = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.client_properties = reader.table("client-properties")
+        self.mechanism = reader.shortstr("mechanism")
+        self.response = reader.longstr("response")
+        self.locale = reader.shortstr("locale")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 11)
-        _quick_table(out, self.client_properties, rules.depth_limit, rules.quick_writers)
-        octets = _encode(self.mechanism)
-        out.append(len(octets))
-        out += octets
-        out += _long_octets(self.response)
-        octets = _encode(self.locale)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 11)
+        writer.table(self.client_properties, "client-properties")
+        writer.shortstr(self.mechanism, "mechanism")
+        writer.longstr(self.response, "response")
+        writer.shortstr(self.locale, "locale")
 
 
 class ConnectionSecure(_DialectMethod):
@@ -251,18 +177,12 @@ class ConnectionSecure(_DialectMethod):
     def __init__(self, challenge: bytes = b"") -> None:
         self.challenge = challenge
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.challenge = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.challenge = reader.longstr("challenge")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 20)
-        out += _long_octets(self.challenge)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 20)
+        writer.longstr(self.challenge, "challenge")
 
 
 class ConnectionSecureOk(_DialectMethod):
@@ -281,18 +201,12 @@ class ConnectionSecureOk(_DialectMethod):
     def __init__(self, response: bytes = b"") -> None:
         self.response = response
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.response = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.response = reader.longstr("response")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 21)
-        out += _long_octets(self.response)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 21)
+        writer.longstr(self.response, "response")
 
 
 class ConnectionTune(_DialectMethod):
@@ -315,21 +229,16 @@ class ConnectionTune(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 30, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 30)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionTuneOk(_DialectMethod):
@@ -352,21 +261,16 @@ class ConnectionTuneOk(_DialectMethod):
         self.frame_max = frame_max
         self.heartbeat = heartbeat
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.channel_max, self.frame_max, self.heartbeat = _read_HIH(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.channel_max = reader.short("channel-max")
+        self.frame_max = reader.long("frame-max")
+        self.heartbeat = reader.short("heartbeat")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.channel_max
-        value1 = self.frame_max
-        value2 = self.heartbeat
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        out += _write_HHHIH(10, 31, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 31)
+        writer.short(self.channel_max, "channel-max")
+        writer.long(self.frame_max, "frame-max")
+        writer.short(self.heartbeat, "heartbeat")
 
 
 class ConnectionOpen(_DialectMethod):
@@ -389,32 +293,17 @@ class ConnectionOpen(_DialectMethod):
         self.capabilities = capabilities
         self.insist = insist
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.virtual_host = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.capabilities = data[start:pos].decode()
-        number1 = data[pos]
-        self.insist = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.virtual_host = reader.shortstr("virtual-host")
+        self.capabilities = reader.shortstr("capabilities")
+        bits = reader.bits("insist")
+        self.insist = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value2 = self.insist
-        if (
-            type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.virtual_host)
-        out += _write_HHB(10, 40, len(octets))
-        out += octets
-        octets = _encode(self.capabilities)
-        out.append(len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 40)
+        writer.shortstr(self.virtual_host, "virtual-host")
+        writer.shortstr(self.capabilities, "capabilities")
+        writer.bits(writer.bit(self.insist, "insist"))
 
 
 class ConnectionOpenOk(_DialectMethod):
@@ -433,17 +322,12 @@ class ConnectionOpenOk(_DialectMethod):
     def __init__(self, known_hosts: str = "") -> None:
         self.known_hosts = known_hosts
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.known_hosts = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.known_hosts = reader.shortstr("known-hosts")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.known_hosts)
-        out += _write_HHB(10, 41, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 41)
+        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionRedirect(_DialectMethod):
@@ -464,24 +348,14 @@ class ConnectionRedirect(_DialectMethod):
         self.host = host
         self.known_hosts = known_hosts
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.host = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.known_hosts = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.host = reader.shortstr("host")
+        self.known_hosts = reader.shortstr("known-hosts")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.host)
-        out += _write_HHB(10, 42, len(octets))
-        out += octets
-        octets = _encode(self.known_hosts)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 42)
+        writer.shortstr(self.host, "host")
+        writer.shortstr(self.known_hosts, "known-hosts")
 
 
 class ConnectionClose(_DialectMethod):
@@ -512,28 +386,18 @@ class ConnectionClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(10, 50, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ConnectionCloseOk(_DialectMethod):
@@ -549,11 +413,11 @@ class ConnectionCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(10, 51)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(10, 51)
 
 
 class Connection:
@@ -588,17 +452,12 @@ class ChannelOpen(_DialectMethod):
     def __init__(self, out_of_band: str = "") -> None:
         self.out_of_band = out_of_band
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.out_of_band = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.out_of_band = reader.shortstr("out-of-band")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.out_of_band)
-        out += _write_HHB(20, 10, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 10)
+        writer.shortstr(self.out_of_band, "out-of-band")
 
 
 class ChannelOpenOk(_DialectMethod):
@@ -617,18 +476,12 @@ class ChannelOpenOk(_DialectMethod):
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.channel_id = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.channel_id = reader.longstr("channel-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 11)
-        out += _long_octets(self.channel_id)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 11)
+        writer.longstr(self.channel_id, "channel-id")
 
 
 class ChannelFlow(_DialectMethod):
@@ -647,18 +500,13 @@ class ChannelFlow(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 20, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 20)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelFlowOk(_DialectMethod):
@@ -677,18 +525,13 @@ class ChannelFlowOk(_DialectMethod):
     def __init__(self, active: bool = False) -> None:
         self.active = active
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.active = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("active")
+        self.active = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.active
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(20, 21, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 21)
+        writer.bits(writer.bit(self.active, "active"))
 
 
 class ChannelClose(_DialectMethod):
@@ -719,28 +562,18 @@ class ChannelClose(_DialectMethod):
         self.class_id = class_id
         self.method_id = method_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        self.class_id, self.method_id = _read_HH(data, pos)
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.class_id = reader.short("class-id")
+        self.method_id = reader.short("method-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        value2 = self.class_id
-        value3 = self.method_id
-        if (
-            type(value0) is not int
-            or type(value2) is not int
-            or type(value3) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(20, 40, value0, len(octets))
-        out += octets
-        out += _write_HH(value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 40)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.short(self.class_id, "class-id")
+        writer.short(self.method_id, "method-id")
 
 
 class ChannelCloseOk(_DialectMethod):
@@ -756,11 +589,11 @@ class ChannelCloseOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 41)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 41)
 
 
 class ChannelResume(_DialectMethod):
@@ -779,18 +612,12 @@ class ChannelResume(_DialectMethod):
     def __init__(self, channel_id: bytes = b"") -> None:
         self.channel_id = channel_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.channel_id = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.channel_id = reader.longstr("channel-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 50)
-        out += _long_octets(self.channel_id)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 50)
+        writer.longstr(self.channel_id, "channel-id")
 
 
 class ChannelPing(_DialectMethod):
@@ -806,11 +633,11 @@ class ChannelPing(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 60)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 60)
 
 
 class ChannelPong(_DialectMethod):
@@ -826,11 +653,11 @@ class ChannelPong(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 70)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 70)
 
 
 class ChannelOk(_DialectMethod):
@@ -846,11 +673,11 @@ class ChannelOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(20, 80)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(20, 80)
 
 
 class Channel:
@@ -902,37 +729,25 @@ class AccessRequest(_DialectMethod):
         self.write = write
         self.read = read
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.realm = data[start:pos].decode()
-        number1 = data[pos]
-        self.exclusive = number1 & 1 != 0
-        self.passive = number1 & 2 != 0
-        self.active = number1 & 4 != 0
-        self.write = number1 & 8 != 0
-        self.read = number1 & 16 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.realm = reader.shortstr("realm")
+        bits = reader.bits("exclusive")
+        self.exclusive = (bits & 1) != 0
+        self.passive = (bits & 2) != 0
+        self.active = (bits & 4) != 0
+        self.write = (bits & 8) != 0
+        self.read = (bits & 16) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.exclusive
-        value2 = self.passive
-        value3 = self.active
-        value4 = self.write
-        value5 = self.read
-        if (
-            type(value1) is not bool
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.realm)
-        out += _write_HHB(30, 10, len(octets))
-        out += octets
-        out.append(value1 | value2 << 1 | value3 << 2 | value4 << 3 | value5 << 4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(30, 10)
+        writer.shortstr(self.realm, "realm")
+        writer.bits(
+            writer.bit(self.exclusive, "exclusive")
+            | writer.bit(self.passive, "passive") << 1
+            | writer.bit(self.active, "active") << 2
+            | writer.bit(self.write, "write") << 3
+            | writer.bit(self.read, "read") << 4
+        )
 
 
 class AccessRequestOk(_DialectMethod):
@@ -951,17 +766,12 @@ class AccessRequestOk(_DialectMethod):
     def __init__(self, ticket: int = 0) -> None:
         self.ticket = ticket
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket = _read_H(data, pos)[0]
-        return pos + 2
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHH(30, 11, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(30, 11)
+        writer.short(self.ticket, "ticket")
 
 
 class Access:
@@ -1034,50 +844,31 @@ class ExchangeDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.type = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.auto_delete = number1 & 4 != 0
-        self.internal = number1 & 8 != 0
-        self.nowait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.type = reader.shortstr("type")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.auto_delete = (bits & 4) != 0
+        self.internal = (bits & 8) != 0
+        self.nowait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.passive
-        value4 = self.durable
-        value5 = self.auto_delete
-        value6 = self.internal
-        value7 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-            or type(value7) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 10, value0, len(octets))
-        out += octets
-        octets = _encode(self.type)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3 | value7 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 10)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.type, "type")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.auto_delete, "auto-delete") << 2
+            | writer.bit(self.internal, "internal") << 3
+            | writer.bit(self.nowait, "nowait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class ExchangeDeclareOk(_DialectMethod):
@@ -1093,11 +884,11 @@ class ExchangeDeclareOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 11)
 
 
 class ExchangeDelete(_DialectMethod):
@@ -1128,30 +919,18 @@ class ExchangeDelete(_DialectMethod):
         self.if_unused = if_unused
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.nowait = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.nowait = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.if_unused
-        value3 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(40, 20, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.bits(writer.bit(self.if_unused, "if-unused") | writer.bit(self.nowait, "nowait") << 1)
 
 
 class ExchangeDeleteOk(_DialectMethod):
@@ -1167,11 +946,11 @@ class ExchangeDeleteOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(40, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(40, 21)
 
 
 class Exchange:
@@ -1232,43 +1011,29 @@ class QueueDeclare(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.passive = number1 & 1 != 0
-        self.durable = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.auto_delete = number1 & 8 != 0
-        self.nowait = number1 & 16 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("passive")
+        self.passive = (bits & 1) != 0
+        self.durable = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.auto_delete = (bits & 8) != 0
+        self.nowait = (bits & 16) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.passive
-        value3 = self.durable
-        value4 = self.exclusive
-        value5 = self.auto_delete
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 10, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2 | value5 << 3 | value6 << 4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 10)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.passive, "passive")
+            | writer.bit(self.durable, "durable") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.auto_delete, "auto-delete") << 3
+            | writer.bit(self.nowait, "nowait") << 4
+        )
+        writer.table(self.arguments, "arguments")
 
 
 class QueueDeclareOk(_DialectMethod):
@@ -1291,26 +1056,16 @@ class QueueDeclareOk(_DialectMethod):
         self.message_count = message_count
         self.consumer_count = consumer_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        self.message_count, self.consumer_count = _read_II(data, pos)
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.queue = reader.shortstr("queue")
+        self.message_count = reader.long("message-count")
+        self.consumer_count = reader.long("consumer-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.message_count
-        value2 = self.consumer_count
-        if (
-            type(value1) is not int
-            or type(value2) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHB(50, 11, len(octets))
-        out += octets
-        out += _write_II(value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 11)
+        writer.shortstr(self.queue, "queue")
+        writer.long(self.message_count, "message-count")
+        writer.long(self.consumer_count, "consumer-count")
 
 
 class QueueBind(_DialectMethod):
@@ -1347,45 +1102,23 @@ class QueueBind(_DialectMethod):
         self.nowait = nowait
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.nowait = number1 & 1 != 0
-        start = pos + 5
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value4 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value4)
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.nowait, "nowait"))
+        writer.table(self.arguments, "arguments")
 
 
 class QueueBindOk(_DialectMethod):
@@ -1401,11 +1134,11 @@ class QueueBindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(50, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 21)
 
 
 class QueueUnbind(_DialectMethod):
@@ -1439,41 +1172,20 @@ class QueueUnbind(_DialectMethod):
         self.routing_key = routing_key
         self.arguments: _Mapping[str, _Any] = {} if arguments is None else arguments
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.arguments = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.arguments = reader.table("arguments")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        _quick_table(out, self.arguments, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 50)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.table(self.arguments, "arguments")
 
 
 class QueueUnbindOk(_DialectMethod):
@@ -1489,11 +1201,11 @@ class QueueUnbindOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(50, 51)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 51)
 
 
 class QueuePurge(_DialectMethod):
@@ -1516,27 +1228,17 @@ class QueuePurge(_DialectMethod):
         self.queue = queue
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 30, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 30)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class QueuePurgeOk(_DialectMethod):
@@ -1555,17 +1257,12 @@ class QueuePurgeOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 31, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 31)
+        writer.long(self.message_count, "message-count")
 
 
 class QueueDelete(_DialectMethod):
@@ -1599,33 +1296,23 @@ class QueueDelete(_DialectMethod):
         self.if_empty = if_empty
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.if_unused = number1 & 1 != 0
-        self.if_empty = number1 & 2 != 0
-        self.nowait = number1 & 4 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("if-unused")
+        self.if_unused = (bits & 1) != 0
+        self.if_empty = (bits & 2) != 0
+        self.nowait = (bits & 4) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.if_unused
-        value3 = self.if_empty
-        value4 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(50, 40, value0, len(octets))
-        out += octets
-        out.append(value2 | value3 << 1 | value4 << 2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(
+            writer.bit(self.if_unused, "if-unused")
+            | writer.bit(self.if_empty, "if-empty") << 1
+            | writer.bit(self.nowait, "nowait") << 2
+        )
 
 
 class QueueDeleteOk(_DialectMethod):
@@ -1644,17 +1331,12 @@ class QueueDeleteOk(_DialectMethod):
     def __init__(self, message_count: int = 0) -> None:
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.message_count
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHI(50, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(50, 41)
+        writer.long(self.message_count, "message-count")
 
 
 class Queue:
@@ -1692,22 +1374,17 @@ class BasicQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(60, 10, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class BasicQosOk(_DialectMethod):
@@ -1723,11 +1400,11 @@ class BasicQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(60, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 11)
 
 
 class BasicConsume(_DialectMethod):
@@ -1779,47 +1456,29 @@ class BasicConsume(_DialectMethod):
         self.nowait = nowait
         self.filter: _Mapping[str, _Any] = {} if filter is None else filter
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.nowait = number1 & 8 != 0
-        start = pos + 5
-        pos = start + size
-        self.filter = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.nowait = (bits & 8) != 0
+        self.filter = reader.table("filter")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
-        _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.nowait, "nowait") << 3
+        )
+        writer.table(self.filter, "filter")
 
 
 class BasicConsumeOk(_DialectMethod):
@@ -1838,17 +1497,12 @@ class BasicConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicCancel(_DialectMethod):
@@ -1869,25 +1523,15 @@ class BasicCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class BasicCancelOk(_DialectMethod):
@@ -1906,17 +1550,12 @@ class BasicCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class BasicPublish(_DialectMethod):
@@ -1950,37 +1589,20 @@ class BasicPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1 = data[pos]
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(60, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -2017,36 +1639,18 @@ class BasicReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(60, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -2086,39 +1690,21 @@ class BasicDeliver(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        value2 = self.redelivered
-        if (
-            type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(60, 60, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QBB(value1, value2, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 60)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -2147,27 +1733,17 @@ class BasicGet(_DialectMethod):
         self.queue = queue
         self.no_ack = no_ack
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_ack = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        bits = reader.bits("no-ack")
+        self.no_ack = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value2 = self.no_ack
-        if (
-            type(value0) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(60, 70, value0, len(octets))
-        out += octets
-        out.append(value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 70)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
 class BasicGetOk(_DialectMethod):
@@ -2201,36 +1777,21 @@ class BasicGetOk(_DialectMethod):
         self.routing_key = routing_key
         self.message_count = message_count
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        self.message_count = _read_I(data, pos)[0]
-        return pos + 4
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.message_count = reader.long("message-count")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.redelivered
-        value4 = self.message_count
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-            or type(value4) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHQBB(60, 71, value0, value1, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out += _write_I(value4)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 71)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.long(self.message_count, "message-count")
 
     def _has_content(self) -> bool:
         return True
@@ -2255,17 +1816,12 @@ class BasicGetEmpty(_DialectMethod):
     def __init__(self, cluster_id: str = "") -> None:
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.cluster_id = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.cluster_id)
-        out += _write_HHB(60, 72, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 72)
+        writer.shortstr(self.cluster_id, "cluster-id")
 
 
 class BasicAck(_DialectMethod):
@@ -2286,20 +1842,15 @@ class BasicAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.multiple = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("multiple")
+        self.multiple = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.multiple
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 80, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 80)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class BasicReject(_DialectMethod):
@@ -2320,20 +1871,15 @@ class BasicReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.requeue = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.requeue
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(60, 90, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 90)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicRecover(_DialectMethod):
@@ -2352,18 +1898,13 @@ class BasicRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.requeue = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.requeue
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(60, 100, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(60, 100)
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class BasicProperties(_DialectProperties):
@@ -2452,194 +1993,97 @@ class BasicProperties(_DialectProperties):
         self.app_id = app_id
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.delivery_mode = data[pos]
-            pos += 1
-        else:
-            self.delivery_mode = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0400:
-            flags -= 0x0400
-            start = pos + 1
-            pos = start + data[pos]
-            self.correlation_id = data[start:pos].decode()
-        else:
-            self.correlation_id = None
-        if flags >= 0x0200:
-            flags -= 0x0200
-            start = pos + 1
-            pos = start + data[pos]
-            self.reply_to = data[start:pos].decode()
-        else:
-            self.reply_to = None
-        if flags >= 0x0100:
-            flags -= 0x0100
-            start = pos + 1
-            pos = start + data[pos]
-            self.expiration = data[start:pos].decode()
-        else:
-            self.expiration = None
-        if flags >= 0x0080:
-            flags -= 0x0080
-            start = pos + 1
-            pos = start + data[pos]
-            self.message_id = data[start:pos].decode()
-        else:
-            self.message_id = None
-        if flags >= 0x0040:
-            flags -= 0x0040
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags >= 0x0020:
-            flags -= 0x0020
-            start = pos + 1
-            pos = start + data[pos]
-            self.type = data[start:pos].decode()
-        else:
-            self.type = None
-        if flags >= 0x0010:
-            flags -= 0x0010
-            start = pos + 1
-            pos = start + data[pos]
-            self.user_id = data[start:pos].decode()
-        else:
-            self.user_id = None
-        if flags >= 0x0008:
-            flags -= 0x0008
-            start = pos + 1
-            pos = start + data[pos]
-            self.app_id = data[start:pos].decode()
-        else:
-            self.app_id = None
-        if flags >= 0x0004:
-            flags -= 0x0004
-            start = pos + 1
-            pos = start + data[pos]
-            self.cluster_id = data[start:pos].decode()
-        else:
-            self.cluster_id = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x0002)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.delivery_mode = reader.octet("delivery-mode")
+        if flags & 0x0800:
+            self.priority = reader.octet("priority")
+        if flags & 0x0400:
+            self.correlation_id = reader.shortstr("correlation-id")
+        if flags & 0x0200:
+            self.reply_to = reader.shortstr("reply-to")
+        if flags & 0x0100:
+            self.expiration = reader.shortstr("expiration")
+        if flags & 0x0080:
+            self.message_id = reader.shortstr("message-id")
+        if flags & 0x0040:
+            self.timestamp = reader.timestamp("timestamp")
+        if flags & 0x0020:
+            self.type = reader.shortstr("type")
+        if flags & 0x0010:
+            self.user_id = reader.shortstr("user-id")
+        if flags & 0x0008:
+            self.app_id = reader.shortstr("app-id")
+        if flags & 0x0004:
+            self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.delivery_mode
-        if value is not None:
+        if self.delivery_mode is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x0800
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.correlation_id
-        if value is not None:
+        if self.correlation_id is not None:
             flags |= 0x0400
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.reply_to
-        if value is not None:
+        if self.reply_to is not None:
             flags |= 0x0200
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.expiration
-        if value is not None:
+        if self.expiration is not None:
             flags |= 0x0100
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.message_id
-        if value is not None:
+        if self.message_id is not None:
             flags |= 0x0080
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0040
-            out += _write_Q(_seconds(value))
-        value = self.type
-        if value is not None:
+        if self.type is not None:
             flags |= 0x0020
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.user_id
-        if value is not None:
+        if self.user_id is not None:
             flags |= 0x0010
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.app_id
-        if value is not None:
+        if self.app_id is not None:
             flags |= 0x0008
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.cluster_id
-        if value is not None:
+        if self.cluster_id is not None:
             flags |= 0x0004
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.delivery_mode, "delivery-mode")
+        if flags & 0x0800:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0400:
+            writer.shortstr(self.correlation_id, "correlation-id")
+        if flags & 0x0200:
+            writer.shortstr(self.reply_to, "reply-to")
+        if flags & 0x0100:
+            writer.shortstr(self.expiration, "expiration")
+        if flags & 0x0080:
+            writer.shortstr(self.message_id, "message-id")
+        if flags & 0x0040:
+            writer.timestamp(self.timestamp, "timestamp")
+        if flags & 0x0020:
+            writer.shortstr(self.type, "type")
+        if flags & 0x0010:
+            writer.shortstr(self.user_id, "user-id")
+        if flags & 0x0008:
+            writer.shortstr(self.app_id, "app-id")
+        if flags & 0x0004:
+            writer.shortstr(self.cluster_id, "cluster-id")
 
     def _class_id(self) -> int:
         return 60
@@ -2685,22 +2129,17 @@ class FileQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(70, 10, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class FileQosOk(_DialectMethod):
@@ -2716,11 +2155,11 @@ class FileQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(70, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 11)
 
 
 class FileConsume(_DialectMethod):
@@ -2772,47 +2211,29 @@ class FileConsume(_DialectMethod):
         self.nowait = nowait
         self.filter: _Mapping[str, _Any] = {} if filter is None else filter
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        self.nowait = number1 & 8 != 0
-        start = pos + 5
-        pos = start + size
-        self.filter = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.nowait = (bits & 8) != 0
+        self.filter = reader.table("filter")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        value6 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-            or type(value6) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(70, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2 | value6 << 3)
-        _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+            | writer.bit(self.nowait, "nowait") << 3
+        )
+        writer.table(self.filter, "filter")
 
 
 class FileConsumeOk(_DialectMethod):
@@ -2831,17 +2252,12 @@ class FileConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileCancel(_DialectMethod):
@@ -2862,25 +2278,15 @@ class FileCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class FileCancelOk(_DialectMethod):
@@ -2899,17 +2305,12 @@ class FileCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class FileOpen(_DialectMethod):
@@ -2930,24 +2331,14 @@ class FileOpen(_DialectMethod):
         self.identifier = identifier
         self.content_size = content_size
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        self.content_size = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.identifier = reader.shortstr("identifier")
+        self.content_size = reader.longlong("content-size")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.content_size
-        if (
-            type(value1) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.identifier)
-        out += _write_HHB(70, 40, len(octets))
-        out += octets
-        out += _write_Q(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 40)
+        writer.shortstr(self.identifier, "identifier")
+        writer.longlong(self.content_size, "content-size")
 
 
 class FileOpenOk(_DialectMethod):
@@ -2966,17 +2357,12 @@ class FileOpenOk(_DialectMethod):
     def __init__(self, staged_size: int = 0) -> None:
         self.staged_size = staged_size
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.staged_size = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.staged_size = reader.longlong("staged-size")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.staged_size
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHQ(70, 41, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 41)
+        writer.longlong(self.staged_size, "staged-size")
 
 
 class FileStage(_DialectMethod):
@@ -2992,11 +2378,11 @@ class FileStage(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(70, 50)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 50)
 
     def _has_content(self) -> bool:
         return True
@@ -3039,42 +2425,22 @@ class FilePublish(_DialectMethod):
         self.immediate = immediate
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1, size = _read_BB(data, pos)
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        start = pos + 2
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(70, 60, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.identifier)
-        out += _write_BB(value3 | value4 << 1, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 60)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
+        writer.shortstr(self.identifier, "identifier")
 
 
 class FileReturn(_DialectMethod):
@@ -3105,36 +2471,18 @@ class FileReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(70, 70, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 70)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -3177,46 +2525,23 @@ class FileDeliver(_DialectMethod):
         self.routing_key = routing_key
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, number2, size = _read_QBB(data, pos)
-        self.redelivered = number2 & 1 != 0
-        start = pos + 10
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        value2 = self.redelivered
-        if (
-            type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(70, 80, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QBB(value1, value2, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.identifier)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 80)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.redelivered, "redelivered"))
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(self.identifier, "identifier")
 
 
 class FileAck(_DialectMethod):
@@ -3237,20 +2562,15 @@ class FileAck(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.multiple = multiple
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.multiple = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("multiple")
+        self.multiple = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.multiple
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(70, 90, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 90)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.multiple, "multiple"))
 
 
 class FileReject(_DialectMethod):
@@ -3271,20 +2591,15 @@ class FileReject(_DialectMethod):
         self.delivery_tag = delivery_tag
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.delivery_tag, number2 = _read_QB(data, pos)
-        self.requeue = number2 & 1 != 0
-        return pos + 9
+    def _read(self, reader: _Reader) -> None:
+        self.delivery_tag = reader.longlong("delivery-tag")
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.delivery_tag
-        value1 = self.requeue
-        if (
-            type(value0) is not int
-            or type(value1) is not bool
-        ):
-            raise _OddError
-        out += _write_HHQB(70, 100, value0, value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(70, 100)
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class FileProperties(_DialectProperties):
@@ -3348,130 +2663,67 @@ class FileProperties(_DialectProperties):
         self.timestamp = timestamp
         self.cluster_id = cluster_id
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            start = pos + 1
-            pos = start + data[pos]
-            self.reply_to = data[start:pos].decode()
-        else:
-            self.reply_to = None
-        if flags >= 0x0400:
-            flags -= 0x0400
-            start = pos + 1
-            pos = start + data[pos]
-            self.message_id = data[start:pos].decode()
-        else:
-            self.message_id = None
-        if flags >= 0x0200:
-            flags -= 0x0200
-            start = pos + 1
-            pos = start + data[pos]
-            self.filename = data[start:pos].decode()
-        else:
-            self.filename = None
-        if flags >= 0x0100:
-            flags -= 0x0100
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags >= 0x0080:
-            flags -= 0x0080
-            start = pos + 1
-            pos = start + data[pos]
-            self.cluster_id = data[start:pos].decode()
-        else:
-            self.cluster_id = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x007e)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.priority = reader.octet("priority")
+        if flags & 0x0800:
+            self.reply_to = reader.shortstr("reply-to")
+        if flags & 0x0400:
+            self.message_id = reader.shortstr("message-id")
+        if flags & 0x0200:
+            self.filename = reader.shortstr("filename")
+        if flags & 0x0100:
+            self.timestamp = reader.timestamp("timestamp")
+        if flags & 0x0080:
+            self.cluster_id = reader.shortstr("cluster-id")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.reply_to
-        if value is not None:
+        if self.reply_to is not None:
             flags |= 0x0800
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.message_id
-        if value is not None:
+        if self.message_id is not None:
             flags |= 0x0400
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.filename
-        if value is not None:
+        if self.filename is not None:
             flags |= 0x0200
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0100
-            out += _write_Q(_seconds(value))
-        value = self.cluster_id
-        if value is not None:
+        if self.cluster_id is not None:
             flags |= 0x0080
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0800:
+            writer.shortstr(self.reply_to, "reply-to")
+        if flags & 0x0400:
+            writer.shortstr(self.message_id, "message-id")
+        if flags & 0x0200:
+            writer.shortstr(self.filename, "filename")
+        if flags & 0x0100:
+            writer.timestamp(self.timestamp, "timestamp")
+        if flags & 0x0080:
+            writer.shortstr(self.cluster_id, "cluster-id")
 
     def _class_id(self) -> int:
         return 70
@@ -3524,24 +2776,19 @@ class StreamQos(_DialectMethod):
         self.consume_rate = consume_rate
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, self.consume_rate, number4 = _read_IHIB(data, pos)
-        self.global_ = number4 & 1 != 0
-        return pos + 11
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        self.consume_rate = reader.long("consume-rate")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.consume_rate
-        value3 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not int
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHIB(80, 10, value0, value1, value2, value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 10)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.long(self.consume_rate, "consume-rate")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class StreamQosOk(_DialectMethod):
@@ -3557,11 +2804,11 @@ class StreamQosOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(80, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 11)
 
 
 class StreamConsume(_DialectMethod):
@@ -3601,44 +2848,27 @@ class StreamConsume(_DialectMethod):
         self.nowait = nowait
         self.filter: _Mapping[str, _Any] = {} if filter is None else filter
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_local = number1 & 1 != 0
-        self.exclusive = number1 & 2 != 0
-        self.nowait = number1 & 4 != 0
-        start = pos + 5
-        pos = start + size
-        self.filter = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.exclusive = (bits & 2) != 0
+        self.nowait = (bits & 4) != 0
+        self.filter = reader.table("filter")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.exclusive
-        value5 = self.nowait
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(80, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.consumer_tag)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2)
-        _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.exclusive, "exclusive") << 1
+            | writer.bit(self.nowait, "nowait") << 2
+        )
+        writer.table(self.filter, "filter")
 
 
 class StreamConsumeOk(_DialectMethod):
@@ -3657,17 +2887,12 @@ class StreamConsumeOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 21, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 21)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamCancel(_DialectMethod):
@@ -3688,25 +2913,15 @@ class StreamCancel(_DialectMethod):
         self.consumer_tag = consumer_tag
         self.nowait = nowait
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        number1 = data[pos]
-        self.nowait = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        bits = reader.bits("nowait")
+        self.nowait = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.nowait
-        if (
-            type(value1) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 30, len(octets))
-        out += octets
-        out.append(value1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 30)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.bits(writer.bit(self.nowait, "nowait"))
 
 
 class StreamCancelOk(_DialectMethod):
@@ -3725,17 +2940,12 @@ class StreamCancelOk(_DialectMethod):
     def __init__(self, consumer_tag: str = "") -> None:
         self.consumer_tag = consumer_tag
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 31, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 31)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
 
 
 class StreamPublish(_DialectMethod):
@@ -3769,37 +2979,20 @@ class StreamPublish(_DialectMethod):
         self.mandatory = mandatory
         self.immediate = immediate
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        number1 = data[pos]
-        self.mandatory = number1 & 1 != 0
-        self.immediate = number1 & 2 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        bits = reader.bits("mandatory")
+        self.mandatory = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.mandatory
-        value4 = self.immediate
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.exchange)
-        out += _write_HHHB(80, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.bits(writer.bit(self.mandatory, "mandatory") | writer.bit(self.immediate, "immediate") << 1)
 
     def _has_content(self) -> bool:
         return True
@@ -3836,36 +3029,18 @@ class StreamReturn(_DialectMethod):
         self.exchange = exchange
         self.routing_key = routing_key
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.reply_code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.reply_text = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.routing_key = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reply_code = reader.short("reply-code")
+        self.reply_text = reader.shortstr("reply-text")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.reply_code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.reply_text)
-        out += _write_HHHB(80, 50, value0, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out.append(len(octets))
-        out += octets
-        octets = _encode(self.routing_key)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 50)
+        writer.short(self.reply_code, "reply-code")
+        writer.shortstr(self.reply_text, "reply-text")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
 
     def _has_content(self) -> bool:
         return True
@@ -3902,36 +3077,18 @@ class StreamDeliver(_DialectMethod):
         self.exchange = exchange
         self.queue = queue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.consumer_tag = data[start:pos].decode()
-        self.delivery_tag, size = _read_QB(data, pos)
-        start = pos + 9
-        pos = start + size
-        self.exchange = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.consumer_tag = reader.shortstr("consumer-tag")
+        self.delivery_tag = reader.longlong("delivery-tag")
+        self.exchange = reader.shortstr("exchange")
+        self.queue = reader.shortstr("queue")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value1 = self.delivery_tag
-        if (
-            type(value1) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.consumer_tag)
-        out += _write_HHB(80, 60, len(octets))
-        out += octets
-        octets = _encode(self.exchange)
-        out += _write_QB(value1, len(octets))
-        out += octets
-        octets = _encode(self.queue)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(80, 60)
+        writer.shortstr(self.consumer_tag, "consumer-tag")
+        writer.longlong(self.delivery_tag, "delivery-tag")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.queue, "queue")
 
     def _has_content(self) -> bool:
         return True
@@ -3969,78 +3126,43 @@ class StreamProperties(_DialectProperties):
         self.priority = priority
         self.timestamp = timestamp
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_type = data[start:pos].decode()
-        else:
-            self.content_type = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.content_encoding = data[start:pos].decode()
-        else:
-            self.content_encoding = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.priority = data[pos]
-            pos += 1
-        else:
-            self.priority = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.timestamp = _timestamp(_read_Q(data, pos)[0])
-            pos += 8
-        else:
-            self.timestamp = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x07fe)
+        if flags & 0x8000:
+            self.content_type = reader.shortstr("content-type")
+        if flags & 0x4000:
+            self.content_encoding = reader.shortstr("content-encoding")
+        if flags & 0x2000:
+            self.headers = reader.table("headers")
+        if flags & 0x1000:
+            self.priority = reader.octet("priority")
+        if flags & 0x0800:
+            self.timestamp = reader.timestamp("timestamp")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.content_type
-        if value is not None:
+        if self.content_type is not None:
             flags |= 0x8000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.content_encoding
-        if value is not None:
+        if self.content_encoding is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x2000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.priority
-        if value is not None:
+        if self.priority is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.timestamp
-        if value is not None:
+        if self.timestamp is not None:
             flags |= 0x0800
-            out += _write_Q(_seconds(value))
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.shortstr(self.content_type, "content-type")
+        if flags & 0x4000:
+            writer.shortstr(self.content_encoding, "content-encoding")
+        if flags & 0x2000:
+            writer.table(self.headers, "headers")
+        if flags & 0x1000:
+            writer.octet(self.priority, "priority")
+        if flags & 0x0800:
+            writer.timestamp(self.timestamp, "timestamp")
 
     def _class_id(self) -> int:
         return 80
@@ -4073,11 +3195,11 @@ class TxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 10)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 10)
 
 
 class TxSelectOk(_DialectMethod):
@@ -4093,11 +3215,11 @@ class TxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 11)
 
 
 class TxCommit(_DialectMethod):
@@ -4113,11 +3235,11 @@ class TxCommit(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 20)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 20)
 
 
 class TxCommitOk(_DialectMethod):
@@ -4133,11 +3255,11 @@ class TxCommitOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 21)
 
 
 class TxRollback(_DialectMethod):
@@ -4153,11 +3275,11 @@ class TxRollback(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 30)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 30)
 
 
 class TxRollbackOk(_DialectMethod):
@@ -4173,11 +3295,11 @@ class TxRollbackOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(90, 31)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(90, 31)
 
 
 class Tx:
@@ -4204,11 +3326,11 @@ class DtxSelect(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 10)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 10)
 
 
 class DtxSelectOk(_DialectMethod):
@@ -4224,11 +3346,11 @@ class DtxSelectOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 11)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 11)
 
 
 class DtxStart(_DialectMethod):
@@ -4247,17 +3369,12 @@ class DtxStart(_DialectMethod):
     def __init__(self, dtx_identifier: str = "") -> None:
         self.dtx_identifier = dtx_identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.dtx_identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.dtx_identifier = reader.shortstr("dtx-identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.dtx_identifier)
-        out += _write_HHB(100, 20, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 20)
+        writer.shortstr(self.dtx_identifier, "dtx-identifier")
 
 
 class DtxStartOk(_DialectMethod):
@@ -4273,11 +3390,11 @@ class DtxStartOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(100, 21)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(100, 21)
 
 
 class Dtx:
@@ -4305,16 +3422,12 @@ class TunnelRequest(_DialectMethod):
     def __init__(self, meta_data: _Mapping[str, _Any] | None = None) -> None:
         self.meta_data: _Mapping[str, _Any] = {} if meta_data is None else meta_data
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        self.meta_data = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.meta_data = reader.table("meta-data")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(110, 10)
-        _quick_table(out, self.meta_data, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(110, 10)
+        writer.table(self.meta_data, "meta-data")
 
     def _has_content(self) -> bool:
         return True
@@ -4352,80 +3465,43 @@ class TunnelProperties(_DialectProperties):
         self.durable = durable
         self.broadcast = broadcast
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        flags = data[pos] << 8 | data[pos + 1]
-        pos += 2
-        if flags >= 0x8000:
-            flags -= 0x8000
-            start = pos + 4
-            pos = start + _read_I(data, pos)[0]
-            self.headers = reader.quick_table(data, start, pos, end)
-        else:
-            self.headers = None
-        if flags >= 0x4000:
-            flags -= 0x4000
-            start = pos + 1
-            pos = start + data[pos]
-            self.proxy_name = data[start:pos].decode()
-        else:
-            self.proxy_name = None
-        if flags >= 0x2000:
-            flags -= 0x2000
-            start = pos + 1
-            pos = start + data[pos]
-            self.data_name = data[start:pos].decode()
-        else:
-            self.data_name = None
-        if flags >= 0x1000:
-            flags -= 0x1000
-            self.durable = data[pos]
-            pos += 1
-        else:
-            self.durable = None
-        if flags >= 0x0800:
-            flags -= 0x0800
-            self.broadcast = data[pos]
-            pos += 1
-        else:
-            self.broadcast = None
-        if flags:
-            raise _OddError
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        flags = reader.flag_word()
+        reader.further_flags(flags, flags & 0x07fe)
+        if flags & 0x8000:
+            self.headers = reader.table("headers")
+        if flags & 0x4000:
+            self.proxy_name = reader.shortstr("proxy-name")
+        if flags & 0x2000:
+            self.data_name = reader.shortstr("data-name")
+        if flags & 0x1000:
+            self.durable = reader.octet("durable")
+        if flags & 0x0800:
+            self.broadcast = reader.octet("broadcast")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
+    def _write(self, writer: _Writer) -> None:
         flags = 0
-        at = len(out)
-        out += b"\0\0"
-        value: _Any = self.headers
-        if value is not None:
+        if self.headers is not None:
             flags |= 0x8000
-            _quick_table(out, value, rules.depth_limit, rules.quick_writers)
-        value = self.proxy_name
-        if value is not None:
+        if self.proxy_name is not None:
             flags |= 0x4000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.data_name
-        if value is not None:
+        if self.data_name is not None:
             flags |= 0x2000
-            octets = _encode(value)
-            out.append(len(octets))
-            out += octets
-        value = self.durable
-        if value is not None:
+        if self.durable is not None:
             flags |= 0x1000
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        value = self.broadcast
-        if value is not None:
+        if self.broadcast is not None:
             flags |= 0x0800
-            if type(value) is not int:
-                raise _OddError
-            out.append(value)
-        out[at] = flags >> 8
-        out[at + 1] = flags & 0xFF
+        writer.word(flags)
+        if flags & 0x8000:
+            writer.table(self.headers, "headers")
+        if flags & 0x4000:
+            writer.shortstr(self.proxy_name, "proxy-name")
+        if flags & 0x2000:
+            writer.shortstr(self.data_name, "data-name")
+        if flags & 0x1000:
+            writer.octet(self.durable, "durable")
+        if flags & 0x0800:
+            writer.octet(self.broadcast, "broadcast")
 
     def _class_id(self) -> int:
         return 110
@@ -4565,6 +3641,58 @@ class MessageTransfer(_DialectMethod):
         self.application_headers: _Mapping[str, _Any] = {} if application_headers is None else application_headers
         self.body = body
 
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.destination = reader.shortstr("destination")
+        bits = reader.bits("redelivered")
+        self.redelivered = (bits & 1) != 0
+        self.immediate = (bits & 2) != 0
+        self.ttl = reader.longlong("ttl")
+        self.priority = reader.octet("priority")
+        self.timestamp = reader.timestamp("timestamp")
+        self.delivery_mode = reader.octet("delivery-mode")
+        self.expiration = reader.timestamp("expiration")
+        self.exchange = reader.shortstr("exchange")
+        self.routing_key = reader.shortstr("routing-key")
+        self.message_id = reader.shortstr("message-id")
+        self.correlation_id = reader.shortstr("correlation-id")
+        self.reply_to = reader.shortstr("reply-to")
+        self.content_type = reader.shortstr("content-type")
+        self.content_encoding = reader.shortstr("content-encoding")
+        self.user_id = reader.shortstr("user-id")
+        self.app_id = reader.shortstr("app-id")
+        self.transaction_id = reader.shortstr("transaction-id")
+        self.security_token = reader.longstr("security-token")
+        self.application_headers = reader.table("application-headers")
+        self.body = reader.content("body")
+
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 10)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.destination, "destination")
+        writer.bits(
+            writer.bit(self.redelivered, "redelivered")
+            | writer.bit(self.immediate, "immediate") << 1
+        )
+        writer.longlong(self.ttl, "ttl")
+        writer.octet(self.priority, "priority")
+        writer.timestamp(self.timestamp, "timestamp")
+        writer.octet(self.delivery_mode, "delivery-mode")
+        writer.timestamp(self.expiration, "expiration")
+        writer.shortstr(self.exchange, "exchange")
+        writer.shortstr(self.routing_key, "routing-key")
+        writer.shortstr(self.message_id, "message-id")
+        writer.shortstr(self.correlation_id, "correlation-id")
+        writer.shortstr(self.reply_to, "reply-to")
+        writer.shortstr(self.content_type, "content-type")
+        writer.shortstr(self.content_encoding, "content-encoding")
+        writer.shortstr(self.user_id, "user-id")
+        writer.shortstr(self.app_id, "app-id")
+        writer.shortstr(self.transaction_id, "transaction-id")
+        writer.longstr(self.security_token, "security-token")
+        writer.table(self.application_headers, "application-headers")
+        writer.content(self.body, "body")
+
 
 class MessageConsume(_DialectMethod):
     """message.consume (120, 20) of amqp-0-9: subscribe a destination to a queue.
@@ -4603,44 +3731,27 @@ class MessageConsume(_DialectMethod):
         self.exclusive = exclusive
         self.filter: _Mapping[str, _Any] = {} if filter is None else filter
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.destination = data[start:pos].decode()
-        number1, size = _read_BI(data, pos)
-        self.no_local = number1 & 1 != 0
-        self.no_ack = number1 & 2 != 0
-        self.exclusive = number1 & 4 != 0
-        start = pos + 5
-        pos = start + size
-        self.filter = reader.quick_table(data, start, pos, end)
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.destination = reader.shortstr("destination")
+        bits = reader.bits("no-local")
+        self.no_local = (bits & 1) != 0
+        self.no_ack = (bits & 2) != 0
+        self.exclusive = (bits & 4) != 0
+        self.filter = reader.table("filter")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_local
-        value4 = self.no_ack
-        value5 = self.exclusive
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-            or type(value4) is not bool
-            or type(value5) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(120, 20, value0, len(octets))
-        out += octets
-        octets = _encode(self.destination)
-        out.append(len(octets))
-        out += octets
-        out.append(value3 | value4 << 1 | value5 << 2)
-        _quick_table(out, self.filter, rules.depth_limit, rules.quick_writers)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 20)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.destination, "destination")
+        writer.bits(
+            writer.bit(self.no_local, "no-local")
+            | writer.bit(self.no_ack, "no-ack") << 1
+            | writer.bit(self.exclusive, "exclusive") << 2
+        )
+        writer.table(self.filter, "filter")
 
 
 class MessageCancel(_DialectMethod):
@@ -4659,17 +3770,12 @@ class MessageCancel(_DialectMethod):
     def __init__(self, destination: str = "") -> None:
         self.destination = destination
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.destination = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.destination = reader.shortstr("destination")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        octets = _encode(self.destination)
-        out += _write_HHB(120, 30, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 30)
+        writer.shortstr(self.destination, "destination")
 
 
 class MessageGet(_DialectMethod):
@@ -4694,34 +3800,19 @@ class MessageGet(_DialectMethod):
         self.destination = destination
         self.no_ack = no_ack
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.ticket, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.queue = data[start:pos].decode()
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.destination = data[start:pos].decode()
-        number1 = data[pos]
-        self.no_ack = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        self.ticket = reader.short("ticket")
+        self.queue = reader.shortstr("queue")
+        self.destination = reader.shortstr("destination")
+        bits = reader.bits("no-ack")
+        self.no_ack = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.ticket
-        value3 = self.no_ack
-        if (
-            type(value0) is not int
-            or type(value3) is not bool
-        ):
-            raise _OddError
-        octets = _encode(self.queue)
-        out += _write_HHHB(120, 40, value0, len(octets))
-        out += octets
-        octets = _encode(self.destination)
-        out.append(len(octets))
-        out += octets
-        out.append(value3)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 40)
+        writer.short(self.ticket, "ticket")
+        writer.shortstr(self.queue, "queue")
+        writer.shortstr(self.destination, "destination")
+        writer.bits(writer.bit(self.no_ack, "no-ack"))
 
 
 class MessageRecover(_DialectMethod):
@@ -4740,18 +3831,13 @@ class MessageRecover(_DialectMethod):
     def __init__(self, requeue: bool = False) -> None:
         self.requeue = requeue
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        number1 = data[pos]
-        self.requeue = number1 & 1 != 0
-        return pos + 1
+    def _read(self, reader: _Reader) -> None:
+        bits = reader.bits("requeue")
+        self.requeue = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.requeue
-        if (
-            type(value0) is not bool
-        ):
-            raise _OddError
-        out += _write_HHB(120, 50, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 50)
+        writer.bits(writer.bit(self.requeue, "requeue"))
 
 
 class MessageOpen(_DialectMethod):
@@ -4770,18 +3856,12 @@ class MessageOpen(_DialectMethod):
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reference = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reference = reader.longstr("reference")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 60)
-        out += _long_octets(self.reference)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 60)
+        writer.longstr(self.reference, "reference")
 
 
 class MessageClose(_DialectMethod):
@@ -4800,18 +3880,12 @@ class MessageClose(_DialectMethod):
     def __init__(self, reference: bytes = b"") -> None:
         self.reference = reference
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reference = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reference = reader.longstr("reference")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 70)
-        out += _long_octets(self.reference)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 70)
+        writer.longstr(self.reference, "reference")
 
 
 class MessageAppend(_DialectMethod):
@@ -4832,25 +3906,14 @@ class MessageAppend(_DialectMethod):
         self.reference = reference
         self.bytes = bytes
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reference = bytes(data[start:pos])
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.bytes = bytes(data[start:pos])
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reference = reader.longstr("reference")
+        self.bytes = reader.longstr("bytes")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 80)
-        out += _long_octets(self.reference)
-        out += _long_octets(self.bytes)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 80)
+        writer.longstr(self.reference, "reference")
+        writer.longstr(self.bytes, "bytes")
 
 
 class MessageCheckpoint(_DialectMethod):
@@ -4871,25 +3934,14 @@ class MessageCheckpoint(_DialectMethod):
         self.reference = reference
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reference = bytes(data[start:pos])
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reference = reader.longstr("reference")
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 90)
-        out += _long_octets(self.reference)
-        octets = _encode(self.identifier)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 90)
+        writer.longstr(self.reference, "reference")
+        writer.shortstr(self.identifier, "identifier")
 
 
 class MessageResume(_DialectMethod):
@@ -4910,25 +3962,14 @@ class MessageResume(_DialectMethod):
         self.reference = reference
         self.identifier = identifier
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        size = _read_I(data, pos)[0]
-        start = pos + 4
-        pos = start + size
-        if pos > end:
-            raise _OddError
-        self.reference = bytes(data[start:pos])
-        size = data[pos]
-        start = pos + 1
-        pos = start + size
-        self.identifier = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.reference = reader.longstr("reference")
+        self.identifier = reader.shortstr("identifier")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 100)
-        out += _long_octets(self.reference)
-        octets = _encode(self.identifier)
-        out.append(len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 100)
+        writer.longstr(self.reference, "reference")
+        writer.shortstr(self.identifier, "identifier")
 
 
 class MessageQos(_DialectMethod):
@@ -4951,22 +3992,17 @@ class MessageQos(_DialectMethod):
         self.prefetch_count = prefetch_count
         self.global_ = global_
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.prefetch_size, self.prefetch_count, number3 = _read_IHB(data, pos)
-        self.global_ = number3 & 1 != 0
-        return pos + 7
+    def _read(self, reader: _Reader) -> None:
+        self.prefetch_size = reader.long("prefetch-size")
+        self.prefetch_count = reader.short("prefetch-count")
+        bits = reader.bits("global")
+        self.global_ = (bits & 1) != 0
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.prefetch_size
-        value1 = self.prefetch_count
-        value2 = self.global_
-        if (
-            type(value0) is not int
-            or type(value1) is not int
-            or type(value2) is not bool
-        ):
-            raise _OddError
-        out += _write_HHIHB(120, 110, value0, value1, value2)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 110)
+        writer.long(self.prefetch_size, "prefetch-size")
+        writer.short(self.prefetch_count, "prefetch-count")
+        writer.bits(writer.bit(self.global_, "global"))
 
 
 class MessageOk(_DialectMethod):
@@ -4982,11 +4018,11 @@ class MessageOk(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 500)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 500)
 
 
 class MessageEmpty(_DialectMethod):
@@ -5002,11 +4038,11 @@ class MessageEmpty(_DialectMethod):
     def __init__(self) -> None:
         pass
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        pass
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        out += _write_HH(120, 510)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 510)
 
 
 class MessageReject(_DialectMethod):
@@ -5027,22 +4063,14 @@ class MessageReject(_DialectMethod):
         self.code = code
         self.text = text
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.code, size = _read_HB(data, pos)
-        start = pos + 3
-        pos = start + size
-        self.text = data[start:pos].decode()
-        return pos
+    def _read(self, reader: _Reader) -> None:
+        self.code = reader.short("code")
+        self.text = reader.shortstr("text")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.code
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        octets = _encode(self.text)
-        out += _write_HHHB(120, 520, value0, len(octets))
-        out += octets
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 520)
+        writer.short(self.code, "code")
+        writer.shortstr(self.text, "text")
 
 
 class MessageOffset(_DialectMethod):
@@ -5061,17 +4089,12 @@ class MessageOffset(_DialectMethod):
     def __init__(self, value: int = 0) -> None:
         self.value = value
 
-    def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:
-        self.value = _read_Q(data, pos)[0]
-        return pos + 8
+    def _read(self, reader: _Reader) -> None:
+        self.value = reader.longlong("value")
 
-    def _put(self, out: bytearray, rules: _WriterRules) -> None:
-        value0 = self.value
-        if (
-            type(value0) is not int
-        ):
-            raise _OddError
-        out += _write_HHQ(120, 530, value0)
+    def _write(self, writer: _Writer) -> None:
+        writer.ids(120, 530)
+        writer.longlong(self.value, "value")
 
 
 class Message:

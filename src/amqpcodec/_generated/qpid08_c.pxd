@@ -2,6 +2,7 @@
 #   spec/amqp-0-8.xml sha256 9f714e51dbb95a51cb8e6c57aea905ff9eab0404293a3af00e78ad83756faa09
 #   spec/qpid-0-8.xml sha256 03bd15c2b71d6ba11e6dd81eedbb0de5489b9ffa5a08b38267810271f10dbffb
 #   spec/overlays/qpid-0-8.toml sha256 972ccc1e9e14960fcfc689f3c6866f06bb0741b7f57fe786a2fbd172fd7b26f7
+cimport cython
 from cpython.object cimport PyObject as _PyObject
 
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
@@ -39,18 +40,21 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
     cdef public object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
     cdef public object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -59,6 +63,7 @@ cdef class ConnectionTune(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -67,20 +72,24 @@ cdef class ConnectionTuneOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
     cdef public object virtual_host
     cdef public object capabilities
     cdef public object insist
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
     cdef public object known_hosts
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionRedirect(_DialectMethod):
     cdef public object host
     cdef public object known_hosts
@@ -88,6 +97,7 @@ cdef class ConnectionRedirect(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -102,6 +112,7 @@ cdef class ConnectionCloseOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
     cdef public object out_of_band
     cdef int _read(self, _Reader reader) except -1
@@ -113,14 +124,18 @@ cdef class ChannelOpenOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
     cdef public object active
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
     cdef public object active
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -133,6 +148,7 @@ cdef class ChannelAlert(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -147,6 +163,7 @@ cdef class ChannelCloseOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class AccessRequest(_DialectMethod):
     cdef public object realm
     cdef public object exclusive
@@ -154,10 +171,12 @@ cdef class AccessRequest(_DialectMethod):
     cdef public object active
     cdef public object write
     cdef public object read
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class AccessRequestOk(_DialectMethod):
     cdef public object ticket
     cdef int _read(self, _Reader reader) except -1
@@ -174,6 +193,7 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef public object internal
     cdef public object nowait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -183,11 +203,13 @@ cdef class ExchangeDeclareOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
     cdef public object ticket
     cdef public object exchange
     cdef public object if_unused
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -197,6 +219,7 @@ cdef class ExchangeDeleteOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ExchangeBound(_DialectMethod):
     cdef public object exchange
     cdef public object routing_key
@@ -205,6 +228,7 @@ cdef class ExchangeBound(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ExchangeBoundOk(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -221,10 +245,12 @@ cdef class QueueDeclare(_DialectMethod):
     cdef public object auto_delete
     cdef public object nowait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
     cdef public object queue
     cdef public object message_count
@@ -240,6 +266,7 @@ cdef class QueueBind(_DialectMethod):
     cdef public object routing_key
     cdef public object nowait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -249,40 +276,48 @@ cdef class QueueBindOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueuePurge(_DialectMethod):
     cdef public object ticket
     cdef public object queue
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDelete(_DialectMethod):
     cdef public object ticket
     cdef public object queue
     cdef public object if_unused
     cdef public object if_empty
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicQos(_DialectMethod):
     cdef public object prefetch_size
     cdef public object prefetch_count
     cdef public object global_
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -301,41 +336,49 @@ cdef class BasicConsume(_DialectMethod):
     cdef public object exclusive
     cdef public object nowait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicCancel(_DialectMethod):
     cdef public object consumer_tag
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicPublish(_DialectMethod):
     cdef public object ticket
     cdef public object exchange
     cdef public object routing_key
     cdef public object mandatory
     cdef public object immediate
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicReturn(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -347,60 +390,73 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
     cdef public object consumer_tag
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicGet(_DialectMethod):
     cdef public object ticket
     cdef public object queue
     cdef public object no_ack
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
     cdef public object message_count
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
     cdef public object cluster_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicAck(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicReject(_DialectMethod):
     cdef public object delivery_tag
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicRecover(_DialectMethod):
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -410,10 +466,12 @@ cdef class BasicRecoverOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileQos(_DialectMethod):
     cdef public object prefetch_size
     cdef public object prefetch_count
     cdef public object global_
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -423,6 +481,7 @@ cdef class FileQosOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileConsume(_DialectMethod):
     cdef public object ticket
     cdef public object queue
@@ -431,29 +490,35 @@ cdef class FileConsume(_DialectMethod):
     cdef public object no_ack
     cdef public object exclusive
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileConsumeOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileCancel(_DialectMethod):
     cdef public object consumer_tag
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileCancelOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileOpen(_DialectMethod):
     cdef public object identifier
     cdef public object content_size
@@ -461,6 +526,7 @@ cdef class FileOpen(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileOpenOk(_DialectMethod):
     cdef public object staged_size
     cdef int _read(self, _Reader reader) except -1
@@ -474,6 +540,7 @@ cdef class FileStage(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class FilePublish(_DialectMethod):
     cdef public object ticket
     cdef public object exchange
@@ -481,10 +548,12 @@ cdef class FilePublish(_DialectMethod):
     cdef public object mandatory
     cdef public object immediate
     cdef public object identifier
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileReturn(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -496,6 +565,7 @@ cdef class FileReturn(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class FileDeliver(_DialectMethod):
     cdef public object consumer_tag
     cdef public object delivery_tag
@@ -503,29 +573,36 @@ cdef class FileDeliver(_DialectMethod):
     cdef public object exchange
     cdef public object routing_key
     cdef public object identifier
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileAck(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class FileReject(_DialectMethod):
     cdef public object delivery_tag
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamQos(_DialectMethod):
     cdef public object prefetch_size
     cdef public object prefetch_count
     cdef public object consume_rate
     cdef public object global_
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -535,6 +612,7 @@ cdef class StreamQosOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamConsume(_DialectMethod):
     cdef public object ticket
     cdef public object queue
@@ -542,41 +620,49 @@ cdef class StreamConsume(_DialectMethod):
     cdef public object no_local
     cdef public object exclusive
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamConsumeOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamCancel(_DialectMethod):
     cdef public object consumer_tag
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamCancelOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class StreamPublish(_DialectMethod):
     cdef public object ticket
     cdef public object exchange
     cdef public object routing_key
     cdef public object mandatory
     cdef public object immediate
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class StreamReturn(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -588,6 +674,7 @@ cdef class StreamReturn(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class StreamDeliver(_DialectMethod):
     cdef public object consumer_tag
     cdef public object delivery_tag
@@ -639,6 +726,7 @@ cdef class DtxSelectOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class DtxStart(_DialectMethod):
     cdef public object dtx_identifier
     cdef int _read(self, _Reader reader) except -1
@@ -658,6 +746,7 @@ cdef class TunnelRequest(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class TestInteger(_DialectMethod):
     cdef public object integer_1
     cdef public object integer_2
@@ -668,12 +757,14 @@ cdef class TestInteger(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class TestIntegerOk(_DialectMethod):
     cdef public object result
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class TestString(_DialectMethod):
     cdef public object string_1
     cdef public object string_2
@@ -682,6 +773,7 @@ cdef class TestString(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class TestStringOk(_DialectMethod):
     cdef public object result
     cdef int _read(self, _Reader reader) except -1
@@ -696,6 +788,7 @@ cdef class TestTable(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class TestTableOk(_DialectMethod):
     cdef public object integer_result
     cdef public object string_result
@@ -710,6 +803,7 @@ cdef class TestContent(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class TestContentOk(_DialectMethod):
     cdef public object content_checksum
     cdef int _read(self, _Reader reader) except -1
@@ -733,7 +827,9 @@ cdef class BasicProperties(_DialectProperties):
     cdef public object user_id
     cdef public object app_id
     cdef public object cluster_id
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 
@@ -748,7 +844,9 @@ cdef class FileProperties(_DialectProperties):
     cdef public object filename
     cdef public object timestamp
     cdef public object cluster_id
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 
@@ -759,7 +857,9 @@ cdef class StreamProperties(_DialectProperties):
     cdef public object headers
     cdef public object priority
     cdef public object timestamp
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 
@@ -770,13 +870,17 @@ cdef class TunnelProperties(_DialectProperties):
     cdef public object data_name
     cdef public object durable
     cdef public object broadcast
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 
 
 cdef class TestProperties(_DialectProperties):
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 

@@ -2,6 +2,7 @@
 #   spec/amqp-0-9-1.xml sha256 a7cdebc3a01cbcba7a47670d9c17fbff9c0921b55422ed568e39f9275771409f
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
+cimport cython
 from cpython.object cimport PyObject as _PyObject
 
 from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
@@ -39,18 +40,21 @@ cdef class ConnectionStartOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
     cdef public object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
     cdef public object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -59,6 +63,7 @@ cdef class ConnectionTune(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
     cdef public object channel_max
     cdef public object frame_max
@@ -67,20 +72,24 @@ cdef class ConnectionTuneOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
     cdef public object virtual_host
     cdef public object reserved_1
     cdef public object reserved_2
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -95,6 +104,7 @@ cdef class ConnectionCloseOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionBlocked(_DialectMethod):
     cdef public object reason
     cdef int _read(self, _Reader reader) except -1
@@ -106,6 +116,7 @@ cdef class ConnectionUnblocked(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConnectionUpdateSecret(_DialectMethod):
     cdef public object new_secret
     cdef public object reason
@@ -118,30 +129,37 @@ cdef class ConnectionUpdateSecretOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelOpenOk(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
     cdef public object active
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
     cdef public object active
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ChannelClose(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -166,6 +184,7 @@ cdef class ExchangeDeclare(_DialectMethod):
     cdef public object internal
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -175,11 +194,13 @@ cdef class ExchangeDeclareOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
     cdef public object reserved_1
     cdef public object exchange
     cdef public object if_unused
     cdef public object no_wait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -196,6 +217,7 @@ cdef class ExchangeBind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -212,6 +234,7 @@ cdef class ExchangeUnbind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -230,10 +253,12 @@ cdef class QueueDeclare(_DialectMethod):
     cdef public object auto_delete
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
     cdef public object queue
     cdef public object message_count
@@ -249,6 +274,7 @@ cdef class QueueBind(_DialectMethod):
     cdef public object routing_key
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -273,40 +299,48 @@ cdef class QueueUnbindOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueuePurge(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object no_wait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDelete(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object if_unused
     cdef public object if_empty
     cdef public object no_wait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
     cdef public object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicQos(_DialectMethod):
     cdef public object prefetch_size
     cdef public object prefetch_count
     cdef public object global_
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -325,41 +359,49 @@ cdef class BasicConsume(_DialectMethod):
     cdef public object exclusive
     cdef public object no_wait
     cdef public object arguments
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicCancel(_DialectMethod):
     cdef public object consumer_tag
     cdef public object no_wait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
     cdef public object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicPublish(_DialectMethod):
     cdef public object reserved_1
     cdef public object exchange
     cdef public object routing_key
     cdef public object mandatory
     cdef public object immediate
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicReturn(_DialectMethod):
     cdef public object reply_code
     cdef public object reply_text
@@ -371,66 +413,81 @@ cdef class BasicReturn(_DialectMethod):
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
     cdef public object consumer_tag
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicGet(_DialectMethod):
     cdef public object reserved_1
     cdef public object queue
     cdef public object no_ack
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
     cdef public object delivery_tag
     cdef public object redelivered
     cdef public object exchange
     cdef public object routing_key
     cdef public object message_count
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
     cdef int _class_id(self) except -1
 
 
+@cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
     cdef public object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicAck(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicReject(_DialectMethod):
     cdef public object delivery_tag
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicRecoverAsync(_DialectMethod):
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicRecover(_DialectMethod):
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -440,10 +497,12 @@ cdef class BasicRecoverOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class BasicNack(_DialectMethod):
     cdef public object delivery_tag
     cdef public object multiple
     cdef public object requeue
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -478,8 +537,10 @@ cdef class TxRollbackOk(_DialectMethod):
     cdef int _write(self, _Writer writer) except -1
 
 
+@cython.no_gc
 cdef class ConfirmSelect(_DialectMethod):
     cdef public object nowait
+    @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -504,7 +565,9 @@ cdef class BasicProperties(_DialectProperties):
     cdef public object user_id
     cdef public object app_id
     cdef public object reserved
+    @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
+    @cython.locals(flags=cython.int)
     cdef int _write(self, _Writer writer) except -1
     cdef int _class_id(self) except -1
 

@@ -1,4 +1,9 @@
+cimport cython
 from libc.stdint cimport uint32_t
+
+from .reader_c cimport Reader
+from .records_c cimport Record
+from .writer_c cimport Writer
 
 
 cdef struct Entry:
@@ -6,9 +11,18 @@ cdef struct Entry:
     void *maker  # borrowed from Dispatch._makers; NULL in an empty entry
 
 
+@cython.final
 cdef class Dispatch:
     cdef list _makers
     cdef Entry *_entries
     cdef uint32_t _mask
 
     cdef object create(self, long long number)
+
+    cdef inline int read(self, Record record, Reader reader) except -1:
+        """Fill an instance from the payload that the reader is aimed at."""
+        return record._read(reader)
+
+    cdef inline int write(self, Record record, Writer writer) except -1:
+        """Write the attributes of an instance."""
+        return record._write(writer)

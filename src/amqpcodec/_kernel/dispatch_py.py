@@ -3,19 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
-from .._typing import Any
+from .._typing import TYPE_CHECKING, Any
+from .fast_reader_py import DECLINED
+from .fast_writer_py import DECLINED as DECLINED_VALUES
+
+if TYPE_CHECKING:
+    from .fast_reader_py import FastRead
+    from .fast_writer_py import FastWrite
+    from .reader_py import Reader
+    from .records_py import Record
+    from .writer_py import Writer
 
 
 class Dispatch:
-    """Makes an empty instance of the class registered under a number."""
+    """Makes an empty instance of the class registered under a number, and has instances read and written.
 
-    __slots__ = ("classes",)
+    Attributes:
+        classes: class by number.
+        readers: class and fast path of reading by number. A class with rare fields has none.
+        writers: fast path of writing by class.
+    """
+
+    __slots__ = ("_reads", "classes", "readers", "writers")
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self.classes = dict(classes)
+        self.readers: dict[int, tuple[type[Any], FastRead]] = {}
+        self.writers: dict[type[Any], FastWrite] = {}
+        self._reads: dict[type[Any], FastRead] = {}
+        for number, cls in classes.items():
+            # The fast paths of a dialect's classes stand in a module beside theirs.
+            fast = import_module(f"{cls.__module__.removesuffix('_py')}_fast_py")
+            if cls.__name__ in fast.READERS:
+                self._reads[cls] = fast.READERS[cls.__name__]
+                self.readers[number] = cls, self._reads[cls]
+                self.writers[cls] = fast.WRITERS[cls.__name__]
 
     def create(self, index: int) -> Any:
         """A new, unfilled instance, or None where nothing is registered."""
         cls = self.classes.get(index)
         return None if cls is None else object.__new__(cls)
+
+    def read(self, record: Record, reader: Reader) -> None:
+        """Fill an instance from the payload that the reader is aimed at: fast path first, then slow path."""
+        if reader.fast:
+            try:
+                end = reader._end
+                if self._reads[type(record)](record, reader, reader._data, reader._pos, end) == end:
+                    reader._pos = end
+                    return
+            except DECLINED:
+                pass
+        fast, reader.fast = reader.fast, reader.fast and type(record) not in self._reads
+        try:
+            record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent
+            record._read(reader)
+        finally:
+            reader.fast = fast
+
+    def write(self, record: Record, writer: Writer) -> None:
+        """Write the attributes of an instance: fast path first, then slow path."""
+        if writer.fast:
+            out = writer._out
+            size = len(out)
+            try:
+                self.writers[type(record)](record, out, writer._rules)
+                return
+            except DECLINED_VALUES:
+                del out[size:]
+        fast, writer.fast = writer.fast, writer.fast and type(record) not in self.writers
+        try:
+            record._write(writer)
+        finally:
+            writer.fast = fast

@@ -1,5 +1,6 @@
 cimport cython
 
+from .dispatch_c cimport Dispatch
 from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_c cimport Writer, WriterRules
@@ -7,6 +8,8 @@ from .writer_c cimport Writer, WriterRules
 
 cdef class Encoder:
     cdef object _dialect
+    cdef Dispatch _methods
+    cdef Dispatch _properties
     cdef WriterRules _rules
 
     @cython.locals(record=Method, at=cython.Py_ssize_t)

@@ -42,7 +42,7 @@ class Encoder:
     Source: 0-9-1 sections 4.2.3 to 4.2.7.
     """
 
-    __slots__ = ("_dialect", "_rules")
+    __slots__ = ("_dialect", "_methods", "_properties", "_rules")
 
     dialect: ClassVar[Dialect]
 
@@ -51,6 +51,8 @@ class Encoder:
     ) -> None:
         dialect = self.dialect
         self._dialect = dialect
+        self._methods = dialect.method_dispatch
+        self._properties = dialect.properties_dispatch
         depth_limit = checked_limits(limits or Limits()).table_depth
         table_rules = dialect.profile.name if profile is None else profile
         self._rules = writer_rules(table_rules, bool(strict), depth_limit)
@@ -251,7 +253,7 @@ class Encoder:
             record.validate()
         try:
             at = writer.begin_frame(METHOD, channel)
-            record._write(writer)
+            self._methods.write(record, writer)
             writer.end_frame(at, limit)
         except EncodeError as error:
             error.method = record.spec.name
@@ -275,7 +277,7 @@ class Encoder:
         try:
             at = writer.begin_frame(HEADER, channel)
             writer.header_start(record._class_id(), weight, body_size)
-            record._write(writer)
+            self._properties.write(record, writer)
             writer.end_frame(at, limit)
         except EncodeError as error:
             error.method = record.spec.name

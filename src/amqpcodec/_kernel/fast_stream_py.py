@@ -9,8 +9,9 @@ from __future__ import annotations
 from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
-from .quick_reader_py import ODD, OddError
+from .fast_reader_py import DECLINED
 from .records_py import ContentHeader, Frame
+from .values import Declined
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 _envelope_at = Struct(">BHI").unpack_from
 _envelope_and_ids_at = Struct(">BHII").unpack_from
-_content_head_at = Struct(">HHQ").unpack_from
+_content_size_at = Struct(">HQ").unpack_from
 
 
 def fast_enter(decoder: StreamDecoder) -> bool:
@@ -59,6 +60,7 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
     if decoder._pos == decoder._end and not decoder._queue:
         raise StopIteration
     lock.locked = True
+    payload: Any = None  # until there is something to fill
     try:
         at = decoder._pos
         data = decoder._chunk
@@ -66,21 +68,26 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
         end = at + ENVELOPE_SIZE + size
         if end >= decoder._end or size > decoder._size_limit or data[end] != FRAME_END:
             return None
-        payload: Any
         if decoder._raw:
             if frame_type > BODY or frame_type < METHOD:
                 return None
             payload = bytes(data[at + ENVELOPE_SIZE : end])
         elif frame_type == METHOD:
-            payload = _new(decoder._methods.classes[index])
-            if payload._take(decoder._reader, data, at + 11, end) != end:
-                return None
+            cls, fast = decoder._methods.readers[index]
+            payload = _new(cls)
+            if fast(payload, decoder._reader, data, at + 11, end) != end:
+                raise Declined
         elif frame_type == BODY and channel:
             payload = data[at + ENVELOPE_SIZE : end]
             if type(payload) is not bytes:
                 payload = bytes(payload)
         elif frame_type == HEADER and channel:
-            payload = _header_at(decoder, data, at + ENVELOPE_SIZE, end)
+            cls, fast = decoder._properties.readers[index >> 16]
+            payload = _new(ContentHeader)
+            payload.weight, payload.body_size = _content_size_at(data, at + 9)
+            payload.properties = _new(cls)
+            if fast(payload.properties, decoder._reader, data, at + 19, end) != end:
+                raise Declined
         else:
             return None
         frame: Frame = _new(Frame)
@@ -92,16 +99,9 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
         if end + 1 == decoder._end:
             decoder._drop_chunk()
         return frame
-    except ODD:
+    except DECLINED:
+        # Fields that were declined here are for the slow path at once.
+        decoder._reader.fast = payload is None
         return None
     finally:
         lock.locked = False
-
-
-def _header_at(decoder: FrameDecoder, data: bytes | bytearray, pos: int, end: int) -> ContentHeader:
-    header: ContentHeader = _new(ContentHeader)
-    class_id, header.weight, header.body_size = _content_head_at(data, pos)
-    header.properties = _new(decoder._properties.classes[class_id])
-    if header.properties._take(decoder._reader, data, pos + 12, end) != end:
-        raise OddError
-    return header

@@ -82,7 +82,13 @@ class FrameDecoder(StreamDecoder):
 
         def __next__(self) -> Frame:
             frame = fast_frame(self)
-            return super().__next__() if frame is None else frame
+            if frame is not None:
+                return frame
+            try:
+                slow: Frame = super().__next__()
+            finally:
+                self._reader.fast = not self._strict
+            return slow
 
     def _next(self) -> Any:
         if not self._advance():

@@ -40,9 +40,10 @@ from ..profiles import (
     table_profile,
 )
 from ..types import InlineContent, ReferenceContent
+from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .framing import MORE, WHOLE, frame_at
-from .quick_reader_py import ODD, OddError, QuickReader, quick_pairs, quick_readers, timestamp
 from .rawtable_py import RawTable
+from .values import Declined
 from .wire import ENVELOPE_SIZE, PROTOCOL_HEADER
 
 _ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
@@ -59,8 +60,16 @@ class ReaderRules:
     """What is the same for everything a decoder reads, worked out once and shared freely."""
 
     __slots__ = (
-        "depth_limit", "entries_limit", "items_limit", "octets_limit", "profile", "quick_limit",
-        "quick_readers", "raw_tables", "strict", "values",
+        "depth_limit",
+        "entries_limit",
+        "fast_limit",
+        "fast_readers",
+        "items_limit",
+        "octets_limit",
+        "profile",
+        "raw_tables",
+        "strict",
+        "values",
     )  # fmt: skip
 
     def __init__(self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool) -> None:
@@ -71,9 +80,9 @@ class ReaderRules:
         self.entries_limit = limits.table_entries
         self.items_limit = limits.array_items
         self.raw_tables = raw_tables
-        # A table of so many octets cannot have too many of anything. Strict mode never takes the short way.
-        self.quick_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
-        self.values, self.quick_readers = _readers(profile.name, strict)
+        # A table of so many octets cannot have too many of anything. Strict mode never takes the fast path.
+        self.fast_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
+        self.values, self.fast_readers = _readers(profile.name, strict)
 
     def reader(self, keeps_texts: bool) -> Reader:
         """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which short
@@ -94,6 +103,7 @@ class Reader:
         "_start",
         "body_size",
         "channel",
+        "fast",
         "frame_type",
         "strict",
         "weight",
@@ -102,6 +112,7 @@ class Reader:
     def __init__(self, rules: ReaderRules) -> None:
         self._rules = rules
         self.strict = rules.strict
+        self.fast = not rules.strict  # and not while the slow path reads what the fast path declined
         self._data: bytes | bytearray = b""
         self._start = self._pos = self._end = self._base = 0
         self._entries = 0
@@ -270,33 +281,33 @@ class Reader:
         octets = self.longstr(field)
         return ReferenceContent(octets) if kind else InlineContent(octets)
 
-    def quick_table(self, data: bytes | bytearray, start: int, stop: int, end: int) -> Any:
+    def fast_table(self, data: bytes | bytearray, start: int, stop: int, end: int) -> Any:
         """What lies in data[start:stop] as a field table, if that lies before `end`.
 
         Raises:
-            OddError: or any other of `ODD`: it takes the exact way to read it.
+            Declined: or any other of `DECLINED`: it is for the slow path.
         """
         rules = self._rules
-        if stop > end or stop - start > rules.quick_limit:
-            raise OddError
+        if stop > end or stop - start > rules.fast_limit:
+            raise Declined
         if rules.raw_tables:
             return RawTable(bytes(data[start:stop]), rules.profile.name)
-        return quick_pairs(data, start, stop, rules.depth_limit, rules.quick_readers)
+        return fast_pairs(data, start, stop, rules.depth_limit, rules.fast_readers)
 
     def table(self, field: str) -> Any:
         """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
-        if self.strict:
-            return self._table_exactly(field)
+        if not self.fast:
+            return self._slow_table(field)
         data, pos = self._data, self._pos
         try:
             stop = pos + 4 + _LONG.unpack_from(data, pos)[0]
-            table = self.quick_table(data, pos + 4, stop, self._end)
-        except ODD:
-            return self._table_exactly(field)
+            table = self.fast_table(data, pos + 4, stop, self._end)
+        except DECLINED:
+            return self._slow_table(field)
         self._pos = stop
         return table
 
-    def _table_exactly(self, field: str) -> Any:
+    def _slow_table(self, field: str) -> Any:
         start = self._pos + 4
         if start > self._end:
             raise self._short_of(field, "length of a table", 4)
@@ -474,13 +485,13 @@ class Reader:
 
 
 @lru_cache(maxsize=16)
-def _readers(profile: str, strict: bool) -> tuple[list[_ValueReader], list[QuickReader]]:
-    """What reads the value after a tag: by the exact way, and by the short one. Never changed once made."""
+def _readers(profile: str, strict: bool) -> tuple[list[_ValueReader], list[FastReader]]:
+    """What reads the value after a tag: by the slow path, and by the fast one. Never changed once made."""
     tags = table_profile(profile).readable(strict)
     values: list[_ValueReader] = [Reader._unknown] * 256
     for tag, kind in tags.items():
         values[ord(tag)] = _VALUES[kind]
-    return values, quick_readers(tags)
+    return values, fast_readers(tags)
 
 
 def _fixed(layout: Struct) -> _ValueReader:

@@ -394,7 +394,7 @@ class StreamDecoder:
             message = f"no method {index & 0xFFFF} in class {index >> 16}"
             raise reader.refuse(COMMAND_INVALID, message, 4)
         self._record = method
-        method._read(reader)
+        self._methods.read(method, reader)
         reader.finish()
         if self._strict:
             self._check_method(method, index >> 16)
@@ -428,7 +428,7 @@ class StreamDecoder:
             message = f"content weight {reader.weight}, not 0"
             raise reader.refuse(self._dialect.weight_not_zero, message, 10)
         self._record = properties
-        properties._read(reader)
+        self._properties.read(properties, reader)
         reader.finish()
         self._record = None
         return properties

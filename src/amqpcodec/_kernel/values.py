@@ -24,7 +24,10 @@ _NOT_A_DECIMAL = "decimal needs a scale of 0 to 255 and a mantissa of 32 bits"
 
 
 class Declined(Exception):  # noqa: N818  # nothing is wrong
-    """A peer's value rules do not cover something. It says no more: the peer's own code starts over."""
+    """A fast path, or the value rules of a peer, do not cover something.
+
+    It says no more: the slow path, or the peer's own code, starts over.
+    """
 
 
 def named(value: Any) -> str:

@@ -41,7 +41,7 @@ from ..profiles import (
     table_profile,
 )
 from ..types import FieldValue, InlineContent, ReferenceContent
-from .quick_writer_py import ODD, quick_table, quick_writers
+from .fast_writer_py import DECLINED, fast_table, fast_writers
 from .rawtable_py import RawTable
 from .sharing_py import share
 from .values import INTEGER_TAGS, RANGES, exact_int, named, octets_of, scaled, seconds_of, shown, utf8
@@ -67,7 +67,7 @@ _MAX_SIZE = 2**32 - 1
 class WriterRules:
     """What is the same for everything an encoder writes, worked out once."""
 
-    __slots__ = ("depth_limit", "integer_tags", "octets_tag", "profile", "quick_writers", "strict")
+    __slots__ = ("depth_limit", "fast_writers", "integer_tags", "octets_tag", "profile", "strict")
 
     def __init__(self, profile: TableProfile, strict: bool, depth_limit: int) -> None:
         self.profile = profile
@@ -75,7 +75,7 @@ class WriterRules:
         self.depth_limit = depth_limit
         self.integer_tags = [(tag, profile.tags[tag]) for tag in INTEGER_TAGS if tag in profile.tags]
         self.octets_tag = "x" if "x" in profile.tags else "S"
-        self.quick_writers = quick_writers(profile)
+        self.fast_writers = fast_writers(profile)
 
     def writer(self) -> Writer:
         """A writer by these rules, with nothing written yet."""
@@ -93,10 +93,11 @@ def writer_rules(profile: str, strict: bool, depth_limit: int) -> WriterRules:
 class Writer:
     """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
 
-    __slots__ = ("_out", "_rules")
+    __slots__ = ("_out", "_rules", "fast")
 
     def __init__(self, rules: WriterRules) -> None:
         self._rules = rules
+        self.fast = not rules.strict  # and not while the slow path writes what the fast path declined
         self._out = bytearray()
 
     # -- frames
@@ -210,11 +211,11 @@ class Writer:
         """A whole field table from a mapping; a `RawTable` goes out as it came in."""
         out = self._out
         size = len(out)
-        if not self._rules.strict:
+        if self.fast:
             try:
-                quick_table(out, value, self._rules.depth_limit, self._rules.quick_writers)
+                fast_table(out, value, self._rules.depth_limit, self._rules.fast_writers)
                 return
-            except ODD:
+            except DECLINED:
                 del out[size:]
         if not isinstance(value, Mapping):
             raise EncodeError(f"expected a mapping, not {named(value)}", field)

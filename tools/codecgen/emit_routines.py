@@ -1,48 +1,20 @@
-"""The routines of the generated classes in the compiled build: a reader or writer call per field.
+"""How generated classes read and write themselves: a reader or writer call per field, for both builds.
 
-The types of what is defined here are in the `.pxd` that `emit_types` writes.
+The C types of what is defined here are in the `.pxd` that `emit_types` writes.
 """
 
 from __future__ import annotations
-
-from contextlib import AbstractContextManager
 
 from codecgen.code import WIDTH, Code, string
 from codecgen.layout import BitRun, Flag, flags, steps, word_name, words
 from codecgen.model import Class, Field, Method
 
-BUILD = "c"
-KERNEL = {"Dialect": "dialect", "share": "sharing", "table_codec": "tables"}
-HEADER = "cimport cython"
-PARAMETER = "object "  # or Cython took a name such as `long` for a type
-DEFINITION = {
-    "_dialect": "cdef object _dialect(self):",
-    "_read": "cdef int _read(self, _Reader reader) except -1:",
-    "_write": "cdef int _write(self, _Writer writer) except -1:",
-    "_has_content": "cdef bint _has_content(self) except -1:",
-    "_class_id": "cdef int _class_id(self) except -1:",
-}
-
-# Types whose values may hold others, and so may be part of a reference cycle.
-_CONTAINERS = {"table", "content"}
-
-
-def class_block(
-    code: Code, name: str, base: str, fields: tuple[Field, ...] = ()
-) -> AbstractContextManager[None]:
-    """See `Routines`."""
-    if fields and not any(field.type in _CONTAINERS for field in fields):
-        code.line("@cython.no_gc")
-    return code.block(f"cdef class {name}({base}):")
-
-
-def preamble(text: str) -> list[str]:
-    """See `Routines`."""
-    return []
+READ = "def _read(self, reader: _Reader) -> None:"
+WRITE = "def _write(self, writer: _Writer) -> None:"
 
 
 def emit_method_routines(code: Code, method: Method) -> None:
-    """See `Routines`."""
+    """Reading and writing of a method's arguments, after an empty line."""
     code.line()
     _emit_method_reading(code, method)
     code.line()
@@ -50,7 +22,7 @@ def emit_method_routines(code: Code, method: Method) -> None:
 
 
 def emit_properties_routines(code: Code, cls: Class) -> None:
-    """See `Routines`."""
+    """Reading and writing of the properties of a class, after an empty line."""
     code.line()
     _emit_properties_reading(code, cls)
     code.line()
@@ -58,9 +30,7 @@ def emit_properties_routines(code: Code, cls: Class) -> None:
 
 
 def _emit_method_reading(code: Code, method: Method) -> None:
-    with code.block(DEFINITION["_read"]):
-        if any(field.type == "bit" for field in method.fields):
-            code.line("cdef int bits")
+    with code.block(READ):
         for step in steps(method.fields):
             if isinstance(step, BitRun):
                 code.line(f"bits = reader.bits({string(step.fields[0].name)})")
@@ -73,7 +43,7 @@ def _emit_method_reading(code: Code, method: Method) -> None:
 
 
 def _emit_method_writing(code: Code, method: Method) -> None:
-    with code.block(DEFINITION["_write"]):
+    with code.block(WRITE):
         code.line(f"writer.ids({method.class_id}, {method.method_id})")
         for step in steps(method.fields):
             if isinstance(step, BitRun):
@@ -83,11 +53,7 @@ def _emit_method_writing(code: Code, method: Method) -> None:
 
 
 def _writing(field: Field) -> str:
-    """The call that writes a field; of a text, the writer takes a reference that is not counted."""
-    value = f"self.{field.attribute}"
-    if field.type == "shortstr":
-        value = f"<_PyObject *>{value}"
-    return f"writer.{field.type}({value}, {string(field.name)})"
+    return f"writer.{field.type}(self.{field.attribute}, {string(field.name)})"
 
 
 def _emit_bits(code: Code, run: BitRun) -> None:
@@ -108,8 +74,7 @@ def _emit_bits(code: Code, run: BitRun) -> None:
 def _emit_properties_reading(code: Code, cls: Class) -> None:
     count = words(cls.properties)
     places = flags(cls.properties)
-    with code.block(DEFINITION["_read"]):
-        code.line(f"cdef int {', '.join(map(word_name, range(count)))}")
+    with code.block(READ):
         code.line("flags = reader.flag_word()")
         for index in range(1, count):
             code.line(f"{word_name(index)} = reader.flag_word() if {word_name(index - 1)} & 1 else 0")
@@ -131,16 +96,16 @@ def _emit_property_reading(code: Code, flag: Flag) -> None:
     if field.type == "bit":
         code.line(f"self.{field.attribute} = ({present}) != 0")
         return
-    # A new instance has None in all fields.
+    # The fields of an instance that is to be filled are None.
     code.lines(f"if {present}:", f"    self.{field.attribute} = reader.{field.type}({string(field.name)})")
 
 
 def _emit_properties_writing(code: Code, cls: Class) -> None:
     count = words(cls.properties)
     places = flags(cls.properties)
-    with code.block(DEFINITION["_write"]):
+    with code.block(WRITE):
         for index in range(count):
-            code.line(f"cdef int {word_name(index)} = 0")
+            code.line(f"{word_name(index)} = 0")
         for flag in places:
             test = f"self.{flag.field.attribute} is not None"
             if flag.field.type == "bit":

@@ -1,7 +1,8 @@
-"""The routines of the generated classes in the pure build: the short way, which `routines_py.py` tries first.
+"""The fast paths of the pure build: straight-line functions that read and write one class each.
 
-They work on local names and read or write what has a fixed size in one go. Nothing is checked but what is
-needed to notice that something is odd.
+They stand in a module beside the classes. Each works on local names, and reads or writes what has a fixed
+size in one go. It checks no more than it takes to decline what the slow path has to judge, which is `_read`
+and `_write` of the class.
 """
 
 from __future__ import annotations
@@ -10,72 +11,92 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from codecgen.code import Code
+from codecgen.code import Code, string
 from codecgen.layout import BitRun, Flag, flags, steps, words
-from codecgen.model import Class, Field, Method
+from codecgen.model import Class, Dialect, Field, Method
 
-BUILD = "py"
-KERNEL = {
-    "Dialect": "dialect", "Encoder": "quick_encoder", "FrameDecoder": "frames",
-    "MessageDecoder": "messages", "Method": "routines", "Properties": "routines", "Reader": "reader",
-    "WriterRules": "writer", "Octets": "quick_reader", "OddError": "quick_reader",
-    "timestamp": "quick_reader", "long_octets": "quick_writer", "quick_table": "quick_writer",
-    "seconds": "quick_writer", "share": "sharing", "table_codec": "tables",
-}  # fmt: skip
-HEADER = "from struct import Struct as _Struct"
-PARAMETER = ""
-DEFINITION = {
-    "_dialect": "def _dialect(self) -> _Dialect:",
-    "_take": "def _take(self, reader: _Reader, data: _Octets, pos: int, end: int) -> int:",
-    "_put": "def _put(self, out: bytearray, rules: _WriterRules) -> None:",
-    "_has_content": "def _has_content(self) -> bool:",
-    "_class_id": "def _class_id(self) -> int:",
-}
+_IMPORTS = """\
+from struct import Struct
+
+from amqpcodec._kernel.fast_reader_py import FastRead, Octets, timestamp
+from amqpcodec._kernel.fast_writer_py import FastWrite, fast_table, long_octets, seconds
+from amqpcodec._kernel.reader_py import Reader
+from amqpcodec._kernel.values import Declined
+from amqpcodec._kernel.writer_py import WriterRules
+from amqpcodec._typing import TYPE_CHECKING, Any
+"""
 
 _LAYOUTS = {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}
 _SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
-_RARE = {"content"}  # types that only the exact way knows
+_RARE = {"content"}  # types that only the slow path knows
 _STRUCT = re.compile(r"\b_(read|write)_([BHIQ]+)\(")
 
 
-def class_block(
-    code: Code, name: str, base: str, fields: tuple[Field, ...] = ()
-) -> AbstractContextManager[None]:
-    """See `Routines`."""
-    return code.block(f"class {name}({base}):")
+def render_fast(dialect: Dialect, classes: str) -> str:
+    """The text of a dialect's fast paths; `classes` is the module that has the classes."""
+    body = Code()
+    names = []
+    for cls in dialect.classes:
+        for method in cls.methods:
+            if not any(field.type in _RARE for field in method.fields):
+                emit_method_functions(body, method)
+                names.append(method.python_name)
+        if cls in dialect.content_classes and has_fast_path(cls):
+            emit_properties_functions(body, cls)
+            names.append(cls.properties_name)
+    code = Code()
+    code.docstring([f"{dialect.label or dialect.name}: the fast paths of the pure build."])
+    code.lines("", "from __future__ import annotations", "", *_IMPORTS.splitlines(), "")
+    package, module = classes.rsplit(".", 1)
+    code.lines("if TYPE_CHECKING:", f"    from {package} import {module} as of", "")
+    code.lines("_encode = str.encode  # whatever a subclass makes of it", *_structs(body.text()))
+    code.lines(*body.text().splitlines(), "", "")
+    for table, kind in (("READERS: dict[str, FastRead]", "read"), ("WRITERS: dict[str, FastWrite]", "write")):
+        with code.block(f"{table} = {{"):
+            for name in names:
+                code.line(f"{string(name)}: {kind}_{name},")
+        code.line("}")
+    return code.text()
 
 
-def preamble(text: str) -> list[str]:
-    """See `Routines`: the structs that the routines use, by direction and layout."""
-    lines = ["_encode = str.encode  # whatever a subclass makes of it"]
+def has_fast_path(cls: Class) -> bool:
+    """Whether properties are of the common kind: one word of flags, and no rare type."""
+    return words(cls.properties) == 1 and not any(field.type in _RARE for field in cls.properties)
+
+
+def _structs(text: str) -> Iterator[str]:
+    """The structs that the functions use, by direction and layout."""
     for direction, layout in sorted(set(_STRUCT.findall(text))):
         call = "unpack_from" if direction == "read" else "pack"
-        lines.append(f'_{direction}_{layout} = _Struct(">{layout}").{call}')
-    return lines
+        yield f'_{direction}_{layout} = Struct(">{layout}").{call}'
 
 
-def emit_method_routines(code: Code, method: Method) -> None:
-    """See `Routines`."""
-    if any(field.type in _RARE for field in method.fields):
-        return
-    code.line()
-    with code.block(DEFINITION["_take"]):
+def emit_method_functions(code: Code, method: Method) -> None:
+    """Reading and writing of a method's arguments, after empty lines."""
+    with _reading(code, method.python_name):
         _emit_method_reading(code, method)
-    code.line()
-    with code.block(DEFINITION["_put"]):
+    with _writing(code, method.python_name):
         _emit_method_writing(code, method)
 
 
-def emit_properties_routines(code: Code, cls: Class) -> None:
-    """See `Routines`."""
-    if words(cls.properties) > 1 or any(field.type in _RARE for field in cls.properties):
-        return
-    code.line()
-    with code.block(DEFINITION["_take"]):
+def emit_properties_functions(code: Code, cls: Class) -> None:
+    """Reading and writing of the properties of a class, after empty lines."""
+    with _reading(code, cls.properties_name):
         _emit_properties_reading(code, flags(cls.properties))
-    code.line()
-    with code.block(DEFINITION["_put"]):
+    with _writing(code, cls.properties_name):
         _emit_properties_writing(code, flags(cls.properties))
+
+
+def _reading(code: Code, name: str) -> AbstractContextManager[None]:
+    code.lines("", "")
+    return code.block(
+        f"def read_{name}(record: of.{name}, reader: Reader, data: Octets, pos: int, end: int) -> int:"
+    )
+
+
+def _writing(code: Code, name: str) -> AbstractContextManager[None]:
+    code.lines("", "")
+    return code.block(f"def write_{name}(record: of.{name}, out: bytearray, rules: WriterRules) -> None:")
 
 
 def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[list[Field | BitRun], Field | None]]:
@@ -129,25 +150,27 @@ def _target(step: Field | BitRun, place: int) -> str:
     """What takes the number as it was read."""
     if isinstance(step, BitRun) or step.type == "timestamp":
         return f"number{place + 1}"
-    return f"self.{step.attribute}"
+    return f"record.{step.attribute}"
 
 
 def _emit_conversion(code: Code, step: Field | BitRun, number: str) -> None:
     if isinstance(step, BitRun):
         for place, field in enumerate(step.fields):
-            code.line(f"self.{field.attribute} = {number} & {1 << place} != 0")
+            code.line(f"record.{field.attribute} = {number} & {1 << place} != 0")
     elif step.type == "timestamp":
-        code.line(f"self.{step.attribute} = _timestamp({number})")
+        code.line(f"record.{step.attribute} = timestamp({number})")
 
 
 def _emit_sized_reading(code: Code, field: Field) -> None:
     """The value of data[start:pos]."""
     if field.type == "shortstr":
-        code.line(f"self.{field.attribute} = data[start:pos].decode()")
+        code.line(f"record.{field.attribute} = data[start:pos].decode()")
     elif field.type == "longstr":
-        code.lines("if pos > end:", "    raise _OddError", f"self.{field.attribute} = bytes(data[start:pos])")
+        code.lines(
+            "if pos > end:", "    raise Declined", f"record.{field.attribute} = bytes(data[start:pos])"
+        )
     else:
-        code.line(f"self.{field.attribute} = reader.quick_table(data, start, pos, end)")
+        code.line(f"record.{field.attribute} = reader.fast_table(data, start, pos, end)")
 
 
 def _emit_method_writing(code: Code, method: Method) -> None:
@@ -160,29 +183,31 @@ def _emit_method_writing(code: Code, method: Method) -> None:
         if last is None:
             break
         if last.type == "shortstr":
-            code.line(f"octets = _encode(self.{last.attribute})")
+            code.line(f"octets = _encode(record.{last.attribute})")
             _emit_packing(code, f"{layout}B", [*values, "len(octets)"])
             code.line("out += octets")
         else:
             _emit_packing(code, layout, values)
-            _emit_sized_writing(code, last, f"self.{last.attribute}")
+            _emit_sized_writing(code, last, f"record.{last.attribute}")
         layout, values = "", []
     _emit_packing(code, layout, values)
 
 
 def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
-    """What a struct would take as well, but is not of the type of its field, is odd. Each is looked up once,
-    so that what is written is what was checked."""
+    """Decline values of other types than the field's, some of which a struct would take.
+
+    Each is looked up once, so that what is written is what was checked.
+    """
     checks = []
     for place, field in enumerate(fields):
         if _is_checked(field):
-            code.line(f"value{place} = self.{field.attribute}")
+            code.line(f"value{place} = record.{field.attribute}")
             checks.append(f"type(value{place}) is not {'bool' if field.type == 'bit' else 'int'}")
     if checks:
         code.line("if (")
         for place, check in enumerate(checks):
             code.line(f"    or {check}" if place else f"    {check}")
-        code.lines("):", "    raise _OddError")
+        code.lines("):", "    raise Declined")
 
 
 def _is_checked(field: Field) -> bool:
@@ -193,7 +218,7 @@ def _value(step: Field | BitRun, places: dict[Field, int]) -> str:
     if isinstance(step, BitRun):
         bits = [f"value{places[field]}" for field in step.fields]
         return " | ".join(f"{bit} << {place}" if place else bit for place, bit in enumerate(bits))
-    return f"_seconds(self.{step.attribute})" if step.type == "timestamp" else f"value{places[step]}"
+    return f"seconds(record.{step.attribute})" if step.type == "timestamp" else f"value{places[step]}"
 
 
 def _emit_packing(code: Code, layout: str, values: list[str]) -> None:
@@ -205,26 +230,26 @@ def _emit_packing(code: Code, layout: str, values: list[str]) -> None:
 
 def _emit_sized_writing(code: Code, field: Field, value: str) -> None:
     if field.type == "longstr":
-        code.line(f"out += _long_octets({value})")
+        code.line(f"out += long_octets({value})")
     else:
-        code.line(f"_quick_table(out, {value}, rules.depth_limit, rules.quick_writers)")
+        code.line(f"fast_table(out, {value}, rules.depth_limit, rules.fast_writers)")
 
 
 def _emit_properties_reading(code: Code, places: list[Flag]) -> None:
     """The flags from the highest down: each that is found set is taken off, which leaves those undefined."""
     code.lines("flags = data[pos] << 8 | data[pos + 1]", "pos += 2")
     for flag in places:
-        attribute = f"self.{flag.field.attribute}"
+        attribute = f"record.{flag.field.attribute}"
         with code.block(f"if flags >= {flag.mask:#06x}:"):
             code.line(f"flags -= {flag.mask:#06x}")
             _emit_property_reading(code, flag.field)
         code.lines("else:", f"    {attribute} = {'False' if flag.field.type == 'bit' else 'None'}")
-    code.lines("if flags:", "    raise _OddError", "return pos")
+    code.lines("if flags:", "    raise Declined", "return pos")
 
 
 def _emit_property_reading(code: Code, field: Field) -> None:
     if field.type == "bit":
-        code.line(f"self.{field.attribute} = True")
+        code.line(f"record.{field.attribute} = True")
         return
     layout = _LAYOUTS.get(field.type)
     if layout is None:
@@ -234,16 +259,16 @@ def _emit_property_reading(code: Code, field: Field) -> None:
         _emit_sized_reading(code, field)
         return
     number = _read_call(layout)
-    code.line(f"self.{field.attribute} = {f'_timestamp({number})' if field.type == 'timestamp' else number}")
+    code.line(f"record.{field.attribute} = {f'timestamp({number})' if field.type == 'timestamp' else number}")
     code.line(f"pos += {_SIZES[layout]}")
 
 
 def _emit_properties_writing(code: Code, places: list[Flag]) -> None:
     code.lines("flags = 0", "at = len(out)", 'out += b"\\0\\0"')
     for place, flag in enumerate(places):
-        code.line(f"value{'' if place else ': _Any'} = self.{flag.field.attribute}")
+        code.line(f"value{'' if place else ': Any'} = record.{flag.field.attribute}")
         if flag.field.type == "bit":
-            code.lines("if type(value) is not bool:", "    raise _OddError")
+            code.lines("if type(value) is not bool:", "    raise Declined")
             code.lines("if value:", f"    flags |= {flag.mask:#06x}")
             continue
         with code.block("if value is not None:"):
@@ -256,9 +281,9 @@ def _emit_property_writing(code: Code, field: Field) -> None:
     if field.type == "shortstr":
         code.lines("octets = _encode(value)", "out.append(len(octets))", "out += octets")
     elif field.type == "timestamp":
-        code.line("out += _write_Q(_seconds(value))")
+        code.line("out += _write_Q(seconds(value))")
     elif field.type in _LAYOUTS:
-        code.lines("if type(value) is not int:", "    raise _OddError")
+        code.lines("if type(value) is not int:", "    raise Declined")
         _emit_packing(code, _LAYOUTS[field.type], ["value"])
     else:
         _emit_sized_writing(code, field, "value")

@@ -1,7 +1,7 @@
-"""The short way of writing, which the pure build tries first; see routines_py.py.
+"""The fast path that the pure build tries first when it writes field tables.
 
-It takes values of the very types that a field is for and nothing else: whatever is odd raises one of `ODD`,
-and is then written by writer_py.py, which knows what to say about it.
+It takes values of the very types that a field is for. Any other raises one of `DECLINED`, and is then written
+by writer_py.py, the slow path, which knows what else a field takes and says what is wrong.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from struct import Struct, error
 
-from .._typing import Any, TypeAlias
+from .._typing import TYPE_CHECKING, Any, TypeAlias
 from ..errors import EncodeError
 from ..profiles import ARRAY, BOOL, DOUBLE, INT64, OCTETS, VOID, TableProfile
-from .quick_reader_py import OddError
 from .rawtable_py import RawTable
-from .values import scaled
+from .values import Declined, scaled
+
+if TYPE_CHECKING:
+    from .writer_py import WriterRules
 
 # Where to, the value, levels it may nest, and the writers by type.
-QuickWriter: TypeAlias = "Callable[[bytearray, Any, int, QuickWriters], None]"
-QuickWriters: TypeAlias = dict[type, QuickWriter]
+FastWriter: TypeAlias = "Callable[[bytearray, Any, int, FastWriters], None]"
+FastWriters: TypeAlias = dict[type, FastWriter]
+# What writes a record, by the fast path of its class.
+FastWrite: TypeAlias = "Callable[[Any, bytearray, WriterRules], None]"
 
-ODD = (OddError, KeyError, TypeError, ValueError, error, RuntimeError, EncodeError)
-"""What the short way of writing may raise; a ValueError for text, and for a number that fits no octet."""
+DECLINED = (Declined, KeyError, TypeError, ValueError, error, RuntimeError, EncodeError)
+"""What the fast path of writing may raise; a ValueError for text, and for a number that fits no octet."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = str.encode  # whatever a subclass makes of it
@@ -44,7 +48,7 @@ def seconds(value: Any) -> int:
         return since.days * 86400 + since.seconds
     if type(value) is int:
         return value
-    raise OddError
+    raise Declined
 
 
 def long_octets(value: Any) -> bytes:
@@ -53,22 +57,22 @@ def long_octets(value: Any) -> bytes:
     return _long(len(octets)) + octets
 
 
-def quick_table(out: bytearray, table: Any, levels: int, writers: QuickWriters) -> None:
+def fast_table(out: bytearray, table: Any, levels: int, writers: FastWriters) -> None:
     """A field table with its length before it.
 
     Args:
         out: where it goes.
         table: a dict, or a `RawTable`.
         levels: how many tables and arrays there may be inside each other, this one counted.
-        writers: by type, those of `quick_writers`.
+        writers: by type, those of `fast_writers`.
     """
     if type(table) is not dict:
         if type(table) is not RawTable:
-            raise OddError
+            raise Declined
         out += long_octets(table.octets)
         return
     if levels < 1:
-        raise OddError
+        raise Declined
     at = len(out)
     out += b"\0\0\0\0"
     for key, value in table.items():
@@ -88,65 +92,65 @@ def quick_table(out: bytearray, table: Any, levels: int, writers: QuickWriters) 
     _long_into(out, at, len(out) - at - 4)
 
 
-def quick_writers(profile: TableProfile) -> QuickWriters:
+def fast_writers(profile: TableProfile) -> FastWriters:
     """By type, what writes a table value in a profile, its tag before it."""
-    writers: QuickWriters = {str: _text, int: _int, dict: _table, datetime: _time, Decimal: _decimal}
+    writers: FastWriters = {str: _text, int: _int, dict: _table, datetime: _time, Decimal: _decimal}
     for tag, (kind, types, writer) in _BY_TAG.items():
         if profile.tags.get(tag) == kind:
             writers.update(dict.fromkeys(types, writer))
     return writers
 
 
-def _text(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _text(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     octets = _encode(value)
     out += _tagged_long(0x53, len(octets))  # S
     out += octets
 
 
-def _int(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _int(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += _tagged_int32(0x49, value)  # I
 
 
-def _int_or_long(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _int_or_long(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     if -0x80000000 <= value <= 0x7FFFFFFF:
         out += _tagged_int32(0x49, value)  # I
     else:
         out += _tagged_int64(0x6C, value)  # l
 
 
-def _table(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _table(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out.append(0x46)  # F
-    quick_table(out, value, levels - 1, writers)
+    fast_table(out, value, levels - 1, writers)
 
 
-def _time(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _time(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += _tagged_time(0x54, seconds(value))  # T
 
 
-def _decimal(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _decimal(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += _tagged_decimal(0x44, *scaled(value, ""))  # D
 
 
-def _bool(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _bool(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += b"t\1" if value else b"t\0"
 
 
-def _void(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _void(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out.append(0x56)  # V
 
 
-def _double(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _double(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += _tagged_double(0x64, value)  # d
 
 
-def _octets(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _octets(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     out += _tagged_long(0x78, len(value))  # x
     out += value
 
 
-def _array(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> None:
+def _array(out: bytearray, value: Any, levels: int, writers: FastWriters) -> None:
     if levels < 2:
-        raise OddError
+        raise Declined
     out.append(0x41)  # A
     at = len(out)
     out += b"\0\0\0\0"
@@ -155,7 +159,7 @@ def _array(out: bytearray, value: Any, levels: int, writers: QuickWriters) -> No
     _long_into(out, at, len(out) - at - 4)
 
 
-_BY_TAG: dict[str, tuple[int, tuple[type, ...], QuickWriter]] = {
+_BY_TAG: dict[str, tuple[int, tuple[type, ...], FastWriter]] = {
     "l": (INT64, (int,), _int_or_long),
     "t": (BOOL, (bool,), _bool),
     "V": (VOID, (type(None),), _void),

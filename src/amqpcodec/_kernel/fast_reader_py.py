@@ -1,8 +1,8 @@
-"""The short way of reading field tables, which the pure build tries first; see routines_py.py.
+"""The fast path that the pure build tries first when it reads field tables.
 
-Nothing here checks more than it takes never to give out a wrong value: whatever is odd raises one of `ODD`,
-and is then read by reader_py.py, which knows what to say about it. Octets past the payload may be read on
-the way, but end in one of `ODD` or in a position that is not the end of the payload.
+It checks no more than it takes never to return a wrong value. Whatever it does not know raises one of
+`DECLINED`, and is then read by reader_py.py, the slow path, which says what is wrong. It may read octets past
+the payload: that ends in one of `DECLINED`, or in a position that is not the end of the payload.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from struct import Struct, error
 
-from .._typing import Any, NoReturn, TypeAlias
+from .._typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from ..profiles import (
     ARRAY,
     BOOL,
@@ -33,10 +33,16 @@ from ..profiles import (
     UINT64,
     VOID,
 )
+from .values import Declined
+
+if TYPE_CHECKING:
+    from .reader_py import Reader
 
 Octets: TypeAlias = "bytes | bytearray"
 # Data, position, end of what the value is in, levels it may nest, and the readers by tag: value and position.
-QuickReader: TypeAlias = "Callable[[Octets, int, int, int, list[QuickReader]], tuple[Any, int]]"
+FastReader: TypeAlias = "Callable[[Octets, int, int, int, list[FastReader]], tuple[Any, int]]"
+# What fills a record from data[pos:end], by the fast path of its class: where what was read ends.
+FastRead: TypeAlias = "Callable[[Any, Reader, Octets, int, int], int]"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_SECOND = 253402300799  # 9999-12-31T23:59:59Z, the end of what a datetime can hold
@@ -47,12 +53,8 @@ _longlong = Struct(">Q").unpack_from
 _decimal = Struct(">Bi").unpack_from
 
 
-class OddError(Exception):
-    """Something that the short way leaves to the exact one."""
-
-
-ODD = (OddError, IndexError, KeyError, UnicodeDecodeError, error)
-"""What the short way of reading may raise."""
+DECLINED = (Declined, IndexError, KeyError, UnicodeDecodeError, error)
+"""What the fast path of reading may raise."""
 
 
 def timestamp(seconds: int) -> datetime | int:
@@ -62,7 +64,7 @@ def timestamp(seconds: int) -> datetime | int:
     return _EPOCH + timedelta(seconds=seconds) if seconds <= _LAST_SECOND else seconds
 
 
-def quick_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> dict[str, Any]:
+def fast_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> dict[str, Any]:
     """The entries of a table, which are data[pos:end].
 
     Args:
@@ -70,10 +72,10 @@ def quick_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[Qui
         pos: where the first entry begins.
         end: where the last entry ends.
         levels: how many tables and arrays there may be inside each other, this one counted.
-        readers: by tag, those of `quick_readers`.
+        readers: by tag, those of `fast_readers`.
     """
     if levels < 1:
-        raise OddError
+        raise Declined
     table: dict[str, Any] = {}
     while pos < end:
         start = pos + 1
@@ -85,7 +87,7 @@ def quick_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[Qui
             start = pos + 5
             pos = start + _long(data, pos + 1)[0]
             if pos > end:
-                raise OddError
+                raise Declined
             table[key] = data[start:pos].decode()
         elif tag == 0x49:  # I
             table[key] = _int32(data, pos + 1)[0]
@@ -93,75 +95,75 @@ def quick_pairs(data: Octets, pos: int, end: int, levels: int, readers: list[Qui
         else:
             table[key], pos = readers[tag](data, pos + 1, end, levels, readers)
     if pos != end:
-        raise OddError
+        raise Declined
     return table
 
 
-def quick_readers(tags: Mapping[str, int]) -> list[QuickReader]:
+def fast_readers(tags: Mapping[str, int]) -> list[FastReader]:
     """By tag, what reads the value after it; `tags` are those of a profile, with their kinds."""
-    readers: list[QuickReader] = [_odd] * 256
+    readers: list[FastReader] = [_declines] * 256
     for tag, kind in tags.items():
-        readers[ord(tag)] = _READERS.get(kind, _odd)
+        readers[ord(tag)] = _READERS.get(kind, _declines)
     return readers
 
 
-def _odd(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> NoReturn:
-    raise OddError
+def _declines(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> NoReturn:
+    raise Declined
 
 
-def _fixed(layout: str) -> QuickReader:
+def _fixed(layout: str) -> FastReader:
     """A reader of one fixed-size number."""
     struct = Struct(layout)
     size, unpack_from = struct.size, struct.unpack_from
 
-    def read(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+    def read(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
         return unpack_from(data, pos)[0], pos + size
 
     return read
 
 
-def _bool(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _bool(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     return data[pos] != 0, pos + 1
 
 
-def _void(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _void(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     return None, pos
 
 
-def _text(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _text(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     start, stop = _sized(data, pos, end)
     return data[start:stop].decode(), stop
 
 
-def _octets(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _octets(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     start, stop = _sized(data, pos, end)
     return bytes(data[start:stop]), stop
 
 
-def _time(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _time(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     return timestamp(_longlong(data, pos)[0]), pos + 8
 
 
-def _scaled(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _scaled(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     scale, mantissa = _decimal(data, pos)
     return Decimal(f"{mantissa}E-{scale}"), pos + 5
 
 
-def _table(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _table(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     start, stop = _sized(data, pos, end)
-    return quick_pairs(data, start, stop, levels - 1, readers), stop
+    return fast_pairs(data, start, stop, levels - 1, readers), stop
 
 
-def _array(data: Octets, pos: int, end: int, levels: int, readers: list[QuickReader]) -> tuple[Any, int]:
+def _array(data: Octets, pos: int, end: int, levels: int, readers: list[FastReader]) -> tuple[Any, int]:
     pos, stop = _sized(data, pos, end)
     if levels < 2:
-        raise OddError
+        raise Declined
     items = []
     while pos < stop:
         value, pos = readers[data[pos]](data, pos + 1, stop, levels - 1, readers)
         items.append(value)
     if pos != stop:
-        raise OddError
+        raise Declined
     return items, stop
 
 
@@ -170,11 +172,11 @@ def _sized(data: Octets, pos: int, end: int) -> tuple[int, int]:
     start = pos + 4
     stop = start + _long(data, pos)[0]
     if stop > end:
-        raise OddError
+        raise Declined
     return start, stop
 
 
-_READERS: dict[int, QuickReader] = {
+_READERS: dict[int, FastReader] = {
     INT8: _fixed(">b"), UINT8: _fixed(">B"), INT16: _fixed(">h"), UINT16: _fixed(">H"),
     INT32: _fixed(">i"), UINT32: _fixed(">I"), INT64: _fixed(">q"), UINT64: _fixed(">Q"),
     FLOAT: _fixed(">f"), DOUBLE: _fixed(">d"), BOOL: _bool, DECIMAL: _scaled, LONGSTR: _text,
