@@ -180,7 +180,9 @@ class DirectionDecoder:
         self._consider_from = fields.number(0, end)
         # No frame that one waits for is larger than frames may be.
         self._expected = fields.perhaps(0 if following else start, end + self._owner.max_frame)
-        self._unreported = [_fault(fault, self._owner.connection, self._direction) for fault in fields.items()]
+        self._unreported = [
+            _fault(fault, self._owner.connection, self._direction) for fault in fields.items()
+        ]
         self.head += fields.octets()
         self._losses, self._followed_from = fields.later(0, _LOSSES + 1), fields.later(0, end)
         fields.end()
