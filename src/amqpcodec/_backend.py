@@ -38,7 +38,7 @@ def load(name: str, impl: str = IMPL) -> ModuleType:
     """One module of a build.
 
     Args:
-        name: import path without the ending that tells the builds apart.
+        name: import path without the ending that distinguishes the builds.
         impl: ``"c"`` or ``"py"``.
 
     Raises:
@@ -51,16 +51,16 @@ def export(name: str, namespace: dict[str, Any]) -> None:
     """Put the public names of a module of the build in use into a namespace.
 
     Args:
-        name: import path without the ending that tells the builds apart.
+        name: import path without the ending that distinguishes the builds.
         namespace: the `globals()` to fill.
     """
     try:
         module = load(name)
     except ModuleNotFoundError:
         # The package of a foreign dialect may not have been compiled. Its pure text serves as well, but
-        # its frames and messages are of the pure build's classes, not of those `amqpcodec` gives out.
-        told = f"{name} is not compiled: using its pure build beside the compiled amqpcodec"
-        warnings.warn(told, RuntimeWarning, stacklevel=3)
+        # its frames and messages are of the pure build's classes, not of those `amqpcodec` exports.
+        message = f"{name} is not compiled: using its pure build beside the compiled amqpcodec"
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
         module = load(name, "py")
     for public in module.__all__:
         namespace[public] = getattr(module, public)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args
 
 from ._generated.index import DIALECTS
 
-AUTO = "auto"  # the dialect that connections and streams tell themselves
+AUTO = "auto"  # the dialect that connections and streams show themselves
 _SIZE = re.compile(r"(\d+)([kmgt]?)b?")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
@@ -96,7 +96,7 @@ class Dialect(Kind):
     """A dialect, by name or as the module of a foreign one.
 
     Args:
-        auto: whether streams may tell theirs.
+        auto: whether it may be detected from the stream.
     """
 
     def __init__(self, auto: bool) -> None:
@@ -288,9 +288,9 @@ def resolve(
         if name not in known:
             import difflib
 
-            told = f"{function}() got an unexpected keyword argument {name!r}"
+            message = f"{function}() got an unexpected keyword argument {name!r}"
             nearest = difflib.get_close_matches(name, _public(known), 1, 0.0)
-            raise TypeError(told + "".join(f"; the nearest option is {each!r}" for each in nearest))
+            raise TypeError(message + "".join(f"; the nearest option is {each!r}" for each in nearest))
     values = {}
     for name, option in known.items():
         value = given[name] if name in given else defaults.get(name, option.default)

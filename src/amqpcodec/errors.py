@@ -43,7 +43,7 @@ class DecodeError(AmqpError, ValueError):
 
     Attributes:
         message: what is wrong, without its place.
-        reply_code: the AMQP reply code a peer would be told (501, 502, ...).
+        reply_code: the AMQP reply code a peer would be sent (501, 502, ...).
         reply_name: that code's name, such as ``"syntax-error"``.
         closes: ``"connection"`` or ``"channel"``: what the code closes.
         offset: octets from the start of the stream to the fault.

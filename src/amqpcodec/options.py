@@ -52,7 +52,7 @@ OUT_OF_ORDER_BYTES = 4 << 20
 OUT_OF_ORDER_SEGMENTS = 4096
 FLOW_TIMEOUT = 3600.0
 FRAME_MAX = 16 << 20  # to read
-DIALECT = "rabbitmq-0-9-1"  # of octets that do not tell
+DIALECT = "rabbitmq-0-9-1"  # of octets that do not show theirs
 STREAM_TABLES = ("frames", "methods", "messages", "connections", "errors")
 TABLES = (*STREAM_TABLES, "packets")  # those of captures
 _COMPRESSIONS = Choice("zstd", "snappy", "gzip", "none")
@@ -63,7 +63,7 @@ _DIALECT_TO_READ = (
 _LIMITS = Limits()
 
 
-# What one thing is told. Below, the classes that functions take are put together of these.
+# The options of one thing. The classes that functions take are put together of these below.
 
 
 class TrackingOptions(TypedDict, total=False):
@@ -349,7 +349,7 @@ class AllCaptureOptions(CaptureOptions, InternalOptions, total=False):
 
 
 class InputOptions(_Input, FrameOptions, _Direction, total=False):
-    """What commands are told of the files that they read."""
+    """What arguments of commands say about the files that they read."""
 
 
 class DecodeOptions(InputOptions, _Credentials, total=False):

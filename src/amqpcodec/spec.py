@@ -74,7 +74,7 @@ class MethodSpec(NamedTuple):
         name: ``"basic.deliver"``.
         class_id: AMQP class index.
         method_id: index of the method inside its class.
-        synchronous: the specification's flag of that name; whether a sender waits is told by `responses`.
+        synchronous: the specification's flag of that name; whether a sender waits follows from `responses`.
         content: True when a content header and body follow.
         deprecated: True when the specification says so.
         responses: names of the methods that may answer it, in our dialects all of the same class.

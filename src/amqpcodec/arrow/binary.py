@@ -1,4 +1,4 @@
-"""Columns of octets, a piece of a stream in each value, to columns and back."""
+"""Columns of octets, a chunk of a stream in each value, to columns and back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ValueDecoder:
         if options["mode"] == "drop" and not explode:
             raise ValueError("mode: 'drop' goes with explode only")
         if options["dialect"] == "auto":
-            raise ValueError("dialect: a value cannot tell it: name one")
+            raise ValueError("dialect: a value does not show it: name one")
         decoding = Decoding.of(options)
         wanted = decoding.columns(table, options["columns"])
         if options["columns"] is None:

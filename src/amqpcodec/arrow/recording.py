@@ -96,10 +96,10 @@ class CaptureWriter:
             _check_directions(rows, encoded.rows, first)
             first += batch.num_rows
             begin = 0
-            for place, end in zip(encoded.rows, encoded.ends, strict=True):
-                time_ns = times[place]
+            for at, end in zip(encoded.rows, encoded.ends, strict=True):
+                time_ns = times[at]
                 self._time_ns = self._time_ns + _STEP_NS if time_ns is None else time_ns
-                row = rows[place]
+                row = rows[at]
                 self._conversation(row).send(row.way(), encoded.octets[begin:end], self._time_ns)
                 begin = end
             count += len(encoded.ends)
@@ -150,21 +150,21 @@ def _cells(batch: pa.RecordBatch, column: Column) -> list[Any]:
     return values(taken, memory_of(taken, array))
 
 
-def _check_directions(rows: list[_Row], places: Iterable[int], first: int) -> None:
+def _check_directions(rows: list[_Row], positions: Iterable[int], first: int) -> None:
     """Raise EncodeError at the first row to be written whose direction is invalid."""
-    for place in places:
-        direction = rows[place].direction
+    for at in positions:
+        direction = rows[at].direction
         if direction not in (None, CLIENT_TO_SERVER, SERVER_TO_CLIENT):
-            raise EncodeError(f"row {first + place}: it must be 0 or 1, not {direction}", "direction")
+            raise EncodeError(f"row {first + at}: it must be 0 or 1, not {direction}", "direction")
 
 
 def _times(batch: pa.RecordBatch) -> list[int | None]:
     """The times of messages in nanoseconds; as numbers of Python, since Arrow's end in 2262."""
     name = next((name for name in (TIME.name, "ts") if name in batch.schema.names), TIME.name)
-    place = batch.schema.get_field_index(name)  # none of a name that is there twice
-    if place < 0 or not pa.types.is_timestamp(batch.schema.field(place).type):
+    index = batch.schema.get_field_index(name)  # none of a name that is there twice
+    if index < 0 or not pa.types.is_timestamp(batch.schema.field(index).type):
         return _cells(batch, TIME._replace(name=name))
-    column = batch.column(place)
+    column = batch.column(index)
     unit = _UNITS[column.type.unit]
     return [None if time is None else time * unit for time in column.cast(pa.int64()).to_pylist()]
 

@@ -251,8 +251,8 @@ def scan_capture(
     session = CaptureSession(table, state=state, **options | {"columns": ()})
     yield session.suspend()
     for part in parts:
-        for piece in part:
-            for _ in session.read(*piece):
+        for file in part:
+            for _ in session.read(*file):
                 pass
         yield session.suspend()
 

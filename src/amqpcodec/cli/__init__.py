@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_OK
     except output.OutputError as error:
         output.discard(sys.stdout)
-        output.tell(f"standard output: {error}")
+        output.complain(f"standard output: {error}")
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

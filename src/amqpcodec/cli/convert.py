@@ -42,7 +42,7 @@ def add_parser(subparsers: Any) -> None:
         "unusable input, output or arguments, and nothing written.",
     )
     inputs.add_files(parser)
-    parser.add_argument("out", metavar="OUT", help="the file to write; its ending tells the kind")
+    parser.add_argument("out", metavar="OUT", help="the file to write; its ending is the kind")
     add_options(parser, ConvertOptions)
     parser.set_defaults(run=run)
 
@@ -56,10 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
         with ended_by_sigterm():
             faults = _convert(names, kind, arguments)
     except _UnusableError as error:
-        output.tell(str(error))
+        output.complain(str(error))
         return EXIT_UNUSABLE
     except DecodeError as error:
-        output.tell(f"{arguments.out!r} was not written: {error}")
+        output.complain(f"{arguments.out!r} was not written: {error}")
         return EXIT_FAULTS
     return EXIT_FAULTS if faults else EXIT_OK
 
@@ -149,4 +149,4 @@ class _Tables:
         self.faults = self.faults or bool(reader.faults)
         found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
         if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
-            output.tell(f"{name!r}: no {self._table} found on {inputs.searched(self._arguments)}")
+            output.complain(f"{name!r}: no {self._table} found on {inputs.searched(self._arguments)}")

@@ -50,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Decode every file; gives the exit code."""
     if arguments.summary and arguments.format != "text":
-        output.tell("--summary is for people: it goes with --format text")
+        output.complain("--summary is for people: it goes with --format text")
         return EXIT_UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -67,7 +67,7 @@ def _decode_file(name: str, arguments: argparse.Namespace) -> int:
         raise
     except (capture.CaptureError, OSError) as error:
         output.flush()
-        output.tell(f"{name!r}: {inputs.reason(error)}")
+        output.complain(f"{name!r}: {inputs.reason(error)}")
         return EXIT_UNUSABLE
 
 
@@ -97,7 +97,7 @@ def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Name
             lines.write(f"\n{escaped(name)}\n{summary.text()}")
     if not found and not inputs.of_streams(arguments):
         output.flush()
-        output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
+        output.complain(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
     return EXIT_FAULTS if faults else EXIT_OK
 
 

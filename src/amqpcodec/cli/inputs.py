@@ -65,7 +65,7 @@ def bounded(text: str, low: int, high: int, complaint: str) -> int:
     """A number in an argument.
 
     Raises:
-        argparse.ArgumentTypeError: no number from `low` to `high`, told by `complaint`.
+        argparse.ArgumentTypeError: no number from `low` to `high`; `complaint` is its text.
     """
     if not (text.isascii() and text.isdecimal() and low <= int(text) <= high):
         raise argparse.ArgumentTypeError(complaint)

@@ -30,11 +30,13 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option) -> None:
         )
         return
     about = option.doc if option.default in (None, (), "") else f"{option.doc} (default {_default(option)})"
-    told: dict[str, Any] = {"choices": kind.choices} if kind.choices else {"metavar": kind.metavar}
+    keywords: dict[str, Any] = {"choices": kind.choices} if kind.choices else {"metavar": kind.metavar}
     if not kind.choices:
-        told["type"] = _parser(kind)
+        keywords["type"] = _parser(kind)
     action = _Repeated if kind.repeats else "store"
-    parser.add_argument(f"--{flag}", dest=name, action=action, default=argparse.SUPPRESS, help=about, **told)
+    parser.add_argument(
+        f"--{flag}", dest=name, action=action, default=argparse.SUPPRESS, help=about, **keywords
+    )
 
 
 def _default(option: Option) -> str:

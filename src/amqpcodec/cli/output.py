@@ -58,7 +58,7 @@ def discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def tell(text: str) -> None:
+def complain(text: str) -> None:
     """One line for the user on standard error; whether it gets there changes nothing."""
     try:
         print(f"amqpcodec: {text}", file=sys.stderr, flush=True)

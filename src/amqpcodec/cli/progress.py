@@ -55,7 +55,7 @@ class _BarOutput(Output):
 
 @contextmanager
 def progress(name: str, source: ByteSource) -> Iterator[Output]:
-    """Gives the output to write to, and to tell of every item read.
+    """Yields the output to write to, which also counts every item read.
 
     There is no bar when standard error is no terminal, when the file is small or of unknown size, and when
     the package `rich` (extra ``cli``) is not installed.
@@ -75,7 +75,7 @@ def progress(name: str, source: ByteSource) -> Iterator[Output]:
 
 @contextmanager
 def reading(name: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Gives a function to be told how many more octets were read; shown under the same conditions.
+    """Yields a function to call with the number of octets just read; shown as `progress` does.
 
     Args:
         name: what to call the work.
@@ -91,14 +91,14 @@ def reading(name: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 class Watched:
-    """A binary file that tells of each reading how many octets it gave.
+    """A binary file that reports how many octets each call of `read` returns.
 
     Args:
         file: the file; closed with this one.
-        report: is told.
+        report: is called with that number.
 
     Attributes:
-        given: octets it gave so far.
+        given: octets returned so far.
     """
 
     def __init__(self, file: BinaryIO, report: Callable[[int], None]) -> None:

@@ -35,12 +35,12 @@ class Selection:
             return False
         if not self._globs:
             return True
-        place = item.connection.number, item.direction, frame.channel
+        location = item.connection.number, item.direction, frame.channel
         if frame.type == _METHOD:
             wanted = self._matches(frame.payload.spec.name)
-            self._content[place] = wanted
+            self._content[location] = wanted
             return wanted
-        return frame.type in (_HEADER, _BODY) and self._content.get(place, False)
+        return frame.type in (_HEADER, _BODY) and self._content.get(location, False)
 
     def _matches_any(self, name: str) -> bool:
         forms = (name, name.replace("-", ""))

@@ -41,7 +41,7 @@ def run_job(arguments: argparse.Namespace, write: Callable[[SparkSession], str])
 
     Args:
         arguments: those of the command.
-        write: writes it; gives what is told of it.
+        write: writes it and returns one line that describes it.
 
     Returns:
         The exit code.
@@ -53,10 +53,10 @@ def run_job(arguments: argparse.Namespace, write: Callable[[SparkSession], str])
             try:
                 done = write(spark)
             except (PySparkException, ValueError) as error:
-                output.tell(f"{arguments.out!r} was not written: {told(error)}")
+                output.complain(f"{arguments.out!r} was not written: {reason(error)}")
                 return EXIT_UNUSABLE
     except NoSessionError as error:
-        output.tell(str(error))
+        output.complain(str(error))
         return EXIT_UNUSABLE
     with output.blaming_output():
         sys.stdout.write(f"{arguments.out}: {done}\n")
@@ -113,7 +113,7 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def told(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """What a failed job of Spark says about its reason: the last error in the trace of a worker."""
     found = list(_RAISED.finditer(str(error)))
     return " ".join(found[-1][0].split("\n")) if found else str(error).partition("\n")[0]

@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read every file and tell of them; gives the exit code."""
+    """Read every file and print the summary; returns the exit code."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
             if path is not None:
                 _write_page(path, summary)
     except ImportError as error:
-        output.tell(str(error))
+        output.complain(str(error))
         return EXIT_UNUSABLE
     except OSError as error:
-        output.tell(f"{arguments.html!r}: {inputs.reason(error)}")
+        output.complain(f"{arguments.html!r}: {inputs.reason(error)}")
         return EXIT_UNUSABLE
     _print(summary, arguments.json)
     if unread:
@@ -103,11 +103,11 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
                     found = collector.add(file, name)
                     report(collector.passes * size(name) - file.given)  # what did not have to be read
             except (capture.CaptureError, OSError) as error:
-                output.tell(f"{name!r}: {inputs.reason(error)}")
+                output.complain(f"{name!r}: {inputs.reason(error)}")
                 unread = True
             else:
                 if not found and not inputs.of_streams(arguments):
-                    output.tell(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
+                    output.complain(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
     return collector.summary(), unread
 
 

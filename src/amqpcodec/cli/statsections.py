@@ -172,8 +172,8 @@ def _ranking(title: str, ranking: Ranking, columns: tuple[str, ...]) -> Section:
     notes: tuple[str, ...] = ()
     first = ranking.counts[0]
     if ranking.uncounted[first]:
-        told = f"{number(ranking.uncounted[first])} {first} came with names beyond the first"
-        notes = (f"{told} {number(ranking.distinct)}; they are only in the sum of the others.",)
+        uncounted = f"{number(ranking.uncounted[first])} {first} came with names beyond the first"
+        notes = (f"{uncounted} {number(ranking.distinct)}; they are only in the sum of the others.",)
     return Section(title, columns, rows, len(ranking.counts), notes)
 
 
@@ -206,7 +206,7 @@ def _rates(rates: Rates) -> Section:
 def sparkline(values: Sequence[int], width: int = 40) -> str:
     """Values over time as a line of bars."""
     step = -(-len(values) // width)
-    sums = [sum(values[place : place + step]) for place in range(0, len(values), step)]
+    sums = [sum(values[at : at + step]) for at in range(0, len(values), step)]
     most = max(sums) or 1
     return "".join(_BARS[-(-value * (len(_BARS) - 1) // most)] for value in sums)
 

@@ -56,8 +56,8 @@ def _section(section: Section) -> str:
 
 def _cells(tag: str, section: Section, cells: tuple[str, ...]) -> Iterator[str]:
     left = len(section.columns) - section.numbers
-    for place, cell in enumerate(cells):
-        kind = "" if place < left else ' class="number"'
+    for column, cell in enumerate(cells):
+        kind = "" if column < left else ' class="number"'
         yield f"<{tag}{kind}>{escape(cell)}</{tag}>"
 
 
@@ -79,9 +79,9 @@ def _over_time(rates: Rates) -> str:
     for what, by_kind in (("messages/s", rates.messages), ("octets/s", rates.octets)):
         figure = graph_objects.Figure()
         for kind, counts in by_kind.items():
-            places = range(len(counts))
+            positions = range(len(counts))
             figure.add_scatter(
-                x=[place * rates.width_ns / 1e9 for place in places],
+                x=[at * rates.width_ns / 1e9 for at in positions],
                 y=[per_second(count, rates.width_ns) for count in counts],
                 name=_label(kind), mode="lines", line_shape="hv",
             )  # fmt: skip

@@ -18,8 +18,8 @@ def _lines(section: Section) -> Iterator[str]:
     left = len(widths) - section.numbers
     for row in (section.columns, *section.rows):
         cells = (
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if column < left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  " + "  ".join(cells)
     for note in section.notes:

@@ -17,7 +17,7 @@ _NS_PER_MS = 1_000_000
 _MOST = 8  # entries of a list that are shown
 
 # Where a method or its content stands: connection, channel, direction.
-_Place = tuple[int, int, int | None]
+_Location = tuple[int, int, int | None]
 
 
 class Summary:
@@ -33,8 +33,8 @@ class Summary:
         self._content_octets: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self._open: dict[_Place, str] = {}
-        self._asked: dict[_Place, tuple[str, tuple[str, ...], int]] = {}
+        self._open: dict[_Location, str] = {}
+        self._asked: dict[_Location, tuple[str, tuple[str, ...], int]] = {}
         self._answers = self._waited = self._longest = 0
         self._slowest = ""
 
@@ -48,11 +48,11 @@ class Summary:
         self._octets += len(item.octets)
         self._dialects[item.connection.number] = item.dialect
         frame = item.frame
-        place = item.connection.number, frame.channel, item.direction
+        location = item.connection.number, frame.channel, item.direction
         if frame.type == _METHOD:
-            self._add_method(item, place, frame.payload)
-        elif frame.type == _HEADER and place in self._open:
-            name = self._open.pop(place)
+            self._add_method(item, location, frame.payload)
+        elif frame.type == _HEADER and location in self._open:
+            name = self._open.pop(location)
             self._contents[name] += 1
             self._content_octets[name] += frame.payload.body_size
 
@@ -67,7 +67,7 @@ class Summary:
             ("refused", _listed(self._refusals)),
             ("faults", _listed(self._faults)),
         ]
-        return "".join(_entry(name, told) for name, told in lines)
+        return "".join(_entry(name, parts) for name, parts in lines)
 
     def _see_time(self, time_ns: int | None) -> None:
         if time_ns is not None:
@@ -79,23 +79,23 @@ class Summary:
             return ""
         return f" in {(self._last - self._first) / 1e9:.3f} s"
 
-    def _add_method(self, item: CapturedFrame, place: _Place, payload: Any) -> None:
+    def _add_method(self, item: CapturedFrame, location: _Location, payload: Any) -> None:
         spec: MethodSpec = payload.spec
         self._methods[spec.name] += 1
         if spec.content:
-            self._open[place] = spec.name
+            self._open[location] = spec.name
         if getattr(payload, "reply_code", 200) >= 300 and not spec.content:
-            told = f"{spec.name} {payload.reply_code} {text(payload.reply_text)}"
-            if len(self._refusals) < 1000 or told in self._refusals:
-                self._refusals[told] += 1
+            refusal = f"{spec.name} {payload.reply_code} {text(payload.reply_text)}"
+            if len(self._refusals) < 1000 or refusal in self._refusals:
+                self._refusals[refusal] += 1
         if item.direction == CLIENT_TO_SERVER and spec.responses and item.time_ns is not None:
-            self._asked[place] = spec.name, _full_names(spec), item.time_ns
+            self._asked[location] = spec.name, _full_names(spec), item.time_ns
         elif item.direction != CLIENT_TO_SERVER:
-            self._answer(place, spec.name, item.time_ns)
+            self._answer(location, spec.name, item.time_ns)
 
-    def _answer(self, place: _Place, name: str, time_ns: int | None) -> None:
+    def _answer(self, location: _Location, name: str, time_ns: int | None) -> None:
         """Count the wait if this method answers what the client asked last on the channel."""
-        asking = (*place[:2], CLIENT_TO_SERVER)
+        asking = (*location[:2], CLIENT_TO_SERVER)
         asked, responses, since = self._asked.get(asking, ("", (), 0))
         if time_ns is None or name not in responses:
             return
@@ -130,8 +130,8 @@ def _listed(counts: Counter[str], octets: Counter[str] | None = None) -> list[st
     return shown
 
 
-def _entry(name: str, told: list[str]) -> str:
-    first, *more = [line for line in told if line] or ["none"]
+def _entry(name: str, parts: list[str]) -> str:
+    first, *more = [line for line in parts if line] or ["none"]
     return f"{name:<12} {first}\n" + "".join(f"{'':<12} {line}\n" for line in more)
 
 

@@ -98,7 +98,7 @@ class TableFile:
                 self._finish()
         finally:
             self._thread.shutdown()
-            with suppress(OSError, pa.ArrowException):  # of a file that is whole, `_finish` has told
+            with suppress(OSError, pa.ArrowException):  # of a file that is whole, `_finish` has reported it
                 self._writer.close()
 
     def _finish(self) -> None:

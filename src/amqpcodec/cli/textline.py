@@ -61,8 +61,8 @@ class TextLines:
     def _assemble(self, time_ns: int | None, where: str, channel: str, kind: str, contents: str) -> str:
         if self._colour:
             colour = _COLOURS.get(kind, "")
-            place = f"{_DIM}{clock(time_ns)}  {where}{_RESET}"
-            return f"{place}  {channel:<5} {colour}{kind:<9}{_RESET} {contents}\n"
+            stamp = f"{_DIM}{clock(time_ns)}  {where}{_RESET}"
+            return f"{stamp}  {channel:<5} {colour}{kind:<9}{_RESET} {contents}\n"
         return f"{clock(time_ns)}  {where}  {channel:<5} {kind:<9} {contents}".rstrip() + "\n"
 
     def _contents(self, item: CapturedFrame) -> str:

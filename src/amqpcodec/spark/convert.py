@@ -71,7 +71,9 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     with removed_on_failure(spark, job):
         recordings: list[Recording] = do(tasks.begin, [None])
         do(tasks.follow, [(at, parts) for at, parts in enumerate(recordings) if len(parts) > 1])
-        parts = [(at, place, part) for at, parts in enumerate(recordings) for place, part in enumerate(parts)]
+        parts = [
+            (at, position, part) for at, parts in enumerate(recordings) for position, part in enumerate(parts)
+        ]
         written: list[tasks.PartFile] = do(tasks.convert, list(enumerate(parts)))
         do(commit, [[(file.staged, file.path) for file in written]])
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)

@@ -81,9 +81,9 @@ def decode_streams(
 
     Args:
         df: a table with a row for every chunk of a stream.
-        key: the columns that tell to which stream a chunk belongs: one direction of a connection.
+        key: the columns that identify the stream of a chunk: one direction of a connection.
         order: the columns that say in which order the chunks of a stream follow each other.
-        payload: the binary column with the octets. Null and empty chunks are passed over.
+        payload: the binary column with the octets. Null and empty chunks are ignored.
         table: as for `amqpcodec.arrow.BatchDecoder`.
         options: those of `SparkStreamOptions`. The column `offset` is that in the stream.
 

@@ -82,11 +82,11 @@ class Location:
         if found is None and _ONE_SLASH.match(path):
             raise ValueError(f"{path!r} is no path: two slashes stand behind a scheme, as in hdfs:///folder")
         if found is None or found[1].lower() == "file":
-            plain = found[3] if found else path.removeprefix("file:")
-            if not plain or (found and found[2] not in ("", "localhost")):
+            local = found[3] if found else path.removeprefix("file:")
+            if not local or (found and found[2] not in ("", "localhost")):
                 raise ValueError(f"{path!r} is no path: it is /folder/name, or file:///folder/name")
             self.system: Any = fs.LocalFileSystem()
-            self.inner = os.path.abspath(plain)
+            self.inner = os.path.abspath(local)
             self._outer = self._root = ""
         else:
             self._outer = f"{found[1]}://{found[2]}"
@@ -155,7 +155,7 @@ def recognised(files: Iterable[tuple[str, int]], kind: str, *, times: bool) -> l
 
     Args:
         files: path and size.
-        kind: what all of them are, or ``"auto"``: their first octets tell.
+        kind: what all of them are, or ``"auto"``: detected from their first octets.
         times: whether the time of first packets is wanted.
 
     Raises:
@@ -221,7 +221,7 @@ def _first_time(source: ByteSource) -> int | None:
             if isinstance(found, Packet) and found.time_ns is not None:
                 return found.time_ns
     except CaptureError:
-        pass  # told when the file is read
+        pass  # reported when the file is read
     return None
 
 

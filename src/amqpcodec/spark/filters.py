@@ -94,9 +94,9 @@ def _kind(path: tuple[str, ...], schema: pa.Schema) -> pa.DataType | None:
     """The type of a column, or of a field in a struct."""
     inside: Any = schema
     for name in path:
-        place = inside.get_field_index(name) if isinstance(inside, (pa.Schema, pa.StructType)) else -1
-        if place < 0:
+        index = inside.get_field_index(name) if isinstance(inside, (pa.Schema, pa.StructType)) else -1
+        if index < 0:
             return None
-        found = inside.field(place)
+        found = inside.field(index)
         inside = found.type
     return inside if path else None

@@ -25,7 +25,7 @@ class OutputFile(NamedTuple):
     Attributes:
         staged: where it is until it is committed.
         path: where it will be.
-        messages: how many it has, or tells of.
+        messages: how many it contains or describes.
         size: its octets.
     """
 
@@ -121,7 +121,7 @@ class _Staged:
         self.file = location.system.open_output_stream(location.inner)
 
     def written(self, messages: int) -> OutputFile:
-        """What is told of the file."""
+        """The file as it is reported to the driver."""
         return OutputFile(*self._names, messages, self.file.tell())
 
 

@@ -57,7 +57,7 @@ def unpacker() -> Callable[[bytes], Any]:
         except ImportError as error:
             raise ImportError(
                 f"a worker of Spark cannot import what it needs: {error}. Install amqpcodec[spark] where the "
-                "workers run, or send it along in an archive: spark.archives; docs/spark.md tells how. "
+                "workers run, or send it along in an archive: spark.archives; docs/spark.md says how. "
                 "Compiled parts cannot be sent by --py-files."
             ) from error
         return function(*arguments)

@@ -32,7 +32,7 @@ def check_build(impl: str) -> None:
     if impl == "c" and IMPL != "c":
         raise NotCompiledError(
             "this Python has amqpcodec without its compiled part, and would be many times slower: install a "
-            'wheel made for it, or ask for the pure build by .option("impl", "py"); docs/spark.md tells how '
+            'wheel made for it, or ask for the pure build by .option("impl", "py"); docs/spark.md says how '
             "to ship wheels to workers"
         )
 
@@ -46,7 +46,7 @@ def batches(
         part: what to read.
         columns: as for `amqpcodec.arrow.read_capture`.
         options: how to read.
-        others: those of `amqpcodec.arrow` that are others than `options` tell.
+        others: those of `amqpcodec.arrow` that differ from `options`.
 
     Raises:
         CaptureError, DecodeError, OSError: as iterating over `amqpcodec.arrow.CaptureReader`; a note names
@@ -74,7 +74,7 @@ def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
         NotCompiledError: see `check_build`.
     """
     check_build(options["impl"])
-    # Whether a row is in error is told where it is made.
+    # Whether a row is in error is decided where it is made.
     arguments = _arguments(options, AllCaptureOptions) | {"mode": "permissive"}
     first = parts[0].state if parts else None
     found = arrow.scan_capture(map(_ranges, parts), options["table"], state=first, **arguments)

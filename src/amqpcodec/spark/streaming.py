@@ -82,8 +82,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
     def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:  # noqa: N802
         """Take the complete files behind an offset, as many as the limit allows.
 
-        PySpark before 4.2 tells neither: there it goes on from the last batch. After a restart, Spark asks
-        for an empty one at the place where it was.
+        Before PySpark 4.2, both are missing: it continues behind the last batch. After a restart, Spark asks
+        for an empty batch where it had stopped.
         """
         if start is None:
             start = self._reached
@@ -99,16 +99,16 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         """The files between two offsets, each with the state at its beginning."""
         self._reached = end
         found: list[InputPartition] = []
-        for name, place in end.items():
-            if place == start.get(name):
+        for name, position in end.items():
+            if position == start.get(name):
                 continue
-            parts = self._planned.get(_key(name, start, place["last"]))
+            parts = self._planned.get(_key(name, start, position["last"]))
             if parts is None:  # planned before a restart
-                paths = self._behind(self._series().get(name, []), start.get(name), place["last"])
-                if paths[-1:] != [place["last"]] or _taken(start, name) + len(paths) != _taken(end, name):
+                paths = self._behind(self._series().get(name, []), start.get(name), position["last"])
+                if paths[-1:] != [position["last"]] or _taken(start, name) + len(paths) != _taken(end, name):
                     raise FileNotFoundError(
-                        f"the files up to {place['last']!r}, which are to be read again, are not there any "
-                        "more, or others have come between them"
+                        f"the files up to {position['last']!r}, which are to be read again, are not there "
+                        "any more, or others have come between them"
                     )
                 parts, _ = self._followed(paths, start.get(name))
             found += parts
@@ -158,15 +158,15 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
                 found[name] = complete
         return found
 
-    def _behind(self, paths: Iterable[str], place: Mapping[str, str] | None, end: str | None) -> list[str]:
-        """The files behind a place, up to one."""
-        begin = natural(place["last"]) if place else []
+    def _behind(self, paths: Iterable[str], position: Mapping[str, str] | None, end: str | None) -> list[str]:
+        """The files behind a position, up to one."""
+        begin = natural(position["last"]) if position else []
         return [
             path for path in paths if natural(path) > begin and (end is None or natural(path) <= natural(end))
         ]
 
     def _followed(
-        self, paths: Sequence[str], place: Mapping[str, str] | None
+        self, paths: Sequence[str], position: Mapping[str, str] | None
     ) -> tuple[tuple[Part, ...], str]:
         """What is to be read of files that follow each other, and the state behind them."""
         options = self._options
@@ -175,8 +175,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         captures = [file for file in files if file.kind == "capture"]
         alone = [parts_of([file], options) for file in files if file.kind != "capture"]
         if not captures:
-            return sum(alone, ()), place["state"] if place else ""
-        state = _unpacked(place["state"]) if place and options["rotated"] != "false" else None
+            return sum(alone, ()), position["state"] if position else ""
+        state = _unpacked(position["state"]) if position and options["rotated"] != "false" else None
         parts = list(parts_of(captures, options))
         parts[0] = replace(parts[0], state=state)
         following = list(states(parts, options))
@@ -198,8 +198,8 @@ def _taken(offset: Offset, name: str) -> int:
 
 
 def _size(path: str) -> int:
-    place = Location(path)
-    return int(place.system.get_file_info(place.inner).size or 0)
+    location = Location(path)
+    return int(location.system.get_file_info(location.inner).size or 0)
 
 
 def _dated(name: str, paths: Iterable[str]) -> Iterator[tuple[float, str, str]]:
@@ -208,9 +208,9 @@ def _dated(name: str, paths: Iterable[str]) -> Iterator[tuple[float, str, str]]:
 
 
 def _changed(path: str) -> float:
-    """When a file was last written to, in seconds since 1970; infinite where nothing tells."""
-    place = Location(path)
-    changed = place.system.get_file_info(place.inner).mtime
+    """When a file was last written to, in seconds since 1970; infinite if unknown."""
+    location = Location(path)
+    changed = location.system.get_file_info(location.inner).mtime
     return inf if changed is None else float(changed.timestamp())
 
 

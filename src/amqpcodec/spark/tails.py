@@ -43,9 +43,9 @@ def _last_record(file: BinaryIO, size: int, head: bytes) -> int | None:
     octets = _at(file, begin, size - begin)
     starts = range(1) if begin == _HEAD else range(min(len(octets), _MOST_CAPTURED))
     for start in starts:
-        place, last = start, None
-        while place + record.size <= len(octets):
-            seconds, fraction, captured, original = record.unpack_from(octets, place)
+        at, last = start, None
+        while at + record.size <= len(octets):
+            seconds, fraction, captured, original = record.unpack_from(octets, at)
             if (
                 not captured <= original
                 or captured > _MOST_CAPTURED
@@ -54,7 +54,7 @@ def _last_record(file: BinaryIO, size: int, head: bytes) -> int | None:
             ):
                 break
             last = seconds * _NS + fraction * unit
-            place += record.size + captured
+            at += record.size + captured
         else:
             if last is not None:
                 return last
@@ -90,9 +90,9 @@ def _last_block(file: BinaryIO, size: int) -> int | None:
     return None
 
 
-def _at(file: BinaryIO, place: int, size: int) -> bytes:
+def _at(file: BinaryIO, at: int, size: int) -> bytes:
     """Octets of a file; fewer where it ends."""
-    file.seek(place)
+    file.seek(at)
     octets = b""
     while len(octets) < size and (more := file.read(size - len(octets))):
         octets += more

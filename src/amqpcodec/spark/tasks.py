@@ -104,7 +104,7 @@ def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[PartF
 class _Files:
     """The files of a part, one at least, in groups of rows: large batches as they are, small ones together.
 
-    What Parquet tells of groups at the end of a file is in memory until then, so a part with very many of
+    What Parquet writes about groups at the end of a file is in memory until then, so a part with very many of
     them has several files.
 
     Attributes:
@@ -177,7 +177,7 @@ class _File:
                 self._see(which, pc.min_max(group.column(column))[which.removeprefix("ts_")].value)
 
     def close(self) -> PartFile:
-        """End the file; what is told of it."""
+        """End the file; returns it as it is reported to the driver."""
         with self._stream:
             self._writer.close()
             octets = self._stream.tell()

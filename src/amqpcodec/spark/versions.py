@@ -30,6 +30,6 @@ def need(feature: str) -> None:
     Raises:
         NotImplementedError: it cannot.
     """
-    told = lack(feature)
-    if told is not None:
-        raise NotImplementedError(told)
+    message = lack(feature)
+    if message is not None:
+        raise NotImplementedError(message)
