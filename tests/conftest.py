@@ -27,9 +27,9 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a process among several, the tests that take long come first."""
     if hasattr(config, "workerinput"):
-        from support.distribution import place
+        from support.distribution import rank
 
-        items.sort(key=place)
+        items.sort(key=rank)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -448,7 +448,7 @@ def test_neighbouring_bits_share_an_octet_from_the_lowest_up() -> None:
     assert bit_places(bits(*["bit"] * 9))[-2:] == [(1, 7), (2, 0)]
 
 
-def test_explaining_a_method_tells_ids_layout_asserts_and_sides_for_every_dialect() -> None:
+def test_explaining_a_method_shows_ids_layout_asserts_and_sides_for_every_dialect() -> None:
     text = explain(load_project(ROOT), "basic.publish")
     assert text.count("BasicPublish") == 5
     assert "index 0x003C0028" in text
@@ -459,7 +459,7 @@ def test_explaining_a_method_tells_ids_layout_asserts_and_sides_for_every_dialec
     assert "[length 127] [regexp ^[a-zA-Z0-9-_.:]*$]" in text
 
 
-def test_explaining_tells_corrections_and_python_names() -> None:
+def test_explaining_shows_corrections_and_python_names() -> None:
     dialects = load_project(ROOT)
     assert explain(dialects, "basic.recover").count("corrected: basic.recover responses") == 2
     assert "global (Python: global_)" in explain(dialects, "basic.qos")
@@ -467,7 +467,7 @@ def test_explaining_tells_corrections_and_python_names() -> None:
     assert "no arguments" in explain(dialects, "tx.select")
 
 
-def test_explaining_a_class_tells_its_properties_with_their_flags() -> None:
+def test_explaining_a_class_shows_its_properties_with_their_flags() -> None:
     text = explain(load_project(ROOT), "basic")
     assert "class 60 (0x003C), Python: Basic" in text
     assert "bit 15 (0x8000)  1 + n octets  content-type" in text
@@ -561,14 +561,14 @@ def test_a_foreign_specification_becomes_a_package_and_nothing_is_deleted(repo: 
         (["--spec", "x.xml", "--explain", "basic"], "x.xml: cannot be read"),
     ],
 )
-def test_wrong_requests_are_told_on_standard_error(
+def test_wrong_requests_are_reported_on_standard_error(
     repo: Path, capsys: pytest.CaptureFixture[str], argv: list[str], message: str
 ) -> None:
     assert run(repo, *argv) == 2
     assert message in capsys.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_is_told_in_one_line_and_is_not_a_stale_one(
+def test_a_file_that_cannot_be_written_is_reported_in_one_line_and_is_not_a_stale_one(
     repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (repo / "src").write_text("a file where a folder has to be")
@@ -579,7 +579,7 @@ def test_a_file_that_cannot_be_written_is_told_in_one_line_and_is_not_a_stale_on
     assert shown.err.count("\n") == 1
 
 
-def test_a_file_that_cannot_be_read_is_told_in_one_line_and_is_not_a_stale_one(
+def test_a_file_that_cannot_be_read_is_reported_in_one_line_and_is_not_a_stale_one(
     repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> bytes:

@@ -65,8 +65,8 @@ def test_help_and_the_signature_show_every_option(consumer: Callable[..., Any]) 
     for name, option in declared(CONSUMERS[consumer]).items():
         assert shown[name].kind is inspect.Parameter.KEYWORD_ONLY
         assert shown[name].default in (option.default, options.DIALECT)
-        told = " ".join((consumer.__doc__ or "").split())
-        assert f"{name}: {option.doc}." in told
+        documented = " ".join((consumer.__doc__ or "").split())
+        assert f"{name}: {option.doc}." in documented
     assert not any(name.startswith("_") for name in shown)
 
 
@@ -90,7 +90,7 @@ def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"frame_max": "1m"}, "frame_max: must be a whole number, not str"),
         ({"frame_max": True}, "frame_max: must be a whole number, not bool"),
@@ -102,13 +102,13 @@ def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable
         ({"port": [5672, "5671"]}, "port: must be a whole number, not str"),
     ],
 )
-def test_a_value_of_another_type_is_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(TypeError, match=re.escape(told)):
+def test_a_value_of_another_type_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(message)):
         arrow.read_capture((), **given)
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"mode": "loud"}, "mode: 'loud' is none of permissive, drop, fail"),
         ({"port": 70000}, "port: must be 1 to 65535, not 70000"),
@@ -118,8 +118,8 @@ def test_a_value_of_another_type_is_refused(given: dict[str, Any], told: str) ->
         ({"dialect": "amqp-1-0"}, "dialect: no dialect 'amqp-1-0'; there are amqp-0-8, "),
     ],
 )
-def test_a_value_out_of_range_is_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(told)):
+def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         arrow.read_capture((), **given)
 
 
@@ -171,7 +171,7 @@ def test_type_checkers_know_the_options(tmp_path: Path, check: Check) -> None:
 
 
 def test_one_name_has_one_meaning() -> None:
-    """Frames and dialects are read and written; Spark finds out what files are, commands are told."""
+    """Frames and dialects are read and written; Spark detects what files are, commands take an argument."""
     meanings: dict[str, set[int]] = {}
     for known in _classes():
         for name, option in declared(known).items():

@@ -102,12 +102,12 @@ def _rotated(
     packets: Sequence[make.Recorded], starts: Sequence[int], **options: Any
 ) -> list[tuple[bytes, str | None, int | None]]:
     edges = [*starts, len(packets)]
-    pieces = (packets[begin:end] for begin, end in pairwise(edges))
-    return [(make.pcap(piece, **options), f"file {at}", None) for at, piece in enumerate(pieces)]
+    parts = (packets[begin:end] for begin, end in pairwise(edges))
+    return [(make.pcap(part, **options), f"file {at}", None) for at, part in enumerate(parts)]
 
 
 def _of_streams(rows: Rows, table: str) -> Rows:
-    """Rows without those that are told of a file."""
+    """Rows without those that describe a file."""
     return [row for row in rows if table != "errors" or row["kind"] != "file"]
 
 
@@ -200,11 +200,11 @@ class TestCuts:
         assert [{**row, "file": None} for row in rows] == _whole(octets, "messages")
         assert {row["file"] for row in rows} == {str(path)}
 
-    def test_faults_of_a_file_are_told_once(self, turns: tuple[str, ...]) -> None:
+    def test_faults_of_a_file_are_reported_once(self, turns: tuple[str, ...]) -> None:
         packets = _disturbed(2)
         fragment = make.ethernet(make.ipv4("10.0.0.1", "10.0.0.2", bytes(40), fragment=0x2000))
-        for place in (10, 40):
-            packets.insert(place, make.Recorded(packets[place].time_ns, fragment))
+        for position in (10, 40):
+            packets.insert(position, make.Recorded(packets[position].time_ns, fragment))
         whole = make.pcap(packets)
         for octets in (whole[:-7], gzip.compress(whole)[:-4000], make.pcapng(packets)[:-9]):
             expected = _whole(octets, "errors")
@@ -284,8 +284,8 @@ class TestScan:
             path.write_bytes(octets)
             parts += [(path, len(octets) // 3), (path, len(octets)), (path, None)]
         for table in TABLES:
-            pieces = [[(path, None, end)] for path, end in parts]
-            *states, last = arrow.scan_capture(pieces, table, _impl=turns[0])
+            divided = [[(path, None, end)] for path, end in parts]
+            *states, last = arrow.scan_capture(divided, table, _impl=turns[0])
             found = Rows()
             for state, (path, end) in zip(states, parts, strict=True):
                 session = arrow.CaptureSession(table, state=state, _impl=turns[-1])
@@ -309,18 +309,18 @@ class TestScan:
 
             return open_it
 
-        pieces: list[tuple[Any, str]] = []
+        files: list[tuple[Any, str]] = []
         for at, (octets, _, _) in enumerate(_rotated(_disturbed(2), [0, 77])):
             (tmp_path / str(at)).write_bytes(octets)
-            pieces.append((opener(tmp_path / str(at)), f"file {at}"))
-        scanned = arrow.scan_capture([pieces[:1], pieces[1:]], "frames", _impl=turns[0])
+            files.append((opener(tmp_path / str(at)), f"file {at}"))
+        scanned = arrow.scan_capture([files[:1], files[1:]], "frames", _impl=turns[0])
         next(scanned)
         assert not opened
         next(scanned)
         assert [file.closed for file in opened] == [True]
         (last,) = scanned
         session = arrow.CaptureSession("frames", _impl=turns[-1])
-        found = [row for piece in pieces for row in _rows(session.read(*piece))]
+        found = [row for file in files for row in _rows(session.read(*file))]
         assert {row["file"] for row in found} == {"file 0", "file 1"}
         assert session.suspend() == last
         assert [file.closed for file in opened] == [True] * 4
@@ -378,7 +378,7 @@ class TestStates:
     def test_a_state_of_an_earlier_version_of_the_library_is_gone_on_from(
         self, table: str, turns: tuple[str, ...]
     ) -> None:
-        """If states have changed, count `amqpcodec._state.FORM` up and tell it in the changelog."""
+        """If states have changed, count `amqpcodec._state.FORM` up and say so in the changelog."""
         _, before = stored_states.begun(table)
         session = arrow.CaptureSession(table, state=stored_states.stored(table), _impl=turns[0])
         path = str(stored_states.CAPTURE)
@@ -388,7 +388,7 @@ class TestStates:
 
     @pytest.mark.parametrize("table", TABLES)
     def test_states_of_a_form_are_laid_out_as_they_always_were(self, table: str) -> None:
-        """If this fails, count `amqpcodec._state.FORM` up and tell it in the changelog."""
+        """If this fails, count `amqpcodec._state.FORM` up and say so in the changelog."""
         session, _ = stored_states.begun(table)
         assert session.suspend() == stored_states.stored(table)
 

@@ -118,10 +118,10 @@ def test_batches_are_bounded_by_octets(build: str) -> None:
 def test_damage_and_cuts_give_the_same_rows_as_the_whole(build: str, data: st.DataObject) -> None:
     """Parity of builds, and of cuts: with both builds, the compiled one is compared with the pure one."""
     octets = bytearray(STREAM)
-    for place, value in data.draw(
+    for position, value in data.draw(
         st.lists(st.tuples(st.integers(0, len(STREAM) - 1), st.integers(0, 255)), max_size=3)
     ):
-        octets[place] = value
+        octets[position] = value
     damaged = bytes(octets[: data.draw(st.integers(0, len(octets)))])
     cuts = sorted(data.draw(st.lists(st.integers(0, len(damaged)), max_size=3)))
     chunks = [damaged[start:end] for start, end in zip([0, *cuts], [*cuts, len(damaged)], strict=True)]
@@ -209,7 +209,7 @@ class TestWholeStreams:
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 15])
-def test_a_second_protocol_header_in_pieces_holds_nothing_up(build: str, size: int) -> None:
+def test_a_second_protocol_header_in_chunks_holds_nothing_up(build: str, size: int) -> None:
     octets = rabbitmq.DIALECT.protocol_header * 2 + HEARTBEAT * 3
     events = [event for event in stream(*chopped(octets, size)) if isinstance(event, Data)]  # it does not end
     found = Table(build, "frames", columns=["offset", "frame_type"]).rows(events)
@@ -217,7 +217,7 @@ def test_a_second_protocol_header_in_pieces_holds_nothing_up(build: str, size: i
 
 
 @pytest.mark.skipif(
-    "c" not in BUILDS or not Path("/proc/self/statm").exists(), reason="memory in use is not told"
+    "c" not in BUILDS or not Path("/proc/self/statm").exists(), reason="the memory in use is not reported"
 )
 @pytest.mark.skipif("AMQPCODEC_SANITIZED" in os.environ, reason="a sanitizer keeps freed memory for a while")
 class TestWhatIsHeld:
@@ -237,7 +237,7 @@ class TestWhatIsHeld:
 
     def test_channels_without_an_open_content(self) -> None:
         messages = (message(channel, bytes(2000)) for channel in range(1, 8000))
-        assert self.grown(piece for each in messages for piece in chopped(each, 2000)) < 12_000_000
+        assert self.grown(chunk for each in messages for chunk in chopped(each, 2000)) < 12_000_000
 
 
 def in_use() -> int:
@@ -246,7 +246,7 @@ def in_use() -> int:
 
 
 def deliveries(count: int) -> bytes:
-    """Messages that tell themselves apart."""
+    """Messages that differ from each other."""
     return b"".join(
         message(
             1, number.to_bytes(4, "big") * 40, message_id=f"{number:032}", headers={"n": number, "v": None}
@@ -263,8 +263,8 @@ def test_batches_that_are_kept_stay_as_they_are_while_others_are_given_back(tabl
     source = random.Random(3)
     kept: dict[int, pa.RecordBatch] = {}
     row = 0
-    for piece in chopped(octets, 90_000):
-        for batch in decoder.feed(piece):
+    for chunk in chopped(octets, 90_000):
+        for batch in decoder.feed(chunk):
             kept[row] = batch
             row += batch.num_rows
         with ThreadPoolExecutor(1) as elsewhere:

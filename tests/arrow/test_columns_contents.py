@@ -39,7 +39,7 @@ def rows(build: str, *frames: bytes, **options: Any) -> list[Row]:
 
 
 def short(row: Row) -> tuple[Any, ...]:
-    """What tells the rows here apart: key, body, complete, error."""
+    """What distinguishes the rows here: key, body, complete, error."""
     return row["routing_key"], row["body"], row["complete"], row["_error"]
 
 
@@ -66,10 +66,10 @@ class TestWhole:
 
     def test_times_and_packets_are_of_the_method_and_the_last_frame(self, build: str) -> None:
         connection = Connection(0, None, None)
-        pieces, offset, events = [method(), header(1), body(b"x")], 0, []
-        for number, piece in enumerate(pieces):
-            events.append(Data(connection, 0, offset, piece, number + 7, number * 1500))
-            offset += len(piece)
+        chunks, offset, events = [method(), header(1), body(b"x")], 0, []
+        for number, chunk in enumerate(chunks):
+            events.append(Data(connection, 0, offset, chunk, number + 7, number * 1500))
+            offset += len(chunk)
         (row,) = Table(build, "messages").rows([*events, Close(connection, 0, offset, 9, 9000)])
         assert (row["packet"], row["ts_ns"], row["ts"].microsecond, row["ts_last"].microsecond) == (
             7,

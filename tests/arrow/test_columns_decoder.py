@@ -93,7 +93,7 @@ def test_an_error_at_the_end_leaves_the_rows_before_it() -> None:
 
 
 class TestNoOctetIsLostWithoutAWord:
-    """Whatever octets come, each is in a frame with a row, or a row or failure tells of it."""
+    """Whatever octets come, each is in a frame with a row, or a row or failure reports it."""
 
     LARGE = rabbitmq.encode_method(0, rabbitmq.Connection.Secure(b"x" * 200_000))
     HUGE = rabbitmq.encode_body(1, bytes((16 << 20) - 8))
@@ -134,7 +134,7 @@ class TestNoOctetIsLostWithoutAWord:
         self, table: str, octets: bytes, error: str, dialect: str, size: int
     ) -> None:
         if size * 1000 < len(octets):
-            pytest.skip("too many pieces")
+            pytest.skip("too many chunks")
         chunks = [octets[at : at + size] for at in range(0, len(octets), size)]
         found = rows_of(chunks, table, dialect=dialect, columns=["_error"])
         assert [row["_error"] for row in found if row["_error"]] == [error]
@@ -153,7 +153,7 @@ class TestNoOctetIsLostWithoutAWord:
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(seed=st.integers(0, 2**32))
-    def test_of_damaged_streams_all_octets_are_told_of(self, seed: int) -> None:
+    def test_of_damaged_streams_all_octets_are_reported(self, seed: int) -> None:
         source = random.Random(seed)
         octets = damaged(source, b"".join(Peer(source, "rabbitmq-0-9-1").frames(source.choice((1, 3)))))
         octets = octets[source.choice((0, 0, 1, 9)) :]
@@ -162,8 +162,8 @@ class TestNoOctetIsLostWithoutAWord:
         errors = rows_of([octets], "errors")
         lost = sum(row["length"] for row in errors if row["kind"] == "lost")
         assert whole + lost == len(octets)
-        told = [row["_error"] for row in frames if row["_error"]]
-        assert len(told) == len({row["offset"] for row in errors if row["octets"] is None})
+        reported = [row["_error"] for row in frames if row["_error"]]
+        assert len(reported) == len({row["offset"] for row in errors if row["octets"] is None})
 
 
 @pytest.mark.parametrize("take", [copy.copy, copy.deepcopy, pickle.dumps])

@@ -115,7 +115,7 @@ class TestDefaults:
         table = pa.table({"mine": [1]})
         assert arrow.encode_messages(table) == rabbitmq.encode_message(1, rabbitmq.Basic.Publish(), None, b"")
 
-    def test_kind_tells_the_method_and_name_goes_before_it(self) -> None:
+    def test_kind_names_the_method_and_name_goes_before_it(self) -> None:
         found = arrow.encode_messages(
             batch(
                 name=[None, "basic.return"],
@@ -278,7 +278,7 @@ class TestStreamWriter:
     def test_a_file_and_its_index(self, tmp_path: Path) -> None:
         path = tmp_path / "out.amqp"
         decoded = arrow.decode_messages(publish("a") + publish("b", bytes(500)) + publish("c")[:-3])
-        rows = decoded.slice(0, 3)  # without the one that tells of the octets in no frame
+        rows = decoded.slice(0, 3)  # without the one that reports the octets in no frame
         times = rows.set_column(rows.schema.get_field_index("ts_ns"), "ts_ns", pa.array([5, None, 7]))
         with arrow.StreamWriter(path, skip_incomplete=True) as writer:
             assert writer.write(times) == 2

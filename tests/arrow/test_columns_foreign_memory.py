@@ -26,13 +26,13 @@ def octets(offsets: tuple[int, ...], text: bytes = b"abcdefgh", kind: pa.DataTyp
 
 
 def claimed(array: pa.Array, name: str, rows: int) -> pa.RecordBatch:
-    """A column as it comes out of an IPC stream that tells of more rows than there are."""
+    """A column as it comes out of an IPC stream that claims more rows than there are."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([(name, array.type)])) as writer:
         writer.write_batch(pa.record_batch([array], names=[name]))
-    stream, told = sink.getvalue().to_pybytes(), struct.pack("<q", len(array))
-    assert stream.count(told) == 2
-    return pa.ipc.open_stream(stream.replace(told, struct.pack("<q", rows))).read_next_batch()
+    stream, length = sink.getvalue().to_pybytes(), struct.pack("<q", len(array))
+    assert stream.count(length) == 2
+    return pa.ipc.open_stream(stream.replace(length, struct.pack("<q", rows))).read_next_batch()
 
 
 HEARTBEAT = rabbitmq.encode_heartbeat()

@@ -213,11 +213,11 @@ class TestCaptures:
             if isinstance(item, CapturedFrame) and not isinstance(item.frame.payload, ProtocolHeader):
                 octets[item.connection.number, item.direction].append(item)
         assert set(by_stream) <= set(octets)
-        for place, rows in by_stream.items():
+        for key, rows in by_stream.items():
             whole = [row for row in rows if row["complete"]]
             assert whole == rows or "error" in path.stem
-            codec = amqpcodec.dialect(octets[place][-1].dialect)
-            check_messages(whole, codec, b"".join(item.octets for item in octets[place]))
+            codec = amqpcodec.dialect(octets[key][-1].dialect)
+            check_messages(whole, codec, b"".join(item.octets for item in octets[key]))
 
     def test_a_connection(self, build: str, path: Path) -> None:
         rows = {row["flow"]: row for row in self.rows(build, path, "connections")}

@@ -27,7 +27,7 @@ def events(source: random.Random, streams: tuple[bytes, bytes], endpoints: bool)
     """Both directions of a connection in packets, some later ones first, with a gap now and then."""
     ends = (Endpoint(b"\x7f\0\0\1", 40000), Endpoint(b"\x7f\0\0\1", 5672)) if endpoints else (None, None)
     connection = Connection(3, *ends)
-    # Of long streams the smallest pieces would be too many.
+    # Of long streams the smallest chunks would be too many.
     largest = max(source.choice((1, 7, 100, 1460, 10**6)), sum(map(len, streams)) // 500)
     offsets, packet = [0, 0], 0
     lost = source.choice((0.0, 0.0, 0.02))
@@ -40,11 +40,11 @@ def events(source: random.Random, streams: tuple[bytes, bytes], endpoints: bool)
         octets, left[direction] = left[direction][:size], left[direction][size:]
         packet += source.choice((1, 1, 2, -1))
         time_ns = packet * 1_000_000_001 if endpoints else None
-        place = (packet if endpoints else None, time_ns)
+        packet_and_time = (packet if endpoints else None, time_ns)
         if source.random() < lost:
-            yield Gap(connection, direction, offsets[direction], size, *place)
+            yield Gap(connection, direction, offsets[direction], size, *packet_and_time)
         else:
-            yield Data(connection, direction, offsets[direction], octets, *place)
+            yield Data(connection, direction, offsets[direction], octets, *packet_and_time)
         offsets[direction] += size
     for direction in (1, 0):
         yield Close(connection, direction, offsets[direction], packet, packet * 1000)

@@ -74,7 +74,7 @@ def test_what_it_answered_is_decoded(old: ModuleType) -> None:
     assert {"access.request", "access.request-ok", "connection.close", "channel.open-ok"} <= set(names)
 
 
-def test_the_dialect_of_each_frame_is_told(old: ModuleType) -> None:
+def test_the_dialect_of_each_frame_is_reported(old: ModuleType) -> None:
     items = list(capture.read_frames(io.BytesIO(talk(old))))
     by_name = {item.frame.payload.spec.name: item.dialect for item in items if item.octets[0] == 1}
     spoken = {"connection.start": old.DIALECT.name, "confirm.select": "rabbitmq-0-9-1"}

@@ -44,8 +44,8 @@ def test_several_files_one_after_the_other() -> None:
 def test_a_reader_counts_faults_whatever_the_table_and_columns(table: str) -> None:
     packets, _ = make.disturb(make.conversations(5).packets, 5, reorder=0.05, duplicate=0.05, loss=0.02)
     octets = make.pcap(packets)
-    told = arrow.read_capture(io.BytesIO(octets), "errors", columns=["code"]).reader().read_all()
-    expected = Counter(told.column("code").to_pylist())
+    errors = arrow.read_capture(io.BytesIO(octets), "errors", columns=["code"]).reader().read_all()
+    expected = Counter(errors.column("code").to_pylist())
     assert expected["GAP"] > 5 < expected["LOST"]
     for impl in wanted():
         first = arrow.schema(table).names[0]
@@ -81,10 +81,10 @@ def test_a_reader_counts_rows_in_error_also_of_columns_not_asked_for(impl: str) 
 
 @pytest.mark.parametrize("impl", wanted())
 @pytest.mark.parametrize(
-    ("column", "told"),
+    ("column", "read"),
     [("exchange", 0), ("properties", 1), ("headers", 1), ("headers_raw", 1), ("_error", 1)],
 )
-def test_a_content_header_is_read_for_its_columns_and_for_errors(column: str, told: int, impl: str) -> None:
+def test_a_content_header_is_read_for_its_columns_and_for_errors(column: str, read: int, impl: str) -> None:
     truth = make.Truth()
     talk = make.Talk(truth, 0, (1, 1))
     talk.open()
@@ -93,7 +93,7 @@ def test_a_content_header_is_read_for_its_columns_and_for_errors(column: str, to
     at = whole.index(b"\x01at") - 4  # of the size of the table
     talk.send(make.CLIENT, rabbitmq.protocol_header(), whole[:at] + b"\x7f" + whole[at + 1 :])
     talk.close()
-    for options, count in (({}, told), ({"_check_all": True}, 1)):
+    for options, count in (({}, read), ({"_check_all": True}, 1)):
         file = io.BytesIO(make.pcap(truth.packets))
         reader = arrow.read_capture(file, columns=[column], _impl=impl, **options)
         (row,) = reader.reader().read_all().to_pylist()

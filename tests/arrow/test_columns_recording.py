@@ -93,7 +93,7 @@ def test_two_connections_between_the_same_ends_follow_each_other(tmp_path: Path)
     assert not list(arrow.read_capture(path, "errors"))
 
 
-def test_times_of_other_columns_and_odd_ends_are_made_do_with(tmp_path: Path) -> None:
+def test_times_of_other_columns_and_cut_ends_are_made_do_with(tmp_path: Path) -> None:
     path = tmp_path / "b.pcap"
     times = pa.array([5, None], pa.timestamp("us", "UTC"))
     rows = pa.table({"ts": times, "client": ["nobody:1", "1.2.3.4:99999"], "server": ["::1", None]})
@@ -142,7 +142,7 @@ def test_a_stream_is_written_to_file_objects() -> None:
         ({"ts_ns": [[1], [2]]}, "ts_ns: not a column of int64"),
     ],
 )
-def test_columns_that_tell_of_no_packet_are_refused(columns: dict[str, Any], shown: str) -> None:
+def test_columns_that_describe_no_packet_are_refused(columns: dict[str, Any], shown: str) -> None:
     file = io.BytesIO()
     with arrow.CaptureWriter(file) as writer:
         begin = file.tell()

@@ -66,11 +66,11 @@ def test_of_two_equal_keys_the_later_wins_in_the_place_of_the_first(build: str) 
     assert headers(build, RawTable(b"\1at\1\1bt\0\1at\0")) == [("a", "false"), ("b", "false")]
 
 
-def test_odd_octets_are_shown_also_where_they_make_keys_equal(build: str) -> None:
+def test_octets_that_are_no_text_are_shown_also_where_they_make_keys_equal(build: str) -> None:
     assert headers(build, RawTable(b"\1\xfft\1\4\\xfft\0")) == [("\\xff", "false")]
 
 
-def test_odd_octets_of_a_shortstr_are_shown(build: str) -> None:
+def test_octets_that_are_no_text_of_a_shortstr_are_shown(build: str) -> None:
     octets = rabbitmq.encode_method(1, rabbitmq.Basic.Publish(exchange="é\udcff", routing_key="\udc80"))
     (row,) = stream_rows(build, "methods", octets)
     assert (row["args"]["exchange"], row["args"]["routing_key"]) == ("é\\xff", "\\x80")
@@ -118,7 +118,7 @@ class TestTooLarge:
         (row,) = stream_rows(build, "messages", octets)
         assert (row["properties"]["timestamp"], row["_error"]) == (last, None)
 
-    def test_it_is_told_also_where_nobody_asked_for_the_value(self, build: str) -> None:
+    def test_an_error_is_reported_also_where_the_value_is_not_requested(self, build: str) -> None:
         octets = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(2**63))
         (row,) = stream_rows(build, "methods", octets, columns=["args.multiple", "_error"])
         assert row == {"args": {"multiple": False}, "_error": "VALUE_RANGE at 0"}
@@ -159,12 +159,12 @@ class TestCredentials:
     def test_they_are_shown_only_when_asked_for(self, build: str, method: Any) -> None:
         octets = rabbitmq.encode_method(0, method)
         for table, column in (("methods", "args"), ("frames", "payload")):
-            hidden, told = (
+            hidden, shown = (
                 str(stream_rows(build, table, octets, columns=[column], include_credentials=credentials))
                 for credentials in (False, True)
             )
             assert "secret" not in hidden.replace("'new_secret'", "")
-            assert "secret" in told.replace("'new_secret'", "")
+            assert "secret" in shown.replace("'new_secret'", "")
 
     @pytest.mark.parametrize(
         ("table", "column"), [("frames", "payload"), ("methods", "_corrupt_record"), ("errors", "octets")]
@@ -174,16 +174,16 @@ class TestCredentials:
     ) -> None:
         # A peer that speaks RabbitMQ's dialect may be read as the one it comes from.
         octets, _ = in_sync(rabbitmq.encode_method(0, rabbitmq.Connection.UpdateSecret(b"secret", "due")))
-        hidden, told = (
+        hidden, shown = (
             str(
                 stream_rows(
-                    build, table, octets, columns=[column], dialect="amqp-0-9-1", include_credentials=shown
+                    build, table, octets, columns=[column], dialect="amqp-0-9-1", include_credentials=each
                 )
             )
-            for shown in (False, True)
+            for each in (False, True)
         )
         assert "secret" not in hidden
-        assert "secret" in told
+        assert "secret" in shown
 
     def test_nor_do_errors_show_them(self, build: str) -> None:
         octets = bytearray(rabbitmq.encode_method(0, LOGIN))

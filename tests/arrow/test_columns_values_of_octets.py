@@ -37,7 +37,7 @@ def errors(build: str, values: list[bytes | None], table: str, **options: Any) -
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_sound_value_gives_the_row_of_its_stream(build: str, table: str) -> None:
+def test_a_valid_value_gives_the_row_of_its_stream(build: str, table: str) -> None:
     columns = [name for name in arrow.schema(table, dialects=["rabbitmq-0-9-1"]).names if name != "_error"]
     value = MESSAGE if table == "messages" else ACK
     stream: Any = getattr(arrow, f"decode_{table}")

@@ -74,8 +74,8 @@ def test_damaged_captures(both: Both, data: st.DataObject) -> None:
         octets[at] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, 40))
     if cut:
-        place = data.draw(st.integers(0, len(octets)))
-        del octets[place : place + cut]
+        position = data.draw(st.integers(0, len(octets)))
+        del octets[position : position + cut]
     _assert_same(both, bytes(octets), **data.draw(st.sampled_from(TIGHT)))
 
 
@@ -132,13 +132,13 @@ def test_what_was_found_is_given_out_before_more_is_waited_for(impl: Implementat
     seen: list[Any] = []
 
     class Live(io.RawIOBase):
-        pieces = iter((half, rest))
+        chunks = iter((half, rest))
 
         def readinto(self, buffer: Any) -> int:
             given.append(len(seen))
-            piece = next(self.pieces, b"")
-            buffer[: len(piece)] = piece
-            return len(piece)
+            chunk = next(self.chunks, b"")
+            buffer[: len(chunk)] = chunk
+            return len(chunk)
 
     source = ByteSource(Live())  # type: ignore[arg-type]
     for event in impl.capture("events").read_events(source, impl.capture("streams").StreamTracker()):

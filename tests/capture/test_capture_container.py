@@ -135,7 +135,7 @@ def test_pcapng_several_interfaces_and_every_kind_of_packet_block() -> None:
     ]
 
 
-def test_a_block_with_a_wrong_second_length_is_told_and_passed_over() -> None:
+def test_a_block_with_a_wrong_second_length_is_reported_and_skipped() -> None:
     bad = bytearray(make.enhanced(b"bad!", 1))
     bad[-4:] = struct.pack("<I", 99)
     [fault, packet] = read(make.section() + make.interface() + bytes(bad) + make.enhanced(b"good", 2))
@@ -143,7 +143,7 @@ def test_a_block_with_a_wrong_second_length_is_told_and_passed_over() -> None:
     assert packet.data == b"good"
 
 
-def test_a_packet_longer_than_its_block_is_told_and_passed_over() -> None:
+def test_a_packet_longer_than_its_block_is_reported_and_skipped() -> None:
     bad = make.block(6, struct.pack("<IIIII", 0, 0, 0, 2**32 - 1, 5))
     [fault, packet] = read(make.section() + make.interface() + bad + make.enhanced(b"good", 2))
     assert "4294967295 octets" in fault.message
@@ -151,7 +151,7 @@ def test_a_packet_longer_than_its_block_is_told_and_passed_over() -> None:
 
 
 @pytest.mark.parametrize("container", [make.pcap(PACKETS), make.pcapng(PACKETS)], ids=["pcap", "pcapng"])
-def test_gzip_is_recognised_and_a_cut_told(container: bytes) -> None:
+def test_gzip_is_recognised_and_a_cut_is_reported(container: bytes) -> None:
     assert contents(gzip.compress(container)) == contents(container)
     *packets, fault = read(gzip.compress(container, mtime=0)[:-9])
     assert "gzip data is cut off" in fault.message
@@ -162,7 +162,7 @@ NOISE = [make.Recorded(make.START_NS, random.Random(seed).randbytes(30_000)) for
 
 
 @pytest.mark.parametrize("container", [make.pcap(NOISE), make.pcapng(NOISE)], ids=["pcap", "pcapng"])
-def test_zstandard_is_recognised_and_a_cut_and_damage_told(container: bytes) -> None:
+def test_zstandard_is_recognised_and_a_cut_and_damage_are_reported(container: bytes) -> None:
     zstandard = pytest.importorskip("zstandard")
     octets = zstandard.ZstdCompressor(write_checksum=True).compress(container)
     assert contents(octets) == contents(container)
@@ -187,7 +187,7 @@ def test_without_a_library_zstandard_is_refused_with_what_to_install(monkeypatch
         read(b"\x28\xb5\x2f\xfd" + bytes(50))
 
 
-def test_damaged_gzip_is_told() -> None:
+def test_damaged_gzip_is_reported() -> None:
     octets = bytearray(gzip.compress(make.pcap(PACKETS), mtime=0))
     octets[-6] ^= 0xFF  # its checksum
     fault = read(bytes(octets))[-1]

@@ -27,9 +27,11 @@ def found(events: Iterable[Event], payloads: bool, dialect: str = "auto") -> lis
             decoder = ConnectionDecoder(event.connection, dialect, payloads=payloads)
             decoders[event.connection] = decoder
         for item in decoder.feed(event):
-            place = item.connection and item.connection.number, item.direction, item.offset, item.packet
+            position = item.connection and item.connection.number, item.direction, item.offset, item.packet
             known = isinstance(item, CapturedFrame) or bool(item.octets)
-            items.append((*place, item.octets) if known else (*place, item.kind, item.length, item.message))
+            items.append(
+                (*position, item.octets) if known else (*position, item.kind, item.length, item.message)
+            )
     return items
 
 

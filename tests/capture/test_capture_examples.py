@@ -18,16 +18,16 @@ KINDS = {1: "METHOD", 2: "HEADER", 3: "BODY", 8: "HEARTBEAT", 65: "HDR"}
 
 def _row(item: CapturedFrame) -> tuple[str, ...]:
     kind, payload = KINDS[item.frame.type], item.frame.payload
-    place = (item.connection.number, DIRECTION_NAMES[item.direction], item.offset, item.packet, kind)
+    position = (item.connection.number, DIRECTION_NAMES[item.direction], item.offset, item.packet, kind)
     if kind == "HDR":
-        return (*map(str, place), ".".join(map(str, item.octets[4:])), "8", "", "", "")
+        return (*map(str, position), ".".join(map(str, item.octets[4:])), "8", "", "", "")
     numbers: tuple[object, ...] = ("", "")
     if kind == "METHOD":
         numbers = (payload.spec.class_id, payload.spec.method_id)
     elif kind == "HEADER":
         numbers = (payload.properties.spec.class_id, "")
     digest = hashlib.sha1(item.octets[7:-1]).hexdigest()[:12]
-    return tuple(map(str, (*place, item.frame.channel, item.size, *numbers, digest)))
+    return tuple(map(str, (*position, item.frame.channel, item.size, *numbers, digest)))
 
 
 def _check(capture: Path, listing: Path) -> None:

@@ -78,7 +78,7 @@ def test_loss_costs_only_the_frames_it_touches(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_lost_octet_is_told_with_its_place(seed: int) -> None:
+def test_every_lost_octet_is_reported_with_its_offset(seed: int) -> None:
     truth = make.conversations(seed, bursts=60)
     packets, _ = make.disturb(truth.packets, seed, loss=0.03)
     accounted: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -159,7 +159,7 @@ def test_a_raw_stream_that_begins_inside_a_frame(cut: int) -> None:
     assert [item.octets for item in result[1:]] == frames[-len(result) + 1 :]
 
 
-def test_a_frame_with_bad_fields_is_told_and_passed_over() -> None:
+def test_a_frame_with_bad_fields_is_reported_and_skipped() -> None:
     good = _publishes(2)
     unknown = struct.pack("!BHIHHB", 1, 1, 4, 60, 999, 0xCE)
     cut = struct.pack("!BHIHHHB", 1, 1, 6, 60, 40, 0, 0xCE)
@@ -171,11 +171,11 @@ def test_a_frame_with_bad_fields_is_told_and_passed_over() -> None:
     assert len(found(result)) == 3
 
 
-@pytest.mark.parametrize("place", ["type", "end"])
-def test_behind_a_damaged_frame_reading_goes_on(place: str) -> None:
+@pytest.mark.parametrize("damaged", ["type", "end"])
+def test_behind_a_damaged_frame_reading_continues(damaged: str) -> None:
     frames = _publishes(6)
     bad = bytearray(frames[7])
-    bad[0 if place == "type" else -1] ^= 0x40
+    bad[0 if damaged == "type" else -1] ^= 0x40
     result = _raw(rabbitmq.protocol_header() + b"".join([*frames[:7], bytes(bad), *frames[8:]]))
     [error, lost] = faults(result)
     assert (error.kind, error.reply_code, lost.kind, lost.length) == ("error", 501, "lost", len(bad))
@@ -190,7 +190,7 @@ def test_a_damaged_size_costs_one_frame(size: int) -> None:
         pytest.skip("not damaged at all")
     result = _raw(rabbitmq.protocol_header() + b"".join([*frames[:7], bad, *frames[8:]]))
     got = [item.octets for item in result if isinstance(item, CapturedFrame)][1:]
-    # A size that could be true and leads behind the end cannot be told from a stream that was cut.
+    # A size that could be true and leads behind the end cannot be distinguished from a stream that was cut.
     assert got == frames[:7] + (frames[8:] if size != 100_000 else [])
     assert faults(result, "lost")
 
@@ -290,9 +290,9 @@ def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.M
     given = []
     take = DirectionDecoder.take
 
-    def watched(self: DirectionDecoder, octets: bytes, *place: Any) -> None:
+    def watched(self: DirectionDecoder, octets: bytes, *position: Any) -> None:
         given.append(len(octets))
-        take(self, octets, *place)
+        take(self, octets, *position)
 
     monkeypatch.setattr(DirectionDecoder, "take", watched)
     frames = rabbitmq.encode_heartbeat() * 100_000
@@ -302,7 +302,7 @@ def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.M
     assert max(given) <= PIECE < sum(given) == len(frames)
 
 
-def test_another_protocol_version_is_named_where_its_octets_are_told_as_lost() -> None:
+def test_another_protocol_version_is_named_where_its_octets_are_reported_as_lost() -> None:
     result = _raw(b"AMQP\x03\x01\0\0" + b"\0\0\0\x20\x02\x01\0\0" + bytes(24))
     header, fault = result
     assert isinstance(header, CapturedFrame)

@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_counted_with_its_reason(data: bytes, reason: str
     assert reason in fault.message
 
 
-def test_an_unknown_link_layer_is_told_once() -> None:
+def test_an_unknown_link_layer_is_reported_once() -> None:
     [fault] = read_segments([Packet(number, None, 147, b"?", 1) for number in range(1, 4)])
     assert isinstance(fault, Fault)
     assert "link type 147" in fault.message

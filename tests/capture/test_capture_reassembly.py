@@ -84,9 +84,9 @@ def test_what_never_came_is_a_gap_of_exactly_that_size(
         covered.update(range(start, end))
     receiver.take(receiver.tcp.flush())
     assert len(receiver.stream) == (max(covered) + 1 if covered else 0)
-    missing = {place for start, size in receiver.gaps for place in range(start, start + size)}
+    missing = {position for start, size in receiver.gaps for position in range(start, start + size)}
     assert missing == set(range(len(receiver.stream))) - covered
-    assert all(receiver.stream[place] == STREAM[place] for place in covered)
+    assert all(receiver.stream[position] == STREAM[position] for position in covered)
 
 
 def test_the_first_copy_of_an_octet_counts() -> None:
@@ -120,7 +120,7 @@ def test_octets_cut_off_by_the_snap_length_are_a_gap() -> None:
     assert receiver.stream[100:] == STREAM[100:150]
 
 
-def test_a_full_window_gives_up_what_is_missing() -> None:
+def test_a_full_window_ends_the_wait_for_what_is_missing() -> None:
     for limits in ({"octets": 500}, {"segments": 5}):
         receiver = Receiver(0, **limits)
         for start in range(100, 1000, 50):
@@ -154,7 +154,7 @@ def test_joined_midway_the_stream_begins_with_the_first_octet_seen() -> None:
     assert bytes(receiver.stream) == STREAM[500:600]
 
 
-def test_joined_midway_an_acknowledgement_tells_of_a_segment_recorded_late() -> None:
+def test_joined_midway_an_acknowledgement_reveals_a_segment_recorded_late() -> None:
     receiver = Receiver()
     receiver.take(receiver.tcp.acknowledge(400, 0))
     receiver.add(500, 600)

@@ -76,7 +76,7 @@ def test_a_server_header_of_another_version_cut_anywhere_is_a_frame(
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_server_that_answers_with_a_frame_in_pieces_is_followed(cut: int) -> None:
+def test_a_server_that_answers_with_a_frame_in_chunks_is_followed(cut: int) -> None:
     talk = _talk()
     talk.send(make.CLIENT, HEADER)
     start = amqp08.Connection.Start(8, 0, {}, b"PLAIN", b"en_US")
@@ -86,7 +86,7 @@ def test_a_server_that_answers_with_a_frame_in_pieces_is_followed(cut: int) -> N
 
 @pytest.mark.parametrize("side", [make.CLIENT, make.SERVER])
 @pytest.mark.parametrize("cut", range(1, 8))
-def test_a_header_that_is_never_completed_is_told_as_lost(cut: int, side: int) -> None:
+def test_a_header_that_is_never_completed_is_reported_as_lost(cut: int, side: int) -> None:
     talk = _talk()
     if side == make.SERVER:
         talk.send(make.CLIENT, rabbitmq.protocol_header())

@@ -39,12 +39,12 @@ class Wire:
     def streams(self, **options) -> dict[tuple[int, int], bytes]:  # type: ignore[no-untyped-def]
         streams: dict[tuple[int, int], bytes] = {}
         for event in self.events(**options):
-            place = event.connection.number, event.direction
-            assert event.offset == len(streams.get(place, b""))
+            key = event.connection.number, event.direction
+            assert event.offset == len(streams.get(key, b""))
             if isinstance(event, Data):
-                streams[place] = streams.get(place, b"") + event.octets
+                streams[key] = streams.get(key, b"") + event.octets
             elif isinstance(event, Gap):
-                streams[place] = streams.get(place, b"") + b"?" * event.length
+                streams[key] = streams.get(key, b"") + b"?" * event.length
         return streams
 
 
@@ -68,7 +68,7 @@ def test_every_direction_is_closed_once() -> None:
 
 
 @pytest.mark.parametrize("flags", [SYN, SYN | ACK])
-def test_a_syn_tells_who_is_the_client_whatever_the_ports(flags: int) -> None:
+def test_a_syn_shows_who_is_the_client_whatever_the_ports(flags: int) -> None:
     wire = Wire().put(B if flags == SYN else A, 5, flags).put(A, 50, data=b"x")
     [event, *_] = wire.events()
     assert event.connection.client == B
@@ -147,7 +147,7 @@ def test_after_long_silence_other_numbers_are_a_new_connection() -> None:
     assert wire.streams()[0, 0] == b"old" + b"?" * 896 + b"new"
 
 
-def test_a_connection_that_goes_on_where_it_stands_may_have_been_silent_for_long() -> None:
+def test_a_connection_that_continues_where_it_stands_may_have_been_silent_for_long() -> None:
     wire = opened(Wire()).put(A, 101, data=b"one").put(A, 103, data=b"\0", ms=2 * HOUR)
     wire.put(B, 901, ack=104, ms=2 * HOUR).put(A, 104, data=b"two", ms=2 * HOUR)
     assert wire.streams() == {(0, 0): b"onetwo"}
@@ -158,7 +158,7 @@ def test_a_direction_never_seen_before_long_silence_is_a_new_connection() -> Non
     assert wire.streams() == {(0, 0): b"one", (1, 1): b"two"}
 
 
-def test_octets_lost_before_a_reset_are_told_soon_after_it() -> None:
+def test_octets_lost_before_a_reset_are_reported_soon_after_it() -> None:
     wire = opened(Wire()).put(A, 111, data=b"end").put(A, 114, RST)
     other = Endpoint(A.address, 41000)
     wire.put(A, 1, data=b"x", ms=5_000)

@@ -172,7 +172,7 @@ def test_compression_and_row_groups(compression: str, convert: Convert, out: Pat
     convert(BUNNY, TXAMQP, out, "--table", "frames", "--compression", compression, "--row-group-rows", 100)
     _same(out, _expected([BUNNY, TXAMQP], "frames"))
     metadata = parquet.ParquetFile(out).metadata
-    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+    groups = [metadata.row_group(position) for position in range(metadata.num_row_groups)]
     assert [group.num_rows for group in groups] == [100, 100, 42]
     used = {group.column(0).compression for group in groups}
     assert used == {"UNCOMPRESSED" if compression == "none" else compression.upper()}
@@ -220,13 +220,13 @@ def _stream(path: Path, mode: str) -> pa.Table:
         (["absent/x.parquet"], "'absent/x.parquet': No such file or directory"),
     ],
 )
-def test_what_cannot_be_written_is_told_in_one_line(
+def test_what_cannot_be_written_is_reported_in_one_line(
     arguments: list[str], said: str, convert: Convert, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = convert(BUNNY, *arguments, code=2)
-    assert said in told
-    assert told.count("\n") == 1
+    message = convert(BUNNY, *arguments, code=2)
+    assert said in message
+    assert message.count("\n") == 1
     assert os.listdir(tmp_path) == []
 
 
@@ -268,8 +268,8 @@ def test_a_disk_that_is_full_is_blamed_on_the_output(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tablefile.TableFile, "_write_group", full)
-    told = convert(BUNNY, BUNNY, BUNNY, out, "--row-group-rows", 7, code=2)
-    assert told == f"amqpcodec: {str(out)!r}: No space left on device\n"
+    message = convert(BUNNY, BUNNY, BUNNY, out, "--row-group-rows", 7, code=2)
+    assert message == f"amqpcodec: {str(out)!r}: No space left on device\n"
     assert os.listdir(out.parent) == []
 
 

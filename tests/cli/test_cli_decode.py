@@ -334,7 +334,7 @@ def test_interruption_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert capsys.readouterr() == ("", "")
 
 
-def test_version_tells_the_implementation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_names_the_implementation(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0
@@ -361,7 +361,7 @@ COMMANDS = {
 @pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard output is needed")
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "2>&-"])
-def test_an_output_that_is_closed_is_told_of_where_there_is_something_to_write(
+def test_an_output_that_is_closed_is_reported_where_there_is_something_to_write(
     name: str, closed: str, tmp_path: Path
 ) -> None:
     arguments, code = COMMANDS[name]
@@ -372,14 +372,14 @@ def test_an_output_that_is_closed_is_told_of_where_there_is_something_to_write(
         cwd=tmp_path, capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == code
-    told = done.stderr.decode()
-    assert "Traceback" not in told
+    errors = done.stderr.decode()
+    assert "Traceback" not in errors
     if closed == ">&-" and code and name != "an absent file":
-        assert told == "amqpcodec: standard output: it is closed\n"
+        assert errors == "amqpcodec: standard output: it is closed\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell that closes standard input is needed")
-def test_an_input_that_is_closed_is_told_of() -> None:
+def test_an_input_that_is_closed_is_reported() -> None:
     command = ["sh", "-c", '"$0" -m amqpcodec decode - <&-', sys.executable]
     done = subprocess.run(command, capture_output=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (2, b"")
@@ -395,10 +395,10 @@ def test_an_output_that_is_full_is_blamed_and_not_the_input(files: list[object])
     command = [sys.executable, "-m", "amqpcodec", "decode", *map(str, files)]
     with FULL.open("wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
-    told = done.stderr.decode().splitlines()
+    errors = done.stderr.decode().splitlines()
     if files[0] == "absent":
-        assert "absent" in told.pop(0)
-    assert told == ["amqpcodec: standard output: No space left on device"]
+        assert "absent" in errors.pop(0)
+    assert errors == ["amqpcodec: standard output: No space left on device"]
     assert done.returncode == 2
 
 
@@ -438,7 +438,7 @@ def test_a_capture_without_amqp_on_the_port_says_so_and_what_to_try(run: Run, tm
     assert run.err == ""
 
 
-def test_a_capture_without_any_amqp_is_not_told_to_try_any_port_again(run: Run, tmp_path: Path) -> None:
+def test_a_capture_without_any_amqp_does_not_suggest_to_try_any_port_again(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "empty.pcap"
     path.write_bytes(BUNNY.read_bytes()[:24])
     assert run(path, "--port", "any") == []

@@ -1,4 +1,4 @@
-"""`amqpcodec spark` tells what is wrong before a session is begun."""
+"""`amqpcodec spark` reports what is wrong before a session is begun."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from amqpcodec.cli import main, options, sparkconvert
-from amqpcodec.cli.sparksession import told
+from amqpcodec.cli.sparksession import reason
 from amqpcodec.options import SparkConversionOptions
 
 
@@ -71,10 +71,10 @@ def test_arguments_become_those_of_the_library() -> None:
     }
 
 
-def test_of_a_failed_job_the_error_of_the_worker_is_told() -> None:
+def test_of_a_failed_job_the_error_of_the_worker_is_reported() -> None:
     trace = 'Traceback (most recent call last):\n  File "x", line 1, in f\n    g()\n'
     text = f"Job aborted: {trace}OSError: no disk\nin 'a.pcap'\n SQLSTATE: 38000\n\tat java.lang"
-    assert told(RuntimeError(text)) == "OSError: no disk in 'a.pcap'"
+    assert reason(RuntimeError(text)) == "OSError: no disk in 'a.pcap'"
     text = f"Job aborted: {trace}pyarrow.lib.ArrowInvalid: no footer\n SQLSTATE: 38000"
-    assert told(RuntimeError(text)) == "pyarrow.lib.ArrowInvalid: no footer"
-    assert told(RuntimeError("boom\nmore")) == "boom"
+    assert reason(RuntimeError(text)) == "pyarrow.lib.ArrowInvalid: no footer"
+    assert reason(RuntimeError("boom\nmore")) == "boom"

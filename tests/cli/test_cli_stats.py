@@ -32,10 +32,10 @@ Run = Callable[..., str]
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Calls the command in this process; gives its output."""
 
-    def call(*arguments: object, code: int = 0, told: str = "") -> str:
+    def call(*arguments: object, code: int = 0, errors: str = "") -> str:
         assert main(["stats", *map(str, arguments)]) == code
         out, err = capsys.readouterr()
-        assert err == told
+        assert err == errors
         return out
 
     return call
@@ -85,9 +85,9 @@ def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> Non
     queues = {row[0]: int(row[1].replace(",", "")) for row in tables["Queues delivered from"]}
     assert queues == known.queues
     for title, exact in (("Publish to confirm", known.confirms), ("Deliver to acknowledgement", known.acks)):
-        told = dict(row for row in tables[title] if len(row) == 2)
-        assert int(told["answered"].replace(",", "")) == len(exact)
-        assert (told["least"], told["most"]) == (duration(min(exact)), duration(max(exact)))
+        found = dict(row for row in tables[title] if len(row) == 2)
+        assert int(found["answered"].replace(",", "")) == len(exact)
+        assert (found["least"], found["most"]) == (duration(min(exact)), duration(max(exact)))
         assert tables[f"{title}: slowest"][0][0] == duration(max(exact))
 
 
@@ -99,7 +99,7 @@ def test_json_is_the_summary(run: Run, captured: Path) -> None:
     assert shown["confirms"]["most_ns"] == max(known.confirms)
 
 
-def test_text_and_json_tell_the_same(run: Run, captured: Path) -> None:
+def test_text_and_json_say_the_same(run: Run, captured: Path) -> None:
     text, shown = run(captured), json.loads(run(captured, "--json"))
     tables = _tables(text)
     assert tables["Messages"] == [
@@ -124,7 +124,7 @@ def test_connections_and_totals(run: Run) -> None:
     assert first[7:] == ["53,162", "52,515", "15", "5", "0", "0"]
 
 
-def test_gaps_and_errors_give_code_1_and_are_told(run: Run, lossy: Path) -> None:
+def test_gaps_and_errors_give_code_1_and_are_shown(run: Run, lossy: Path) -> None:
     tables = _tables(run(lossy, code=1))
     assert tables["Gaps and errors"][0][0] == "GAP"
     assert tables["First gaps and errors"]
@@ -144,17 +144,17 @@ def test_nothing_from_the_wire_reaches_the_terminal_unescaped(run: Run, captured
     assert r"trade\x1b[31m" in text
 
 
-def test_inputs_that_cannot_be_read_are_named_and_the_others_told(run: Run, tmp_path: Path) -> None:
+def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("this is no capture, but it is long enough to be looked at")
     begins = "neither pcap nor pcapng: it begins with 74 68 69 73 (at octet 0 of the file)"
-    assert "frames sent" in run(text, BUNNY, code=2, told=f"amqpcodec: {str(text)!r}: {begins}\n")
-    told = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
-    run(BUNNY, "--port", "7", told=told)
+    assert "frames sent" in run(text, BUNNY, code=2, errors=f"amqpcodec: {str(text)!r}: {begins}\n")
+    message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
+    run(BUNNY, "--port", "7", errors=message)
 
 
 @pytest.mark.parametrize("build", wanted())
-def test_each_build_tells_the_same(build: str, captured: Path, lossy: Path) -> None:
+def test_each_build_says_the_same(build: str, captured: Path, lossy: Path) -> None:
     done = python("-m", "amqpcodec", "stats", str(captured), str(lossy), "--json", impl=build)
     assert (done.stderr, done.returncode) == (b"", 1)
     assert json.loads(done.stdout) == json.loads(json.dumps(_summary(captured, lossy).as_dict()))
@@ -164,19 +164,19 @@ def test_progress_ends_at_all_there_is_whether_or_not_something_is_wrong(
     run: Run, captured: Path, lossy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     totals: list[int] = []
-    told: list[int] = []
+    reported: list[int] = []
 
     @contextmanager
     def reading(name: str, total: int) -> Iterator[Callable[[int], None]]:
         totals.append(total)
-        yield told.append
+        yield reported.append
 
     monkeypatch.setattr("amqpcodec.cli.stats.reading", reading)
     run(captured)
-    assert sum(told) == totals.pop() > 0
-    told.clear()
+    assert sum(reported) == totals.pop() > 0
+    reported.clear()
     run(captured, lossy, code=1)
-    assert sum(told) == totals.pop()
+    assert sum(reported) == totals.pop()
 
 
 def test_patterns_and_standard_input(run: Run) -> None:
@@ -188,13 +188,13 @@ def test_patterns_and_standard_input(run: Run) -> None:
 
 
 def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path: Path) -> None:
-    told = f"amqpcodec: {str(tmp_path)!r}: Is a directory\n"
-    assert run(BUNNY, "--html", tmp_path, code=2, told=told) == ""
+    message = f"amqpcodec: {str(tmp_path)!r}: Is a directory\n"
+    assert run(BUNNY, "--html", tmp_path, code=2, errors=message) == ""
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(("module", "extra"), [("plotly", "report"), ("pyarrow", "arrow")])
-def test_what_is_not_installed_is_told(
+def test_what_is_not_installed_is_reported(
     module: str, extra: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for loaded in [each for each in sys.modules if each.startswith(("amqpcodec.stats", "amqpcodec.arrow"))]:
@@ -264,8 +264,8 @@ def test_the_page_has_the_tables_of_the_text(run: Run, written: Path, lossy: Pat
     _same(page, shown)
     lines = run(captured, lossy, code=1).splitlines()
     for section in shown:
-        place = lines.index(section.title)
-        for row, line in zip(section.rows, lines[place + 2 :], strict=False):
+        position = lines.index(section.title)
+        for row, line in zip(section.rows, lines[position + 2 :], strict=False):
             for cell in row:
                 assert cell.rstrip() in line
 

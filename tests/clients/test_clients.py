@@ -78,6 +78,6 @@ def test_all_tasks_are_done_and_nothing_falls_back(pool: str, mode: str, url: st
             found = lines(tmp_path, TASKS, 30 + TASKS / 50)
     assert found == [task(number) for number in range(TASKS)]
     check(published.status, "amqp", mode, TASKS)
-    for told in tmp_path.glob("status-*"):
-        check(json.loads(told.read_text()), "amqp", mode, 0)
+    for status in tmp_path.glob("status-*"):
+        check(json.loads(status.read_text()), "amqp", mode, 0)
     assert len(list(tmp_path.glob("status-*"))) == {"solo": 1, "prefork": 3}[pool]

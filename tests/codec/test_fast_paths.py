@@ -185,9 +185,9 @@ def test_a_table_that_is_declined_is_read_once_more_and_not_twice(
     ):
         damaged = frame.replace(b"\1kS", b"\1k?")
         decoder = getattr(module, kind)()
-        pieces = [damaged[at : at + size] for at in range(0, len(damaged), size)]
+        chunks = [damaged[at : at + size] for at in range(0, len(damaged), size)]
         with pytest.raises(DecodeError, match="tag '\\?' is unknown"):
-            list(chain.from_iterable(map(decoder.feed, pieces)))
+            list(chain.from_iterable(map(decoder.feed, chunks)))
         assert readings == ["fast_pairs", "_pairs"]
         readings.clear()
 
@@ -207,7 +207,7 @@ def test_a_method_that_is_declined_is_written_once_more_and_not_twice(
     assert calls == ["fast", "slow"]
 
 
-def test_both_builds_write_the_same_of_an_odd_value_in_any_field(
+def test_both_builds_write_the_same_of_an_unusual_value_in_any_field(
     both: tuple[Implementation, Implementation], dialect: str
 ) -> None:
     modules = [impl.dialect(dialect) for impl in both]
@@ -215,10 +215,10 @@ def test_both_builds_write_the_same_of_an_odd_value_in_any_field(
     failures = Failures()
     for index, cls in modules[0].METHODS.items():
         twin = modules[1].METHODS[index]
-        for place, field in enumerate(cls.spec.fields):
+        for position, field in enumerate(cls.spec.fields):
             with failures.case(f"{cls.spec.name} {field.name}"):
                 # Each field gets a part of the values; there are enough fields for all.
-                for _, make in values[place % 4 :: 4]:
+                for _, make in values[position % 4 :: 4]:
                     value = make()
                     one = encoding(modules[0].encode_method, 1, cls(**{field.attribute: value}))
                     two = encoding(modules[1].encode_method, 1, twin(**{field.attribute: value}))
@@ -226,7 +226,7 @@ def test_both_builds_write_the_same_of_an_odd_value_in_any_field(
     failures.check(at_least=90)
 
 
-def test_both_builds_write_the_same_of_an_odd_value_in_any_property(
+def test_both_builds_write_the_same_of_an_unusual_value_in_any_property(
     both: tuple[Implementation, Implementation],
 ) -> None:
     one, two = (impl.dialect("rabbitmq-0-9-1") for impl in both)

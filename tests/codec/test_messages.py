@@ -73,7 +73,7 @@ class TestWhole:
             assert error is None
             assert [value.body for value in values] == [expected]
 
-    def test_pieces_of_one_frame_and_of_none(self, codec: ModuleType) -> None:
+    def test_bodies_of_one_frame_and_of_none(self, codec: ModuleType) -> None:
         stream = message_octets(codec, 1, b"one") + message_octets(codec, 1, b"")
         values = list(codec.MessageDecoder(body="pieces").feed(stream))
         assert [value.body for value in values] == [[b"one"], []]

@@ -130,7 +130,7 @@ def test_tables_of_any_values_go_and_come_back(impl: Implementation, dialect: st
 
 
 @pytest.mark.parametrize("profile", ["rabbitmq", "qpid"])
-def test_plain_values_come_back_as_they_went(impl: Implementation, profile: str) -> None:
+def test_ordinary_values_come_back_as_they_went(impl: Implementation, profile: str) -> None:
     scalars = st.one_of(
         st.booleans(), strategies.signed(64), st.floats(allow_nan=False), st.text(max_size=20), st.none(),
         st.binary(max_size=20), st.integers(0, LAST_SECOND).map(moment),

@@ -96,10 +96,10 @@ def test_flipped_bits_of_the_envelope(both: tuple[Implementation, Implementation
     frames = frames_of(dialect)[::10]
     assert len(frames) > 10
     for frame in frames:
-        for place in (*range(min(7, len(frame))), -1):
+        for position in (*range(min(7, len(frame))), -1):
             for bit in range(8):
                 octets = bytearray(frame)
-                octets[place] ^= 1 << bit
+                octets[position] ^= 1 << bit
                 twins.agree(bytes(octets))
 
 

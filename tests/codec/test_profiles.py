@@ -149,7 +149,7 @@ def test_only_the_tags_of_the_profile_are_written(impl: Implementation, profile:
     assert written == TAGS[profile]
 
 
-def test_no_plain_value_gets_a_tag_that_rabbitmq_refuses(impl: Implementation) -> None:
+def test_no_ordinary_value_gets_a_tag_that_rabbitmq_refuses(impl: Implementation) -> None:
     scalars = [True, -1, 1, 2**16, -(2**31), 2**40, 1.5, "x", b"x", None, {}, [], Decimal(1), EPOCH]
     for value in scalars:
         assert chr(impl.tables.encode_table({"k": value}, "rabbitmq")[6]) in TAGS["rabbitmq"] - {"L"}

@@ -204,9 +204,9 @@ def public_values(impl: Implementation, amqp: ModuleType) -> list[Any]:
 class TestFrames:
     def test_equal_by_values(self, impl: Implementation, amqp: ModuleType) -> None:
         ours, theirs = public_values(impl, amqp), public_values(impl, amqp)
-        for place, one in enumerate(ours):
-            assert one == theirs[place]
-            assert all(one != other for at, other in enumerate(theirs) if at != place)
+        for position, one in enumerate(ours):
+            assert one == theirs[position]
+            assert all(one != other for at, other in enumerate(theirs) if at != position)
             assert one != "another type"
 
     def test_repr_can_be_read_back(self, impl: Implementation, amqp: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Values that the wire cannot carry: refused with their place, the same in both builds."""
+"""Values that the wire cannot carry: refused with their location, the same in both builds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from amqpcodec.profiles import PROFILES
 
 Place = Callable[[ModuleType, Any], bytes]
 
-PLACES: dict[str, Place] = {
+LOCATIONS: dict[str, Place] = {
     "bit": lambda m, v: m.encode_method(1, m.Basic.Ack(1, v)),
     "octet": lambda m, v: m.encode_method(0, m.Connection.Start(v)),
     "short": lambda m, v: m.encode_method(0, m.Connection.Tune(v)),
@@ -51,19 +51,19 @@ def frame_of(module: ModuleType, frame_type: Any, payload: Any) -> Any:
     return records.Frame(frame_type, 1, payload)
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("location", LOCATIONS)
 @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
 def test_both_builds_take_and_refuse_the_same(
-    both: tuple[Implementation, Implementation], place: str, strict: bool
+    both: tuple[Implementation, Implementation], location: str, strict: bool
 ) -> None:
     failures = Failures()
     modules = [impl.dialect("rabbitmq-0-9-1") for impl in both]
     for name, make in encoder_values():
-        if place == "key of a table" and not hashable(make()):
+        if location == "key of a table" and not hashable(make()):
             continue
         with failures.case(name):
             value = make()
-            one, two = (encoding(PLACES[place], module, value) for module in modules)
+            one, two = (encoding(LOCATIONS[location], module, value) for module in modules)
             assert one == two
     failures.check(at_least=80)
 
@@ -150,12 +150,12 @@ REFUSED: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value", "message"), REFUSED)
+@pytest.mark.parametrize(("location", "value", "message"), REFUSED)
 def test_arguments_that_do_not_fit_are_refused(
-    amqp: ModuleType, place: str, value: Any, message: str
+    amqp: ModuleType, location: str, value: Any, message: str
 ) -> None:
     with pytest.raises(EncodeError) as caught:
-        PLACES[place](amqp, value)
+        LOCATIONS[location](amqp, value)
     assert caught.value.message == message
 
 
@@ -172,12 +172,12 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("place", NAMED)
-def test_refusals_name_method_and_field(amqp: ModuleType, place: str) -> None:
+@pytest.mark.parametrize("location", NAMED)
+def test_refusals_name_method_and_field(amqp: ModuleType, location: str) -> None:
     with pytest.raises(EncodeError) as caught:
-        PLACES[place](amqp, object())
-    assert (caught.value.method, caught.value.field) == NAMED[place]
-    assert str(caught.value).startswith(".".join(NAMED[place]))
+        LOCATIONS[location](amqp, object())
+    assert (caught.value.method, caught.value.field) == NAMED[location]
+    assert str(caught.value).startswith(".".join(NAMED[location]))
 
 
 PATHS: list[tuple[Any, tuple[Any, ...]]] = [
@@ -222,14 +222,14 @@ def test_refusals_name_the_profiles_that_could(
     assert caught.value.path == ("k",)
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_only_encode_errors_are_raised_for_values(amqp: ModuleType, place: str) -> None:
+@pytest.mark.parametrize("location", LOCATIONS)
+def test_only_encode_errors_are_raised_for_values(amqp: ModuleType, location: str) -> None:
     failures = Failures()
     for name, make in encoder_values():
-        if place == "key of a table" and not hashable(make()):
+        if location == "key of a table" and not hashable(make()):
             continue
         with failures.case(name):
-            outcome = encoding(PLACES[place], amqp, make())
+            outcome = encoding(LOCATIONS[location], amqp, make())
             assert outcome[0] in ("octets", "EncodeError")
             assert "not to be shown" not in str(outcome[1])
     failures.check(at_least=80)

@@ -66,7 +66,7 @@ class TestNotFatal:
         decoder.skip_frame()
         assert [frame.type for frame in decoder] == [8, 8]
 
-    def test_each_of_several_is_told(self, amqp: ModuleType) -> None:
+    def test_each_of_several_is_reported(self, amqp: ModuleType) -> None:
         good, bad = amqp.encode_heartbeat(), amqp.encode_body(0, b"x")
         decoder = amqp.FrameDecoder().feed(EMPTY_METHOD + good + bad + EMPTY_METHOD + good)
         seen: list[int] = []

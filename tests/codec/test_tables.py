@@ -45,7 +45,7 @@ class TestFunctions:
             (b"\0\0\0\x07\x01kS\0\0\0\1", 502, 7, "table value of 1 octets, 0 left"),
         ],
     )
-    def test_faults_have_a_code_and_a_place(
+    def test_faults_have_a_code_and_an_offset(
         self, impl: Implementation, octets: bytes, code: int, offset: int, message: str
     ) -> None:
         with pytest.raises(DecodeError) as caught:

@@ -27,7 +27,7 @@ class Difference:
         reason: why it is kept.
         hardened: it occurs with `install(peer, hardened=True)` alone.
         scenario: an input on which it occurs.
-        stock: what the peer does there, as `engine.brief` tells it.
+        stock: what the peer does there, as `engine.brief` describes it.
         accelerated: what it does with acceleration.
         covers: whether two outcomes of any input differ for this reason; None if no random input does.
     """
@@ -127,7 +127,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         peer="pika",
         name="an `encode` set on an instance",
-        reason="looking for one costs more than a tenth of the time; one on the class is called",
+        reason="the check would cost more than a tenth of the time; one set on the class is called",
         scenario=_pika_own_encode,
         stock="TypeError: 'NoneType' object is not callable",
         accelerated=(
@@ -159,7 +159,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         peer="pamqp",
         name="a `marshal` set on an instance",
-        reason="looking for one costs a tenth of the time; one on the class is called",
+        reason="the check would cost a tenth of the time; one set on the class is called",
         scenario=_pamqp_own_marshal,
         stock="TypeError: 'NoneType' object is not callable",
         accelerated=(

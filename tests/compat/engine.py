@@ -108,7 +108,7 @@ def stock(package: str) -> Copy:
 
 
 def describe(value: Any, peer: Copy, above: tuple[int, ...] = ()) -> Any:
-    """A value as tuples of texts that are equal where a program could not tell two values apart."""
+    """A value as tuples of texts that are equal where a program could not distinguish two values."""
     kind = type(value)
     if kind is bytes or value is None or kind is bool:
         return value, kind.__name__
@@ -161,7 +161,7 @@ def _attributes(value: Any, peer: Copy, above: tuple[int, ...]) -> Iterator[Any]
 
 def _describe_error(error: BaseException, peer: Copy, above: tuple[int, ...] = ()) -> tuple[Any, ...]:
     if isinstance(error, RecursionError):
-        return ("RecursionError",)  # its text tells where the stack happened to be full
+        return ("RecursionError",)  # its text depends on where the stack happened to be full
     cause = None if error.__cause__ is None else describe(error.__cause__, peer, above)
     return _shown(error), describe(error.args, peer, above), cause
 
@@ -203,26 +203,26 @@ def _bounded(seconds: float) -> Iterator[None]:
 class _Listener(logging.Handler):
     """Keeps what is logged."""
 
-    def __init__(self, told: list[str]) -> None:
+    def __init__(self, logged: list[str]) -> None:
         super().__init__()
-        self.told = told
+        self.logged = logged
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.told.append(_ADDRESS.sub("0x", f"{record.name} {record.levelname} {record.getMessage()}"))
+        self.logged.append(_ADDRESS.sub("0x", f"{record.name} {record.levelname} {record.getMessage()}"))
 
 
 @contextmanager
-def _told(peer: Copy) -> Iterator[list[str]]:
+def _logged(peer: Copy) -> Iterator[list[str]]:
     """What is logged and warned of meanwhile."""
-    told: list[str] = []
-    logger, listener = logging.getLogger(peer.package), _Listener(told)
+    logged: list[str] = []
+    logger, listener = logging.getLogger(peer.package), _Listener(logged)
     handlers, propagate = logger.handlers[:], logger.propagate
     logger.handlers, logger.propagate = [listener], False
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            yield told
-        told.extend(f"{warning.category.__name__} {warning.message}" for warning in warned)
+            yield logged
+        logged.extend(f"{warning.category.__name__} {warning.message}" for warning in warned)
     finally:
         logger.handlers, logger.propagate = handlers, propagate
 
@@ -230,7 +230,7 @@ def _told(peer: Copy) -> Iterator[list[str]]:
 def play(peer: Copy, scenario: Scenario, seed: str) -> Outcome:
     """Play a scenario: what the call gave or raised, and what it did to its arguments."""
     arguments: list[Any] = []
-    with _told(peer) as told:
+    with _logged(peer) as logged:
         try:
             with _bounded(SECONDS):
                 function, *arguments = scenario(peer, Random(seed))
@@ -239,7 +239,7 @@ def play(peer: Copy, scenario: Scenario, seed: str) -> Outcome:
             return ("did not end",)
         except Exception as error:
             outcome = "raised", peer.name_of(type(error)), *_describe_error(error, peer)
-    return *outcome, [describe(argument, peer) for argument in arguments], told
+    return *outcome, [describe(argument, peer) for argument in arguments], logged
 
 
 def brief(outcome: Outcome) -> str:

@@ -45,7 +45,7 @@ def unmarshal_properties(peer: Copy, random: Random) -> tuple[Any, ...]:
 
 
 def _arguments(random: Random, kind: Any) -> dict[str, Any]:
-    """Arguments of a constructor by the types that the class tells, with few faults."""
+    """Arguments of a constructor by the types that the class declares, with few faults."""
     chosen = {}
     for name in kind.__slots__:
         way = random.random()
@@ -76,7 +76,7 @@ def _kinds(peer: Copy) -> list[Any]:
 
 
 def construct(peer: Copy, random: Random) -> tuple[Any, ...]:
-    """A constructor with arguments by name, or by place, or both."""
+    """A constructor with arguments by name, by position, or both."""
     kind = random.choice(_kinds(peer))
     named = _arguments(random, kind)
     by_place = random.randrange(len(named) + 1) if random.random() < 0.4 else 0

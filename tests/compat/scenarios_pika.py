@@ -40,7 +40,7 @@ def _parameters(kind: type) -> dict[str, Any]:
 
 
 def _argument(random: Random, name: str, default: Any) -> Any:
-    """A value of about the type of the default; names tell where that is None or missing."""
+    """A value of about the type of the default; names decide where that is None or missing."""
     way = random.random()
     if way < 0.03:
         return random.choice((inputs.odd, inputs.odd_text))(random)
@@ -119,7 +119,7 @@ def marshal_body(peer: Copy, random: Random) -> tuple[Any, ...]:
 
 
 def construct(peer: Copy, random: Random) -> tuple[Any, ...]:
-    """The text and the equality of an object, and what pickle is told of it."""
+    """The text and the equality of an object, and what pickle gets of it."""
     found = (
         _method(peer, random) if random.random() < 0.5 else _instance(peer, random, peer.spec.BasicProperties)
     )

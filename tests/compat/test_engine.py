@@ -52,18 +52,18 @@ TELLING_APART: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), TELLING_APART, ids=lambda value: type(value).__name__)
-def test_values_are_told_apart(pamqp: Copy, one: Any, other: Any) -> None:
+def test_values_are_distinguished(pamqp: Copy, one: Any, other: Any) -> None:
     assert describe(one, pamqp) != describe(other, pamqp)
     assert describe(one, pamqp) == describe(one, pamqp)
 
 
-def test_a_cause_of_an_exception_is_told_apart(pamqp: Copy) -> None:
+def test_a_cause_of_an_exception_is_distinguished(pamqp: Copy) -> None:
     one, other = ValueError("a"), ValueError("a")
     one.__cause__ = KeyError("b")
     assert describe(one, pamqp) != describe(other, pamqp)
 
 
-def test_attributes_are_told_apart_by_value_order_and_presence(pamqp: Copy) -> None:
+def test_attributes_are_distinguished_by_value_order_and_presence(pamqp: Copy) -> None:
     def seen(change: Callable[[Any], None]) -> Any:
         header = pamqp.header.ContentHeader()
         change(header)
@@ -83,7 +83,7 @@ def test_attributes_are_told_apart_by_value_order_and_presence(pamqp: Copy) -> N
     assert len({repr(seen(change)) for change in changes}) == len(changes)
 
 
-def test_a_class_of_the_other_copy_is_told_apart(pamqp: Copy) -> None:
+def test_a_class_of_the_other_copy_is_distinguished(pamqp: Copy) -> None:
     foreign = engine.stock("pamqp").heartbeat.Heartbeat()
     assert describe(foreign, pamqp) != describe(pamqp.heartbeat.Heartbeat(), pamqp)
 

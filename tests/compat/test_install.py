@@ -137,8 +137,8 @@ def test_a_replacement_is_a_function_to_who_inspects_or_mocks_it(name: str) -> N
         mocked = create_autospec(function)
         with pytest.raises(TypeError) as refused:
             mocked(1, 2, 3)
-        told = inspect.signature(function), inspect.getsource(function), inspect.getdoc(function)
-        return inspect.isfunction(function), type(mocked), str(refused.value), *told, render_doc(function)
+        about = inspect.signature(function), inspect.getsource(function), inspect.getdoc(function)
+        return inspect.isfunction(function), type(mocked), str(refused.value), *about, render_doc(function)
 
     stock = seen()
     with compat.installed("pamqp"):
@@ -183,8 +183,8 @@ def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPa
 
 BEFORE = """
 import sys, amqpcodec.compat as compat
-told = compat.install("pamqp")
-assert not told.active and told.why == "not imported yet: pamqp.frame", told
+status = compat.install("pamqp")
+assert not status.active and status.why == "not imported yet: pamqp.frame", status
 assert "pamqp" not in sys.modules
 import pamqp.frame
 assert compat.status()["pamqp"].active
@@ -240,8 +240,8 @@ compat.install("pika")
 PURE = """
 import amqpcodec.compat as compat, pamqp.frame
 before = dict(vars(pamqp.frame))
-for told in (compat.install("pamqp", loops=True), compat.status()["pamqp"]):
-    assert told.wanted and not told.active and told.why == "the pure build changes nothing", told
+for status in (compat.install("pamqp", loops=True), compat.status()["pamqp"]):
+    assert status.wanted and not status.active and status.why == "the pure build changes nothing", status
 assert dict(vars(pamqp.frame)) == before
 with compat.installed("pamqp", "pika", "amqp"):
     pass
@@ -346,8 +346,8 @@ _pamqp.plan = failing
 warnings.simplefilter("error")
 compat.install("pamqp")
 import pamqp.frame
-told = compat.status()["pamqp"]
-assert not told.active and told.why == "MemoryError: ", told
+status = compat.status()["pamqp"]
+assert not status.active and status.why == "MemoryError: ", status
 """
 
 

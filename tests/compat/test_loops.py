@@ -72,15 +72,15 @@ def accelerated(request: pytest.FixtureRequest) -> Iterator[bool]:
         yield True
 
 
-def told(frame: Any) -> Any:
+def shown(frame: Any) -> Any:
     """A frame as values."""
     names = [*getattr(type(frame), "__slots__", ()), *getattr(frame, "__dict__", ())]
     values = {name: getattr(frame, name) for name in names}
-    return type(frame).__name__, {name: told(v) if name == "properties" else v for name, v in values.items()}
+    return type(frame).__name__, {name: shown(v) if name == "properties" else v for name, v in values.items()}
 
 
 def received(octets: bytes, size: int, end: bool) -> list[Any]:
-    """Frames, and what ends it, of aiormq's receiver, whose reader is fed pieces of one size."""
+    """Frames, and what ends it, of aiormq's receiver, whose reader is fed chunks of one size."""
 
     async def receive() -> list[Any]:
         reader = asyncio.StreamReader()
@@ -97,7 +97,7 @@ def received(octets: bytes, size: int, end: bool) -> list[Any]:
         feeding = asyncio.create_task(feed())
         try:
             async for weight, channel, frame in receiver:
-                found.append((weight, channel, told(frame)))
+                found.append((weight, channel, shown(frame)))
                 if not end and feeding.done() and not reader._buffer:  # type: ignore[attr-defined]
                     break
         except Exception as error:
@@ -178,14 +178,14 @@ class Recorded:
         self.reads = 0
         self.exceptions: list[Any] = []
         self.heartbeat = SimpleNamespace(register_read=self._read)
-        self._channel0 = SimpleNamespace(on_frame=lambda frame: self.frames.append((0, told(frame))))
+        self._channel0 = SimpleNamespace(on_frame=lambda frame: self.frames.append((0, shown(frame))))
         self._channels = {number: SimpleNamespace(on_frame=self._taker(number)) for number in (1, 2)}
 
     def _read(self) -> None:
         self.reads += 1
 
     def _taker(self, number: int) -> Callable[[Any], None]:
-        return lambda frame: self.frames.append((number, told(frame)))
+        return lambda frame: self.frames.append((number, shown(frame)))
 
 
 def read(octets: bytes, size: int) -> list[Any]:

@@ -111,9 +111,9 @@ def test_wrong_calls_get_the_type_errors_of_pamqp(status: Any) -> None:
             with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'nothing'"):
                 call(nothing=1)
             continue
-        with pytest.raises(TypeError) as told:
+        with pytest.raises(TypeError) as refused:
             call()
-        assert "unmarshal()" in str(told.value) or "marshal()" in str(told.value)
+        assert "unmarshal()" in str(refused.value) or "marshal()" in str(refused.value)
         assert stock["pamqp.frame.unmarshal"].__name__ == "unmarshal"
 
 

@@ -140,7 +140,7 @@ def counting(found: Any, calls: list[str]) -> Any:
 
 def calls_of_stand_ins(library: str) -> dict[str, list[str]]:
     """What traffic calls of a stand-in, for each name that has one in turn."""
-    told = {}
+    found = {}
     for owner, name in list(names_in(library)):
         calls: list[str] = []
         before = vars(owner)[name]
@@ -155,8 +155,8 @@ def calls_of_stand_ins(library: str) -> dict[str, list[str]]:
             calls.append(type(error).__name__)
         finally:
             setattr(owner, name, before)
-        told[f"{owner.__name__}.{name}"] = calls
-    return told
+        found[f"{owner.__name__}.{name}"] = calls
+    return found
 
 
 @pytest.mark.parametrize("library", compat.PEERS)

@@ -78,7 +78,7 @@ def test_ordinary_frames_do_not_fall_back(both: Pair) -> None:
     assert status().fast == 3 * len(octets)
 
 
-def test_the_broker_is_told_of_a_new_secret_and_who_is_told_gets_what_pika_gives(both: Pair) -> None:
+def test_a_new_secret_is_sent_and_its_callback_gets_what_pika_gives(both: Pair) -> None:
     peer = both.accelerated
     octets = peer.frame.Method(0, peer.spec.Connection.UpdateSecret(b"secret", "expired")).marshal()
     assert status().fallbacks == {}
@@ -162,15 +162,15 @@ def test_a_class_that_somebody_patches_is_read_by_pika_until_it_is_put_back(pika
 
 
 @pytest.mark.parametrize(
-    ("place", "name"),
+    ("dotted", "name"),
     [
         ("spec.Basic.Ack", "encode"), ("frame.Method", "_marshal"), ("frame.Frame", "_marshal"),
         ("amqp_object.AMQPObject", "__getattribute__"), ("data", "encode_value"), ("data", "long"),
         ("spec", "struct"), ("frame", "byte"),
     ],
 )  # fmt: skip
-def test_what_somebody_patches_is_called_when_frames_are_written(pika: Copy, place: str, name: str) -> None:
-    module, *path = place.split(".")
+def test_what_somebody_patches_is_called_when_frames_are_written(pika: Copy, dotted: str, name: str) -> None:
+    module, *path = dotted.split(".")
     owner = getattr(pika, module)
     for part in path:
         owner = getattr(owner, part)
@@ -210,8 +210,8 @@ def test_subclasses_of_frames_and_methods_are_written_by_pika(pika: Copy) -> Non
             return [b"mine"]
 
     class Method(pika.frame.Method):  # type: ignore[name-defined,misc]
-        def _marshal(self, pieces: list[bytes]) -> bytes:
-            return b"/".join(pieces)
+        def _marshal(self, chunks: list[bytes]) -> bytes:
+            return b"/".join(chunks)
 
     assert pika.frame.Method(1, Ack()).marshal() == inputs.enveloped(b"\0\x3c\0\x50mine")
     assert Method(1, pika.spec.Channel.CloseOk()).marshal() == b"\0\x14\0\x29"

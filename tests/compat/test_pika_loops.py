@@ -45,14 +45,14 @@ def stream(random: Random) -> bytes:
     return b"".join(frames)
 
 
-def pieces(random: Random, octets: bytes) -> list[bytes]:
+def chunks(random: Random, octets: bytes) -> list[bytes]:
     """The octets as several reads may bring them."""
     cuts = sorted(random.randrange(len(octets) + 1) for _ in range(random.choice((0, 1, 3))))
     return [octets[start:end] for start, end in zip([0, *cuts], [*cuts, len(octets)], strict=True)]
 
 
 def received(peer: Copy, random: Random) -> tuple[Any, ...]:
-    """Octets in pieces for a connection that keeps what it sees, and sometimes does odd things meanwhile."""
+    """Octets in chunks for a connection that keeps what it sees, and sometimes disturbs it meanwhile."""
     events: list[Any] = []
     kind = random.choice((offline(peer),) * 8 + (reading_itself(peer),))
 
@@ -73,9 +73,9 @@ def received(peer: Copy, random: Random) -> tuple[Any, ...]:
 
     def play_all() -> list[Any]:
         connection = Watched()
-        for piece in pieces(random, stream(random) + stream(random)):
+        for chunk in chunks(random, stream(random) + stream(random)):
             try:
-                connection._on_data_available(piece)
+                connection._on_data_available(chunk)
             except Exception as error:
                 events.append(error)
             events.append((connection._frame_buffer, connection.bytes_received, connection.frames_received))
@@ -103,7 +103,7 @@ def test_the_same_frames_come_out_of_the_same_octets_and_the_same_is_left(both: 
 
 
 def consumed(peer: Copy, random: Random) -> tuple[Any, ...]:
-    """Messages in pieces to the callback of a consumer, who acknowledges them."""
+    """Messages in chunks to the callback of a consumer, who acknowledges them."""
     seen: list[Any] = []
 
     def on_message(channel: Any, method: Any, properties: Any, body: bytes) -> None:
@@ -114,8 +114,8 @@ def consumed(peer: Copy, random: Random) -> tuple[Any, ...]:
         connection = consumer(peer, on_message)
         sizes = [random.choice((0, 1, 256, 5000)) for _ in range(20)]
         messages = [delivery(peer, tag, b"x" * size, **MESSAGE) for tag, size in enumerate(sizes, 1)]
-        for piece in pieces(random, b"".join(messages)):
-            connection._on_data_available(piece)
+        for chunk in chunks(random, b"".join(messages)):
+            connection._on_data_available(chunk)
         return [seen, connection.sent, connection.bytes_received, connection.frames_received]
 
     return (play_all,)

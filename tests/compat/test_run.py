@@ -79,16 +79,16 @@ def test_a_program_runs_as_it_does_without(folder: Path, arguments: tuple[str, .
     assert run(folder, "-m", "amqpcodec.run", *arguments) == run(folder, *arguments)
 
 
-def test_the_folder_of_a_program_is_not_imported_from_where_python_was_told_not_to(folder: Path) -> None:
+def test_the_folder_of_a_program_is_not_imported_from_where_python_must_not(folder: Path) -> None:
     for name in ("shown.py", "folder"):
         assert run(folder, "-P", "-m", "amqpcodec.run", name) == run(folder, "-P", name)
 
 
 @pytest.mark.parametrize("arguments", [(), ("-m",)])
 def test_without_a_program_it_says_how_it_is_called(folder: Path, arguments: tuple[str, ...]) -> None:
-    status, _, told = run(folder, "-m", "amqpcodec.run", *arguments)
+    status, _, errors = run(folder, "-m", "amqpcodec.run", *arguments)
     assert status != 0
-    assert told.startswith("usage: python -m amqpcodec.run")
+    assert errors.startswith("usage: python -m amqpcodec.run")
 
 
 def test_peers_are_named_with_their_options() -> None:
@@ -103,15 +103,15 @@ def test_peers_are_named_with_their_options() -> None:
 
 @pytest.mark.parametrize("text", ["pamqp+fast", "pamqp,pamqp", "+loops"])
 def test_what_the_variable_cannot_mean_ends_the_program_before_it_begins(folder: Path, text: str) -> None:
-    status, printed, told = run(folder, "-m", "amqpcodec.run", "shown.py", wanted=text)
+    status, printed, errors = run(folder, "-m", "amqpcodec.run", "shown.py", wanted=text)
     assert (status, printed) == (1, "")
-    assert told.startswith(VARIABLE)
+    assert errors.startswith(VARIABLE)
 
 
 def test_a_peer_that_is_not_known_ends_the_program_before_it_begins(folder: Path) -> None:
-    status, printed, told = run(folder, "-m", "amqpcodec.run", "shown.py", wanted="nobody")
+    status, printed, errors = run(folder, "-m", "amqpcodec.run", "shown.py", wanted="nobody")
     assert (status, printed) == (1, "")
-    assert "nobody" in told
+    assert "nobody" in errors
 
 
 def test_what_is_named_is_replaced_before_the_program_begins(folder: Path) -> None:

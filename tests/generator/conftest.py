@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from own_spec import SPEC
-from support.compilers import quick_compiler
+from support.compilers import fast_compiler
 from support.implementation import wanted
 
 HERE = Path(__file__).resolve().parent
@@ -44,7 +44,7 @@ def compiled(package: Path) -> Path:
     done = subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
         cwd=folder,
-        env=environment("py") | {"CC": str(quick_compiler(package.parent))},
+        env=environment("py") | {"CC": str(fast_compiler(package.parent))},
         capture_output=True,
         text=True,
         timeout=180,

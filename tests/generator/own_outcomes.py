@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as warned:
     warnings.simplefilter("always")
     import own
 from support.outcomes import decoding, describe, encoding
@@ -144,7 +144,7 @@ def main() -> None:
                 "constants": dict(own.DIALECT.constants),
                 "attributes": {name: [f.attribute for f in cls.spec.fields] for name, cls in methods.items()},
                 "ids": {name: (cls.spec.class_id, cls.spec.method_id) for name, cls in methods.items()},
-                "warnings": [str(warning.message) for warning in told],
+                "warnings": [str(warning.message) for warning in warned],
                 "names": sorted(own.__all__),
             },
             default=str,

@@ -28,12 +28,13 @@ TYPES = ("bit", "octet", "short", "long", "longlong", "shortstr", "longstr", "ti
 def fields(names: tuple[str, ...], types: tuple[str, ...]) -> str:
     """A field for each name, of the types in turn."""
     return "\n".join(
-        f'    <field name="{name}" type="{types[place % len(types)]}"/>' for place, name in enumerate(names)
+        f'    <field name="{name}" type="{types[position % len(types)]}"/>'
+        for position, name in enumerate(names)
     )
 
 
 def numbered(prefix: str, count: int, type_: str) -> str:
-    return fields(tuple(f"{prefix}{place}" for place in range(count)), (type_,))
+    return fields(tuple(f"{prefix}{position}" for position in range(count)), (type_,))
 
 
 PROPERTY_TYPES = ("shortstr", "bit", "octet", "table", "timestamp", "long", "longstr", "longlong", "short")
@@ -47,7 +48,7 @@ SPEC = f"""<?xml version="1.0"?>
   <domain name="word" type="text"><assert check="length" value="8"/></domain>
   <domain name="plain-word" type="word"><assert check="regexp" value="[a-z]+"/></domain>
   <class name="match" handler="channel" index="65535">
-{fields(tuple(f"p{place}" for place in range(31)), PROPERTY_TYPES)}
+{fields(tuple(f"p{position}" for position in range(31)), PROPERTY_TYPES)}
     <method name="import" index="65535" content="1" synchronous="1">
       <chassis name="server" implement="MUST"/>
       <response name="none"/>

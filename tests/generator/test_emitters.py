@@ -103,7 +103,7 @@ def function(text: str, name: str) -> list[str]:
 
 
 def bits(count: int, first: int = 0) -> list[Field]:
-    return [field(f"b{place}", "bit") for place in range(first, first + count)]
+    return [field(f"b{position}", "bit") for position in range(first, first + count)]
 
 
 @pytest.mark.parametrize(("count", "runs"), [(1, [1]), (8, [8]), (9, [8, 1]), (17, [8, 8, 1])])
@@ -112,9 +112,11 @@ def test_a_run_of_bits_takes_an_octet_for_every_eight(count: int, runs: list[int
     expected = []
     names = iter(range(count))
     for run in runs:
-        places = list(islice(names, run))
-        expected.append(f'bits = reader.bits("b{places[0]}")')
-        expected += [f"self.b{each} = (bits & {1 << place}) != 0" for place, each in enumerate(places)]
+        positions = list(islice(names, run))
+        expected.append(f'bits = reader.bits("b{positions[0]}")')
+        expected += [
+            f"self.b{each} = (bits & {1 << position}) != 0" for position, each in enumerate(positions)
+        ]
     assert read == expected
 
 
@@ -122,9 +124,9 @@ def test_a_run_of_bits_takes_an_octet_for_every_eight(count: int, runs: list[int
 def test_a_run_of_bits_is_written_as_it_is_read(count: int) -> None:
     text = "\n".join(function(method_text(*bits(count)), "_write"))
     assert text.count("writer.bits(") == -(-count // 8)
-    for place in range(count):
-        shift = f" << {place % 8}" if place % 8 else ""
-        assert f'writer.bit(self.b{place}, "b{place}"){shift}' in text
+    for position in range(count):
+        shift = f" << {position % 8}" if position % 8 else ""
+        assert f'writer.bit(self.b{position}, "b{position}"){shift}' in text
     assert f"<< {count % 8 or 8}" not in text.rpartition("writer.bits(")[2]
 
 
@@ -247,26 +249,26 @@ def test_labels_with_quotes_and_backslashes_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize(("count", "words"), [(0, 1), (1, 1), (14, 1), (15, 1), (16, 2), (30, 2), (31, 3)])
 def test_properties_take_a_word_of_flags_for_every_fifteen(count: int, words: int) -> None:
-    text = properties_text(*(field(f"p{place}") for place in range(count)))
+    text = properties_text(*(field(f"p{position}") for position in range(count)))
     names = ["flags", "flags2", "flags3"][:words]
     read = ["flags = reader.flag_word()"]
     read += [f"{b} = reader.flag_word() if {a} & 1 else 0" for a, b in pairwise(names)]
-    defined = sum(0x8000 >> place for place in range(count - 15 * (words - 1)))
+    defined = sum(0x8000 >> position for position in range(count - 15 * (words - 1)))
     undefined = f"{names[-1]} & {0xFFFE - defined:#06x}"
     read.append(f"reader.further_flags({names[-1]}, {undefined})")
-    for place in range(count):
-        present = f"{names[place // 15]} & {0x8000 >> place % 15:#06x}"
-        read += [f"if {present}:", f'    self.p{place} = reader.short("p{place}")']
+    for position in range(count):
+        present = f"{names[position // 15]} & {0x8000 >> position % 15:#06x}"
+        read += [f"if {present}:", f'    self.p{position} = reader.short("p{position}")']
     assert function(text, "_read") == read
     locals_of_c = ", ".join(f"{name}=cython.int" for name in names)
-    properties = tuple(field(f"p{place}") for place in range(count))
+    properties = tuple(field(f"p{position}") for position in range(count))
     declared = render_types(dialect(class_of(properties, method(content=True))))
     for routine in ("_read(self, _Reader reader)", "_write(self, _Writer writer)"):
         assert f"    @cython.locals({locals_of_c})\n    cdef int {routine} except -1\n" in declared
 
 
 def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() -> None:
-    write = function(properties_text(*(field(f"p{place}") for place in range(16))), "_write")
+    write = function(properties_text(*(field(f"p{position}") for position in range(16))), "_write")
     assert write[:4] == [
         "flags = 0",
         "flags2 = 0",
@@ -288,7 +290,7 @@ def test_sixteen_properties_are_written_with_the_second_word_only_when_needed() 
 
 
 def test_the_third_word_of_flags_brings_the_second_along() -> None:
-    write = function(properties_text(*(field(f"p{place}") for place in range(31))), "_write")
+    write = function(properties_text(*(field(f"p{position}") for position in range(31))), "_write")
     at = write.index("if flags3:")
     assert write[at : at + 9] == [
         "if flags3:",
@@ -324,9 +326,9 @@ def test_a_bit_property_is_its_flag_and_takes_no_octets() -> None:
     ]
     text = properties_text(field("first"), field("on", "bit"))
     assert "    def __init__(self, first: int | None = None, on: bool = False) -> None:\n" in text
-    told = "Properties of demo content (9); None stands for one that is absent"
-    assert f'"""{told}, False for a bit.\n' in text
-    assert f'"""{told}.\n' in properties_text(field("first"))
+    summary = "Properties of demo content (9); None stands for one that is absent"
+    assert f'"""{summary}, False for a bit.\n' in text
+    assert f'"""{summary}.\n' in properties_text(field("first"))
 
 
 def test_properties_without_any_still_have_a_word_of_flags() -> None:
@@ -356,10 +358,10 @@ def test_the_types_declare_every_routine_of_a_class() -> None:
     assert "cdef class Encoder(_Encoder):\n    pass\n" in text
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_the_bits_of_a_method_are_read_by_way_of_a_c_number(place: int) -> None:
+@pytest.mark.parametrize("position", [0, 1])
+def test_the_bits_of_a_method_are_read_by_way_of_a_c_number(position: int) -> None:
     fields = [field("n"), field("m")]
-    fields[place] = field("on", "bit")
+    fields[position] = field("on", "bit")
     assert "    @cython.locals(bits=cython.int)\n    cdef int _read(self" in types_text(*fields)
     assert "cython.locals" not in types_text(field("n"))
 
@@ -490,7 +492,7 @@ def fast_paths(*classes: Class) -> list[str]:
 def test_what_is_rare_has_no_fast_path() -> None:
     assert fast_paths(class_of((), method(field("n")))) == ["read_DemoCall", "write_DemoCall"]
     assert fast_paths(class_of((), method(field("n"), field("c", "content")))) == []
-    few, many = (tuple(field(f"p{place}") for place in range(count)) for count in (15, 16))
+    few, many = (tuple(field(f"p{position}") for position in range(count)) for count in (15, 16))
     assert fast_paths(class_of(few)) == ["read_DemoProperties", "write_DemoProperties"]
     assert fast_paths(class_of(many)) == []
 
@@ -548,7 +550,7 @@ def test_every_class_and_table_that_a_module_always_has_is_kept_from_names_of_a_
     assert set(facts[1].split(", ")) - {"Assert"} == naming.FACTS_NAMES
 
 
-def test_a_table_beside_an_argument_called_str_is_not_told_its_type_by_that_name() -> None:
+def test_a_table_beside_an_argument_called_str_does_not_get_its_type_by_that_name() -> None:
     body = function(method_text(field("str", "shortstr"), field("n", "table")), "__init__")
     assert body == ["self.str = str", "self.n = {} if n is None else n"]
 

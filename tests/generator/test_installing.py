@@ -12,7 +12,7 @@ from pathlib import Path
 
 import gen_codec
 import pytest
-from support.compilers import quick_compiler
+from support.compilers import fast_compiler
 from support.implementation import wanted
 
 from amqpcodec import __version__
@@ -43,7 +43,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for step in steps:
         command = [sys.executable, *step[1:], *(target if "pip" in step else [])]
         done = subprocess.run(
-            command, cwd=folder, env=ours() | {"CC": str(quick_compiler(folder))},
+            command, cwd=folder, env=ours() | {"CC": str(fast_compiler(folder))},
             capture_output=True, text=True, timeout=180,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
@@ -68,8 +68,8 @@ def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path
 
 
 def test_the_installed_package_asks_for_the_amqpcodec_it_was_made_by(installed: Path) -> None:
-    [told] = installed.glob("greeting-0.9.1.dist-info/METADATA")
-    assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in told.read_text()
+    [metadata] = installed.glob("greeting-0.9.1.dist-info/METADATA")
+    assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in metadata.read_text()
 
 
 HIDING = """

@@ -86,8 +86,8 @@ def test_thirty_one_properties_take_three_words_of_flags_where_the_last_needs_it
     # The second set has False for the bits p1, p10, p19 and p28, which is their being absent.
     assert flags[1:4] == ["ffffffff8000", "bfdff7fb8000", "aaab55558000"]
     alone = flags[4:]
-    assert [each[:4] for each in alone[:15]] == [f"{0x8000 >> place:04x}" for place in range(15)]
-    assert [each[:8] for each in alone[15:30]] == [f"0001{0x8000 >> place:04x}" for place in range(15)]
+    assert [each[:4] for each in alone[:15]] == [f"{0x8000 >> position:04x}" for position in range(15)]
+    assert [each[:8] for each in alone[15:30]] == [f"0001{0x8000 >> position:04x}" for position in range(15)]
     assert alone[30] == "000100018000"
 
 
@@ -98,7 +98,9 @@ def test_of_properties_that_are_not_set_bits_are_false_and_others_none(
     [name, values] = request.getfixturevalue(build)["properties"]["match"]["values"][0]
     assert (name, len(values)) == ("MatchProperties", 31)
     bits = {
-        f"p{place}" for place, type_ in zip(range(31), PROPERTY_TYPES * 4, strict=False) if type_ == "bit"
+        f"p{position}"
+        for position, type_ in zip(range(31), PROPERTY_TYPES * 4, strict=False)
+        if type_ == "bit"
     }
     assert dict(values) == {
         attribute: ["bool", "False"] if attribute in bits else ["NoneType", "None"] for attribute, _ in values
@@ -181,7 +183,7 @@ def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
     assert {"__init__.py", "methods_py.py", "methods_c.pxd", "py.typed"} <= installed
 
 
-def test_a_package_that_is_not_compiled_tells_that_it_brings_the_pure_build(
+def test_a_package_that_is_not_compiled_warns_that_it_brings_the_pure_build(
     package: Path, run: Callable[[str, Path], Outcomes]
 ) -> None:
     beside_compiled = run("c", package)

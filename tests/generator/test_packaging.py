@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.compilers import quick_compiler
+from support.compilers import fast_compiler
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SOURCES = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in")
@@ -71,7 +71,7 @@ def installed(wheel: Path) -> Path:
     return target
 
 
-def test_a_build_that_is_told_to_skip_makes_a_wheel_for_every_platform(wheel: Path) -> None:
+def test_a_build_that_is_set_to_skip_makes_a_wheel_for_every_platform(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
@@ -148,7 +148,7 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in (tree / "src").rglob("*.p[xy][dx]"):
         if path.stem not in kept:
             path.unlink()
-    assert build(tree, "auto", quick_compiler(tree, "*probe*")).returncode == 0
+    assert build(tree, "auto", fast_compiler(tree, "*probe*")).returncode == 0
     assert len(list((tree / "build").rglob("*_c.c"))) == 3
     return tree
 
@@ -170,7 +170,7 @@ def compiled(tree: Path) -> Iterator[str]:
 
 
 def test_a_compiler_that_works_leaves_compiled_modules_and_says_nothing(small: Path) -> None:
-    done = build(small, "auto", quick_compiler(small))
+    done = build(small, "auto", fast_compiler(small))
     assert done.returncode == 0, done.stderr
     assert list(compiled(small)) == ["dialect_c", "layout_c", "rawtable_c"]
     assert "NOT COMPILED" not in done.stderr
@@ -188,7 +188,7 @@ def test_without_a_compiler_the_pure_build_serves_and_says_so(small: Path, compi
 
 
 def test_a_compiler_that_fails_for_one_module_leaves_none(small: Path) -> None:
-    done = build(small, "auto", quick_compiler(small, "*probe*|*rawtable*"))
+    done = build(small, "auto", fast_compiler(small, "*probe*|*rawtable*"))
     assert done.returncode == 0, done.stderr
     assert "NOT COMPILED" in done.stderr
     assert list(compiled(small)) == []

@@ -70,9 +70,9 @@ def test_references_stay_and_are_explained_with_the_values(old_style: Dialect) -
     assert "[enum keep (leave the stamp on the letter)|take-off (give the stamp to the sender)|ask]" in text
 
 
-def test_sides_and_responses_are_as_they_are_told(old_style: Dialect) -> None:
-    told = [(method.name, method.server, method.client, method.responses) for method in old_style.methods]
-    assert told == [
+def test_sides_and_responses_are_as_the_file_says(old_style: Dialect) -> None:
+    methods = [(method.name, method.server, method.client, method.responses) for method in old_style.methods]
+    assert methods == [
         ("write", "MUST", None, ("write-ok",)),
         ("write-ok", None, "MUST", ()),
         ("search", None, None, ("found",)),
@@ -133,6 +133,6 @@ def test_no_label_can_end_a_docstring(tmp_path: Path) -> None:
     label = 'a \\d \\" &quot;&quot;&quot; + x'
     path.write_text(BARE.replace('index="1"', f"index=\"1\" label='{label}'", 1))
     files = render_package(load_dialect(path), "p")
-    told = 'The methods of class bare (1): a \\d \\" """ + x.'
-    assert told in docstrings(files)
+    docstring = 'The methods of class bare (1): a \\d \\" """ + x.'
+    assert docstring in docstrings(files)
     assert r'a \\d \\" \"\"\" + x.' in files["p/methods_py.py"]

@@ -138,9 +138,9 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("place", NUMBERS)
-def test_an_int_goes_out_as_the_number_it_holds(amqp: ModuleType, place: str) -> None:
-    make, most = NUMBERS[place]
+@pytest.mark.parametrize("location", NUMBERS)
+def test_an_int_goes_out_as_the_number_it_holds(amqp: ModuleType, location: str) -> None:
+    make, most = NUMBERS[location]
     Tricky.asked.clear()
     assert amqp.encode_method(1, make(amqp, Tricky(most))) == amqp.encode_method(1, make(amqp, most))
     for wrong in (most + 1, -(2**63) - 1):
@@ -210,7 +210,7 @@ def test_what_claims_to_be_of_another_class_is_refused(impl: Implementation, cla
             attempt()
 
 
-def test_pieces_of_a_body_must_be_octets(impl: Implementation, amqp: ModuleType) -> None:
+def test_chunks_of_a_body_must_be_octets(impl: Implementation, amqp: ModuleType) -> None:
     for body in ([1], [b"fine", "text"], [None]):
         message = impl.records.Message(1, amqp.Basic.Publish(), None, body, True)
         with pytest.raises(EncodeError, match="a body must be bytes-like"):
@@ -243,17 +243,17 @@ REENTERING: dict[str, Callable[[ModuleType, Any], Any]] = {
 
 
 @pytest.mark.parametrize("kind", [Meddler, Late])
-@pytest.mark.parametrize("place", REENTERING)
+@pytest.mark.parametrize("location", REENTERING)
 def test_a_mapping_that_reenters_the_encoder_is_stopped_by_the_full_stack(
-    amqp: ModuleType, place: str, kind: type[Meddler]
+    amqp: ModuleType, location: str, kind: type[Meddler]
 ) -> None:
-    mapping = kind(lambda: REENTERING[place](amqp, mapping))
+    mapping = kind(lambda: REENTERING[location](amqp, mapping))
 
     def from_below(levels: int) -> None:
         if levels:
             from_below(levels - 1)
         else:
-            REENTERING[place](amqp, mapping)
+            REENTERING[location](amqp, mapping)
 
     for levels in range(12):  # so that the stack is full in one place or another
         with pytest.raises(RecursionError):
@@ -268,10 +268,10 @@ class Undecided(UserDict[str, Any]):
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("place", REENTERING)
-def test_an_error_of_asking_what_a_value_is_comes_out_as_it_is(amqp: ModuleType, place: str) -> None:
+@pytest.mark.parametrize("location", REENTERING)
+def test_an_error_of_asking_what_a_value_is_comes_out_as_it_is(amqp: ModuleType, location: str) -> None:
     with pytest.raises(ZeroDivisionError):
-        REENTERING[place](amqp, Undecided(key=1))
+        REENTERING[location](amqp, Undecided(key=1))
 
 
 def test_an_error_of_asking_what_a_content_is_comes_out_as_it_is(impl: Implementation) -> None:

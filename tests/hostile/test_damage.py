@@ -77,7 +77,7 @@ class Judges:
         return outcomes[0]
 
     def split(self, frame: bytes) -> None:
-        """One frame in two chunks, cut at every place: always as it is in one."""
+        """One frame in two chunks, cut at every position: always as it is in one."""
         for decoders in (self.lenient, self.messages):
             whole = self.same(decoders, [frame])
             for at in range(1, len(frame)):
@@ -111,13 +111,13 @@ def truncations(frame: bytes) -> Iterator[bytes]:
 
 def flips(frame: bytes, seed: int, count: int) -> Iterator[bytes]:
     """The frame with octets of its payload replaced, some by values that lengths and tags are made of."""
-    telling = b"\0\1\x7f\x80\xff" + oracle.RABBITMQ_TAGS.encode() + b"cCkz"
+    tags = b"\0\1\x7f\x80\xff" + oracle.RABBITMQ_TAGS.encode() + b"cCkz"
     for turn in range(count):
         octets = bytearray(frame)
-        place = 7 + (seed * 31 + turn * 17) % max(1, len(frame) - 8)
-        octets[place] ^= 1 << (seed + turn) % 8
+        position = 7 + (seed * 31 + turn * 17) % max(1, len(frame) - 8)
+        octets[position] ^= 1 << (seed + turn) % 8
         yield bytes(octets)
-        octets[place] = telling[(seed + turn) % len(telling)]
+        octets[position] = tags[(seed + turn) % len(tags)]
         yield bytes(octets)
 
 

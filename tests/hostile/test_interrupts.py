@@ -67,9 +67,9 @@ def receive(decoder: Any, octets: bytes) -> None:
     list(decoder.buffer_updated(len(octets)))
 
 
-def in_pieces(decoder: Any, octets: bytes) -> None:
-    for piece in (octets[:5], octets[5:30], octets[30:]):
-        list(decoder.feed(piece))
+def in_chunks(decoder: Any, octets: bytes) -> None:
+    for chunk in (octets[:5], octets[5:30], octets[30:]):
+        list(decoder.feed(chunk))
 
 
 def skip(decoder: Any, octets: bytes) -> None:
@@ -82,7 +82,7 @@ def skip(decoder: Any, octets: bytes) -> None:
 CALLS: dict[str, Callable[[Any, bytes], Any]] = {
     "feed": lambda decoder, octets: decoder.feed(octets),
     "iteration": lambda decoder, octets: list(decoder.feed(octets)),
-    "pieces": in_pieces,
+    "chunks": in_chunks,
     "get_buffer and buffer_updated": receive,
     "skip_frame": skip,
     "reset": lambda decoder, octets: (decoder.feed(octets[:9]), decoder.reset()),

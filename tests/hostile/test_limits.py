@@ -97,7 +97,7 @@ def test_strings_come_out_right_however_few_are_kept(amqp: ModuleType, size: int
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40, 47, 48, 49])
-def test_strings_that_differ_in_one_octet_are_told_apart(amqp: ModuleType, size: int) -> None:
+def test_strings_that_differ_in_one_octet_are_distinguished(amqp: ModuleType, size: int) -> None:
     decoder = amqp.FrameDecoder(limits=Limits(cached_strings=1))
     keys = ["a" * size] + ["a" * at + "b" + "a" * (size - at - 1) for at in range(size)]
     keys = [key for key in keys for _ in range(3)] + keys * 2

@@ -37,14 +37,14 @@ class Meter:
             patch.setattr(module, "bytes", self._bytes, raising=False)
         take, find = DirectionDecoder.take, FrameTest.find
 
-        def taken(decoder: DirectionDecoder, octets: bytes, *place: Any) -> None:
+        def taken(decoder: DirectionDecoder, octets: bytes, *position: Any) -> None:
             self.cost += len(octets)
-            take(decoder, octets, *place)
+            take(decoder, octets, *position)
 
         def found(test: FrameTest, octets: bytearray, start: int, *how: bool) -> Any:
-            verdict, place = find(test, octets, start, *how)
-            self.cost += place - start
-            return verdict, place
+            verdict, position = find(test, octets, start, *how)
+            self.cost += position - start
+            return verdict, position
 
         patch.setattr(DirectionDecoder, "take", taken)
         patch.setattr(FrameTest, "find", found)

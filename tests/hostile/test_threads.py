@@ -219,7 +219,7 @@ def test_tables_on_their_own_in_many_threads(impl: Implementation) -> None:
 @pytest.mark.skipif(not hasattr(gc, "freeze"), reason="tests cannot control when this interpreter collects")
 def test_a_finaliser_that_iterates_while_a_frame_is_decoded_is_refused(amqp: ModuleType) -> None:
     # The collector runs when much was made, since 3.12 where Python code begins, which strict mode does when
-    # a method was read; without the global lock it is told of some hundred objects at a time.
+    # a method was read; without the global lock it is informed of some hundred objects at a time.
     decoder = amqp.FrameDecoder(strict=True)
     table = {f"key{number}": {"b": [1, {}]} for number in range(400)}
     octets = amqp.encode_method(1, amqp.Queue.Declare(arguments=table))

@@ -33,8 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
             item.add_marker(pytest.mark.spark)
         for needed in item.iter_markers("needs"):
-            if told := lack(*needed.args):
-                item.add_marker(pytest.mark.skip(reason=told))
+            if message := lack(*needed.args):
+                item.add_marker(pytest.mark.skip(reason=message))
 
 
 @pytest.fixture(scope="session")

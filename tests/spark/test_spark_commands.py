@@ -26,12 +26,12 @@ from amqpcodec.cli import main
 found = []
 settings = [part for name, value in given["settings"].items() for part in ("--conf", f"{name}={value}")]
 for arguments in given["commands"]:
-    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as told:
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as errors:
         code = main(["spark", *arguments, "--master", "local[1]", *settings])
-    last = told.getvalue().splitlines()[-1:]  # before it Spark may warn
+    last = errors.getvalue().splitlines()[-1:]  # before it Spark may warn
     names = sorted(os.listdir(arguments[2])) if os.path.isdir(arguments[2]) else None
     found.append((code, out.getvalue(), "".join(last), names))
-tell(found=found)
+report(found=found)
 """
 
 
@@ -40,7 +40,7 @@ class Ran(NamedTuple):
 
     code: int
     out: str
-    told: str
+    errors: str
     names: list[str] | None
 
 
@@ -110,8 +110,8 @@ def test_a_folder_that_is_there_is_kept(ran: dict[str, Ran], folder: Path, comma
     again = ran[f"{command} again"]
     target = folder / ("chosen" if command == "convert" else "streams")
     assert (again.code, again.out) == (2, "")
-    assert again.told.startswith(f"amqpcodec: '{target}' was not written: ")
-    assert "is there already" in again.told
+    assert again.errors.startswith(f"amqpcodec: '{target}' was not written: ")
+    assert "is there already" in again.errors
     assert again.names == before.names
 
 
@@ -140,7 +140,7 @@ def test_dialect_and_size_of_frames_are_chosen_and_streams_appended(
 def test_a_message_that_is_not_complete_leaves_nothing(ran: dict[str, Ran]) -> None:
     found = ran["replay incomplete"]
     assert (found.code, found.names, found.out) == (2, None, "")
-    assert "is not complete" in found.told
+    assert "is not complete" in found.errors
 
 
 def test_incomplete_messages_are_left_out_if_asked(ran: dict[str, Ran], folder: Path) -> None:

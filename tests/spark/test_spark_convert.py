@@ -68,7 +68,7 @@ def test_columns_compression_and_mode_are_chosen(spark: Any, folder: Path, tmp_p
     assert parquet.ParquetFile(file).metadata.row_group(0).column(1).compression == "SNAPPY"
 
 
-def test_a_folder_that_is_there_is_kept_unless_told_otherwise(
+def test_a_folder_that_is_there_is_kept_unless_save_says_otherwise(
     spark: Any, folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -122,7 +122,7 @@ def test_captures_without_rows_make_a_table_without_rows(spark: Any, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"save": "replace"}, "save: 'replace' is none of errorifexists, append, overwrite"),
         ({"compression": "lzma"}, "compression: 'lzma' is none of zstd"),
@@ -134,8 +134,8 @@ def test_captures_without_rows_make_a_table_without_rows(spark: Any, tmp_path: P
         ({"frame_max": 7}, "frame_max: must be 8 to"),
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_wrong_arguments_are_refused_before_anything_is_done(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         pcap_to_parquet(None, "in", "out", **arguments)  # type: ignore[arg-type]
 
 

@@ -27,20 +27,20 @@ from amqpcodec.spark.versions import lack
 spark = session(**given["more"]).getOrCreate()
 path, out = given["path"], given["out"]
 messages = spark.read.format("amqp").option("maxGroupBytes", "1").load(path)
-place = ["flow", "direction", "offset"]
+location = ["flow", "direction", "offset"]
 message = ["name", "exchange", "routing_key", "properties", "headers_raw", "body"]
 found = {"rows": messages.count()}
 written = pcap_to_parquet(spark, path, out, table="frames", max_group_bytes=1)
 found["written"] = sum(row.rows for row in written.collect())
-pcap_to_parquet(spark, path, out + "-messages", columns=place + message)
+pcap_to_parquet(spark, path, out + "-messages", columns=location + message)
 
 # A row of octets for each message, and back.
 stored = spark.read.parquet(out + "-messages")
-rows = stored.write.format("amqp").mode("append").options(output="rows", keys=",".join(place))
+rows = stored.write.format("amqp").mode("append").options(output="rows", keys=",".join(location))
 rows.save(out + "-octets")
 octets = spark.read.parquet(out + "-octets")
 if lack("to_amqp") is None:
-    made = stored.select(*place, to_amqp(struct(*message)).alias("octets"))
+    made = stored.select(*location, to_amqp(struct(*message)).alias("octets"))
     found["to_amqp"] = made.intersectAll(octets).count()
 bodies = octets.select(from_amqp("octets", "messages", columns=["body_size"]).alias("m")).select("m.*")
 found["from_amqp"] = bodies.selectExpr("sum(body_size)").collect()[0][0]
@@ -53,7 +53,7 @@ stored.write.format("amqp").mode("append").option("output", "stream").save(out +
 found["stream"] = spark.read.format("amqp").option("columns", "kind").load(out + "-stream").count()
 replayed = parquet_to_stream(spark, out + "-messages", out + "-replayed").collect()
 found["replayed"] = sum(row.messages for row in replayed if row.path.endswith(".amqp"))
-tell(**found)
+report(**found)
 spark.stop()
 """
 
@@ -135,7 +135,7 @@ watcher.start()
 # The pure build takes long enough to be met at work.
 written = pcap_to_parquet(spark, given["path"], given["out"], table="frames", max_group_bytes=1, impl="py")
 watcher.join(10)
-tell(written=sum(row.rows for row in written.collect()), killed=len(killed))
+report(written=sum(row.rows for row in written.collect()), killed=len(killed))
 spark.stop()
 """
 
@@ -161,7 +161,7 @@ found = spark.read.format("amqp").load(given["path"])
 counted = found.selectExpr("count(body) AS rows", "sum(body_size) AS octets").collect()[0]
 from amqpcodec.spark import pcap_to_parquet
 written = pcap_to_parquet(spark, given["path"], given["out"], max_partition_bytes=1 << 30).collect()
-tell(limit=limit, written=[row.rows for row in written], **counted.asDict())
+report(limit=limit, written=[row.rows for row in written], **counted.asDict())
 spark.stop()
 """
 
@@ -171,10 +171,10 @@ def test_a_capture_larger_than_the_memory_of_a_worker_is_read_and_converted(
 ) -> None:
     path = tmp_path / "large.pcap"
     busy(path, 30_000_000, connections=60)
-    piece = path.read_bytes()
+    capture = path.read_bytes()
     with path.open("ab") as file:
         for _ in range(9):
-            file.write(piece[24:])
+            file.write(capture[24:])
     rows = octets = messages = 0
     for batch in arrow.read_capture(str(path), columns=["body", "body_size"]):
         messages += batch.num_rows

@@ -1,6 +1,6 @@
 """Rows of a damaged capture through Spark are those made without it, in parts of any size.
 
-`make spark-equality` does it at a thousand times the size, by hashes; these have to tell everything apart.
+`make spark-equality` does it at a thousand times the size, by hashes; these have to distinguish all rows.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def stored(spark: Any, equality: Any, tmp_path_factory: pytest.TempPathFactory) 
         ({"offset": "IF(offset IN (458, 597), 1055 - offset, offset)"}, "what stands together in a row"),
     ],
 )  # fmt: skip
-def test_a_planted_value_is_told_and_its_column_named(
+def test_a_planted_value_is_reported_and_its_column_named(
     equality: Any, stored: tuple[Any, Any], changed: dict[str, str], named: str
 ) -> None:
     frame, wanted = stored
@@ -121,7 +121,7 @@ def test_a_planted_value_is_told_and_its_column_named(
 
 
 @pytest.mark.parametrize(("lost", "doubled"), [(1, 0), (0, 1), (1, 1), (0, 2)])
-def test_a_row_that_is_lost_or_doubled_is_told(
+def test_a_row_that_is_lost_or_doubled_is_reported(
     equality: Any, stored: tuple[Any, Any], lost: int, doubled: int
 ) -> None:
     frame, wanted = stored

@@ -85,7 +85,7 @@ def test_a_colon_in_a_name_is_no_scheme(folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("path", ["hdfs:/captures", "s3:/bucket/captures", "HDFS:/captures/*.pcap"])
-def test_one_slash_behind_a_scheme_is_told_of(path: str) -> None:
+def test_one_slash_behind_a_scheme_is_reported(path: str) -> None:
     with pytest.raises(ValueError, match=r"is no path: two slashes stand behind a scheme"):
         listed([path], recursive=False, name_pattern=None)
 
@@ -101,12 +101,12 @@ def test_a_path_that_names_nothing_is_not_the_folder_at_hand(path: str) -> None:
         listed([path], recursive=False, name_pattern=None)
 
 
-def test_a_scheme_that_is_not_known_is_told_with_the_path() -> None:
+def test_a_scheme_that_is_not_known_is_reported_with_the_path() -> None:
     with pytest.raises(ValueError, match=r"'s3a://bucket/a.pcap' is no path: .*s3a"):
         listed(["s3a://bucket/a.pcap"], recursive=False, name_pattern=None)
 
 
-def test_a_name_that_is_not_utf_8_is_told_of(folder: Path) -> None:
+def test_a_name_that_is_not_utf_8_is_reported(folder: Path) -> None:
     try:
         (folder / os.fsdecode(b"z\xff.pcap")).write_bytes(b"x")
     except OSError:

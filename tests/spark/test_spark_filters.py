@@ -13,8 +13,8 @@ from pyspark.sql import datasource as spark
 
 from amqpcodec.spark.versions import lack
 
-if told := lack("pushdown"):
-    pytest.skip(told, allow_module_level=True)
+if message := lack("pushdown"):
+    pytest.skip(message, allow_module_level=True)
 
 from amqpcodec.spark.filters import expression
 

@@ -98,17 +98,17 @@ def test_messages_come_back_as_their_octets(spark: Any) -> None:
 
 
 @pytest.mark.needs("to_amqp")
-def test_workers_are_sent_what_tells_if_they_lack_the_package(
+def test_workers_are_sent_a_function_that_says_so_if_they_lack_the_package(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
 
-    def told(function: Any) -> Any:
+    def recorded(function: Any) -> Any:
         sent.append(function.__name__)
         return packaged(function)
 
     for module in (functions, decoding):
-        monkeypatch.setattr(module, "packaged", told)
+        monkeypatch.setattr(module, "packaged", recorded)
     df = table_of(spark, [ACK])
     from_amqp("octets")
     to_amqp("octets")
@@ -151,18 +151,18 @@ def test_large_values_are_decoded_in_portions(spark: Any, monkeypatch: pytest.Mo
     assert pa.Table.from_batches(parts).column("octets").to_pylist() == MESSAGES
 
 
-def test_streams_in_pieces_are_read_in_order(spark: Any) -> None:
+def test_streams_in_chunks_are_read_in_order(spark: Any) -> None:
     source = random.Random(7)
-    pieces = []
+    chunks = []
     for stream in ("a", "b", "c"):
         octets, at = b"".join(MESSAGES if stream != "c" else MESSAGES[:1]), 0
         while at < len(octets):
             size = source.randrange(1, 400)
-            pieces.append((stream, 1, at, octets[at : at + size]))
+            chunks.append((stream, 1, at, octets[at : at + size]))
             at += size
-        pieces.append((stream, 1, at, None))
-    source.shuffle(pieces)
-    df = spark.createDataFrame(pieces, "flow string, way int, at long, chunk binary").repartition(3)
+        chunks.append((stream, 1, at, None))
+    source.shuffle(chunks)
+    df = spark.createDataFrame(chunks, "flow string, way int, at long, chunk binary").repartition(3)
     found = decode_streams(df, ["flow", "way"], "at", "chunk").orderBy("flow", "offset").collect()
     names = [name for name in found[0].asDict() if name not in ("flow", "way")]
     rows = [
@@ -175,9 +175,9 @@ def test_streams_in_pieces_are_read_in_order(spark: Any) -> None:
 
 def test_no_octets_of_a_stream_are_lost_without_a_word(spark: Any) -> None:
     large = rabbitmq.encode_method(0, rabbitmq.Connection.Secure(b"x" * 200_000))
-    pieces = [("cut", 0, ACK + ACK[:-1]), ("large", 0, large[:9]), ("large", 9, large[9:])]
-    pieces.append(("odd", 0, b"no frame"))
-    df = spark.createDataFrame(pieces, "flow string, at long, chunk binary")
+    chunks = [("cut", 0, ACK + ACK[:-1]), ("large", 0, large[:9]), ("large", 9, large[9:])]
+    chunks.append(("odd", 0, b"no frame"))
+    df = spark.createDataFrame(chunks, "flow string, at long, chunk binary")
     found = decode_streams(df, "flow", "at", "chunk", table="methods", columns=["name", "_error"])
     assert sorted(found.collect(), key=str) == [
         ("cut", "basic.ack", None), ("cut", None, f"LOST at {len(ACK)}"),

@@ -42,7 +42,7 @@ def test_an_option_is_taken_by_its_name_in_any_case(given: dict[str, str], field
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"tabel": "frames"}, "no option 'tabel'; there are paths, table"),
         ({"table": "frame"}, "option 'table': 'frame' is none of frames, methods"),
@@ -58,15 +58,15 @@ def test_an_option_is_taken_by_its_name_in_any_case(given: dict[str, str], field
         ({"dialect": "amqp-1-0"}, "option 'dialect'"),
     ],
 )
-def test_a_wrong_option_is_refused_with_what_there_is(given: dict[str, str], told: str) -> None:
-    with pytest.raises(ValueError, match=told.replace("(", r"\(")):
+def test_a_wrong_option_is_refused_with_what_there_is(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         options.read_options(given)
 
 
 def in_batches(schema: spark_types.StructType) -> Any:
-    """What Spark makes of a schema for batches. Before PySpark 4.2, times are in UTC without being told."""
-    told: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
-    return to_arrow_schema(schema, **told)
+    """What Spark makes of a schema for batches. Before PySpark 4.2, times are in UTC anyway."""
+    zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+    return to_arrow_schema(schema, **zone)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -91,7 +91,7 @@ def test_a_schema_asks_for_columns_and_parts_of_structs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         (
             struct(exchnage=spark_types.StringType()),
@@ -109,19 +109,19 @@ def test_a_schema_asks_for_columns_and_parts_of_structs() -> None:
         ),
     ],
 )
-def test_a_schema_that_does_not_fit_says_where(wanted: spark_types.StructType, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_schema_that_does_not_fit_says_where(wanted: spark_types.StructType, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         schemas.project(wanted, "messages", "auto")
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, "no path"),
         ({"path": "out", "keys": "flow"}, "is for the output rows, not stream"),
         ({"path": "out", "output": "rows", "keys": "flow, ts, flow"}, "names a column twice"),
     ],
 )
-def test_options_of_writing_that_cannot_be_are_refused(given: dict[str, str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_options_of_writing_that_cannot_be_are_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         write_options(given)

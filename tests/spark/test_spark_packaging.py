@@ -56,7 +56,7 @@ def test_a_worker_without_the_package_says_how_to_send_it(sent: Any, monkeypatch
         pickle.loads(octets)
 
 
-def test_functions_tell_what_a_worker_lacks_when_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_say_what_a_worker_lacks_when_they_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     def whole(batches: Iterator[int]) -> list[str]:
         reading.check_build("py")
         return [str(each) for each in batches]

@@ -52,7 +52,7 @@ def session(paths: list[Path], table: str = "messages") -> list[dict[str, object
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_capture_gives_its_rows_in_pieces_of_any_size(tmp_path: Path, table: str) -> None:
+def test_a_capture_gives_its_rows_in_parts_of_any_size(tmp_path: Path, table: str) -> None:
     path = tmp_path / "trace.pcap"
     octets = busy(path)
     whole = read(path, table=table)
@@ -63,7 +63,7 @@ def test_a_capture_gives_its_rows_in_pieces_of_any_size(tmp_path: Path, table: s
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damaged_captures_give_their_rows_in_pieces(tmp_path: Path, seed: int) -> None:
+def test_damaged_captures_give_their_rows_in_parts(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "trace"
     path.write_bytes(chaos.capture(seed))
     for table in TABLES:
@@ -72,7 +72,7 @@ def test_damaged_captures_give_their_rows_in_pieces(tmp_path: Path, seed: int) -
             assert rows(options(path, table=table, max_partition_bytes=size, port=5672)) == whole
 
 
-def test_the_pure_build_reads_the_same_pieces(tmp_path: Path) -> None:
+def test_the_pure_build_reads_the_same_parts(tmp_path: Path) -> None:
     path = tmp_path / "trace.pcap"
     busy(path, 60_000)
     assert rows(options(path, max_partition_bytes=9_000, impl="py")) == read(path)
@@ -117,7 +117,7 @@ def recordings(folder: Path, **others: object) -> list[list[str]]:
     """Names of files, by the recording they are put into."""
     given = options(folder, max_partition_bytes=1 << 40, max_group_bytes=1 << 40, **others)
     return [
-        [os.path.basename(piece.path) for part in recording for piece in part.ranges]
+        [os.path.basename(file.path) for part in recording for file in part.ranges]
         for recording in plan(given)
     ]
 

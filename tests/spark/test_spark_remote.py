@@ -75,7 +75,7 @@ def test_a_folder_is_followed(bucket: Path, captures: list[str]) -> None:
     options = read_options({"path": "store://bucket/set", "minFileAge": "0s"})
     reader = AmqpStreamReader(options, table_schema(columns=COLUMNS))
     end = reader.latestOffset({})
-    assert [place["last"] for place in end.values()] == captures[-1:]
+    assert [position["last"] for position in end.values()] == captures[-1:]
     rows = [
         row for part in reader.partitions({}, end) for batch in reader.read(part) for row in batch.to_pylist()
     ]

@@ -186,8 +186,8 @@ def test_a_run_over_what_is_there_takes_nothing_that_comes_later(files: list[byt
     put(tmp_path, files, 2, 4, age=7200)
     (tmp_path / "other_1.pcap").write_bytes(files[0])
     os.utime(tmp_path / "other_1.pcap", (0, 0))
-    (place,) = source.latestOffset({}).values()
-    assert place["last"].endswith("trace_00001.pcap")
+    (position,) = source.latestOffset({}).values()
+    assert position["last"].endswith("trace_00001.pcap")
 
 
 def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_captures_side_by_side_are_followed_each_on_its_own(files: list[bytes], 
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
-def test_a_file_that_is_gone_before_it_is_read_is_told_of(
+def test_a_file_that_is_gone_before_it_is_read_is_reported(
     files: list[bytes], tmp_path: Path, gone: int
 ) -> None:
     paths = put(tmp_path, files, 0, 1, age=7200)
@@ -218,7 +218,7 @@ def test_a_file_that_is_gone_before_it_is_read_is_told_of(
         assert in_order(rows_between(reader(tmp_path), first, end))
 
 
-def test_a_file_that_comes_between_those_of_a_batch_is_told_of(files: list[bytes], tmp_path: Path) -> None:
+def test_a_file_that_comes_between_those_of_a_batch_is_reported(files: list[bytes], tmp_path: Path) -> None:
     first, second, _ = put(tmp_path, files, 0, 3, age=7200)
     second.unlink()
     end = reader(tmp_path).latestOffset({})
@@ -241,7 +241,7 @@ def test_files_are_taken_in_turns_where_there_is_not_room_for_all(files: list[by
         places = [Path(end[name]["last"]) for name in end if end[name] != start.get(name)]
         taken.append([(path.parent.name, path.stem[-1]) for path in places])
     assert taken == [[("a", "1")], [("b", "1")], [("a", "2"), ("b", "2")], [("a", "3")]]
-    assert [place["files"] for place in end.values()] == ["4", "3"]
+    assert [position["files"] for position in end.values()] == ["4", "3"]
 
 
 @pytest.mark.needs("maxFilesPerTrigger")
@@ -251,7 +251,7 @@ def test_files_whose_numbers_are_the_same_are_both_read(files: list[bytes], tmp_
     source = reader(tmp_path)
     first = source.latestOffset({}, at_most(1))
     second = source.latestOffset(first, at_most(1))
-    assert [place["last"] for offset in (first, second) for place in offset.values()] == [
+    assert [position["last"] for offset in (first, second) for position in offset.values()] == [
         str(tmp_path / "t01.pcap"), str(tmp_path / "t1.pcap"),
     ]  # fmt: skip
 
@@ -268,7 +268,7 @@ def test_streams_of_frames_are_files_of_their_own(tmp_path: Path) -> None:
     assert source.latestOffset(end) == end
 
 
-def test_a_reader_that_is_not_told_where_it_stands_goes_on(files: list[bytes], tmp_path: Path) -> None:
+def test_a_reader_that_is_not_passed_its_position_continues(files: list[bytes], tmp_path: Path) -> None:
     paths = put(tmp_path, files, 0, 2, age=7200)
     source, after = reader(tmp_path), reader(tmp_path)
     first = source.latestOffset()

@@ -25,7 +25,7 @@ def stream(**options: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("feature", "version", "place", "use"),
+    ("feature", "version", "attribute", "use"),
     [
         ("to_amqp", "4.1", "pyspark.sql.functions.arrow_udf", lambda: to_amqp("message")),
         ("pushdown", "4.1", "pyspark.sql.datasource.Filter", lambda: read(pushdown="true")),
@@ -37,15 +37,15 @@ def stream(**options: str) -> Any:
         ),
     ],
 )
-def test_what_is_not_there_is_told_with_the_version_that_has_it(
-    monkeypatch: pytest.MonkeyPatch, feature: str, version: str, place: str, use: Callable[[], Any]
+def test_what_is_not_there_is_reported_with_the_version_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, feature: str, version: str, attribute: str, use: Callable[[], Any]
 ) -> None:
     if lack(feature) is None:
-        monkeypatch.delattr(place)
-    told = f"{feature} needs PySpark {version} or later, and this is {pyspark.__version__}"
+        monkeypatch.delattr(attribute)
+    message = f"{feature} needs PySpark {version} or later, and this is {pyspark.__version__}"
     with pytest.raises(NotImplementedError) as error:
         use()
-    assert str(error.value) == told
+    assert str(error.value) == message
 
 
 def test_the_rest_is_there_everywhere() -> None:

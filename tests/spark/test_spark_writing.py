@@ -116,7 +116,7 @@ def test_rows_that_are_no_whole_message_are_left_out_if_asked(spark: Any, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"output": "json"}, "none of stream, capture, rows"),
         ({"output": "rows", "keys": "nothing"}, "cannot be a key"),
@@ -125,9 +125,9 @@ def test_rows_that_are_no_whole_message_are_left_out_if_asked(spark: Any, tmp_pa
     ],
 )
 def test_options_that_cannot_be_are_refused(
-    df: Any, tmp_path: Path, options: dict[str, str], told: str
+    df: Any, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(PySparkException, match=told):
+    with pytest.raises(PySparkException, match=message):
         df.write.format("amqp").mode("append").options(**options).save(str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 

@@ -132,7 +132,7 @@ def test_what_a_list_leaves_out_is_added_up(tmp_path: Path) -> None:
     assert short.confirms.percentiles == whole.confirms.percentiles
 
 
-def test_gaps_are_told_and_confirms_not_guessed(tmp_path: Path) -> None:
+def test_gaps_are_reported_and_confirms_not_guessed(tmp_path: Path) -> None:
     packets, lost = make.disturb(busy(1).packets, 4, loss=0.05)
     assert lost
     path = tmp_path / "lossy.pcap"

@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
     def count(self) -> str:
         """Such as ``870 passed, 3 skipped``."""
-        counted = Counter(outcome.split()[1] for told in self.outcomes.values() for outcome in told)
+        counted = Counter(outcome.split()[1] for outcomes in self.outcomes.values() for outcome in outcomes)
         return ", ".join(f"{number} {what}" for what, number in sorted(counted.items()))
 
 
@@ -178,8 +178,10 @@ def compared(name: str) -> tuple[str, int]:
             without, with_ = [*without, again[0]], [*with_, again[1]]
             apart = [test for test in differing(without, with_) if test in first]
     for test in apart:
-        told = (sorted({str(_outcome(test, result)) for result in results}) for results in (without, with_))
-        print(f"{name}: {test}: {' or '.join(next(told))} without, {' or '.join(next(told))} with")
+        outcomes = (
+            sorted({str(_outcome(test, result)) for result in results}) for results in (without, with_)
+        )
+        print(f"{name}: {test}: {' or '.join(next(outcomes))} without, {' or '.join(next(outcomes))} with")
     faults = len(apart)
     status = with_[0].status
     for peer in status or ("any",):

@@ -1,4 +1,4 @@
-"""As much of Docker's API as some suites ask for a RabbitMQ by. It runs already; its ports are told."""
+"""As much of Docker's API as some suites ask for a RabbitMQ by. It runs already; its ports are given."""
 
 from __future__ import annotations
 

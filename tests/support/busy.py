@@ -170,13 +170,13 @@ class Known:
 
     def _take(self, item: capture.CapturedFrame) -> None:
         payload = item.frame.payload
-        place = item.connection.number, item.frame.channel, item.direction
+        location = item.connection.number, item.frame.channel, item.direction
         if item.frame.type == 1:
-            self._method(item, payload, self._states[place[:2]])
+            self._method(item, payload, self._states[location[:2]])
             if payload.spec.content:
-                self._content[place] = payload
+                self._content[location] = payload
         elif item.frame.type == 2:
-            method = self._content[place]
+            method = self._content[location]
             kind = method.spec.name.partition(".")[2]
             self.kinds[kind] += 1
             self.octets[kind] += payload.body_size

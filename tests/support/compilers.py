@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 
-def quick_compiler(folder: Path, pattern: str = "*") -> Path:
+def fast_compiler(folder: Path, pattern: str = "*") -> Path:
     """A compiler that does without optimising, which takes most of the time.
 
     Args:

@@ -27,7 +27,7 @@ LONG = (
 SPARK = "tests/spark/"
 
 
-def place(item: pytest.Item) -> int:
+def rank(item: pytest.Item) -> int:
     """The turn of a test: a smaller number comes earlier."""
     return next((turn for turn, path in enumerate(LONG) if item.nodeid.startswith(path)), len(LONG))
 

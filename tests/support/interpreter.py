@@ -14,7 +14,7 @@ counts_references = pytest.mark.skipif(
     not hasattr(sys, "getrefcount"), reason="the interpreter counts no references"
 )
 counts_blocks = pytest.mark.skipif(
-    not hasattr(sys, "getallocatedblocks"), reason="the interpreter does not tell what it has allocated"
+    not hasattr(sys, "getallocatedblocks"), reason="the interpreter does not report what it has allocated"
 )
 collects_when_told = pytest.mark.skipif(
     not hasattr(gc, "set_threshold"), reason="the collector of the interpreter cannot be made to run often"

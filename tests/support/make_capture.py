@@ -201,15 +201,15 @@ def pcap(
     packets: Iterable[Recorded], *, order: str = "<", nanos: bool = False, linktype: int = 1, snap: int = 0
 ) -> bytes:
     magic = 0xA1B23C4D if nanos else 0xA1B2C3D4
-    pieces = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap or 262144, linktype)]
+    chunks = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap or 262144, linktype)]
     for packet in packets:
         seconds, fraction = divmod(packet.time_ns, 10**9)
         octets = packet.octets[: snap or None]
         sizes = len(octets), len(packet.octets)
-        pieces.append(
+        chunks.append(
             struct.pack(order + "IIII", seconds, fraction // (1 if nanos else 1000), *sizes) + octets
         )
-    return b"".join(pieces)
+    return b"".join(chunks)
 
 
 def block(kind: int, body: bytes, order: str = "<") -> bytes:

@@ -93,9 +93,9 @@ class Peers:
         frames = b"".join(make.publish(rng, 1, body)) if rng.random() < 0.8 else amqp.encode_heartbeat()
         segments = []
         for start in range(0, len(frames), 536):
-            piece = frames[start : start + 536]
-            segments.append(self._segment(side, len(own.sent), piece, ACK | PSH))
-            own.sent += piece
+            chunk = frames[start : start + 536]
+            segments.append(self._segment(side, len(own.sent), chunk, ACK | PSH))
+            own.sent += chunk
         if what == "hole":
             del segments[rng.randrange(len(segments))]
         if what == "swapped":
@@ -171,7 +171,7 @@ def capture(seed: int, count: int = 400) -> bytes:
 
 
 def _pcapng(rng: random.Random, found: list[make.Recorded], linktype: int, snap: int) -> bytes:
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     order = "<"
     for index, packet in enumerate(found):
         if index % 150 == 0:
@@ -182,8 +182,8 @@ def _pcapng(rng: random.Random, found: list[make.Recorded], linktype: int, snap:
                 + struct.pack(order + "HHq", 14, 8, rng.randrange(-9, 9))
                 for unit in units
             ]
-            pieces.append(make.section(order))
-            pieces += [make.interface(order, linktype, snap, each) for each in options]
+            chunks.append(make.section(order))
+            chunks += [make.interface(order, linktype, snap, each) for each in options]
         octets = packet.octets[: snap or None]
         which = rng.randrange(2)
         unit = units[which]
@@ -191,18 +191,18 @@ def _pcapng(rng: random.Random, found: list[make.Recorded], linktype: int, snap:
         original = len(packet.octets)
         chance = rng.random()
         if chance < 0.02:
-            pieces.append(make.block(3, struct.pack(order + "I", original) + octets, order))
+            chunks.append(make.block(3, struct.pack(order + "I", original) + octets, order))
         elif chance < 0.04:
             head = struct.pack(
                 order + "HHIIII", which, 0, ticks >> 32, ticks & 0xFFFFFFFF, len(octets), original
             )
-            pieces.append(make.block(2, head + octets, order))
+            chunks.append(make.block(2, head + octets, order))
         elif chance < 0.05:
-            pieces.append(make.block(5, rng.randbytes(12), order))
+            chunks.append(make.block(5, rng.randbytes(12), order))
         elif chance < 0.06:
-            pieces.append(make.enhanced(octets, ticks, order, 7))
+            chunks.append(make.enhanced(octets, ticks, order, 7))
         elif chance < 0.065:
-            pieces.append(make.enhanced(octets, ticks, order, which)[:-4] + rng.randbytes(4))
+            chunks.append(make.enhanced(octets, ticks, order, which)[:-4] + rng.randbytes(4))
         else:
-            pieces.append(make.enhanced(octets, ticks, order, which, original))
-    return b"".join(pieces)
+            chunks.append(make.enhanced(octets, ticks, order, which, original))
+    return b"".join(chunks)

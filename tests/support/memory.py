@@ -1,4 +1,4 @@
-"""How much memory some work has in use, where the interpreter tells."""
+"""How much memory some work has in use, where the interpreter reports it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @contextmanager
 def traced() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Gives what tells the bytes in use, of those allocated meanwhile, and the most there were."""
+    """Yields a function that returns the bytes allocated since that are in use, and their peak."""
     tracemalloc = pytest.importorskip("tracemalloc", reason="this interpreter does not trace memory")
     tracemalloc.start()
     try:

@@ -97,9 +97,9 @@ class Oracle:
         """A content header frame; absent properties are not among the values."""
         group = contents(self.dialect)[name]
         flags, out = 0, b""
-        for place, field in enumerate(group["properties"]):
+        for position, field in enumerate(group["properties"]):
             if field["name"] in values:
-                flags |= 0x8000 >> place
+                flags |= 0x8000 >> position
                 out += self._value(field["type"], values[field["name"]])
         head = struct.pack(">HHQH", group["index"], weight, size, flags)
         return self._frame(2, channel, head + out)
@@ -116,7 +116,7 @@ class Oracle:
 
     def _bits(self, bits: list[bool]) -> bytes:
         octets = [bits[at : at + 8] for at in range(0, len(bits), 8)]
-        return bytes(sum(bit << place for place, bit in enumerate(octet)) for octet in octets)
+        return bytes(sum(bit << position for position, bit in enumerate(octet)) for octet in octets)
 
     def _short(self, value: Any) -> bytes:
         return struct.pack(">B", len(raw(value))) + raw(value)
@@ -187,8 +187,8 @@ class Oracle:
             [further] = source.numbers(">H")
         values = {
             field["name"]: self._read(source, field["type"])
-            for place, field in enumerate(group["properties"])
-            if flags & 0x8000 >> place
+            for position, field in enumerate(group["properties"])
+            if flags & 0x8000 >> position
         }
         source.end()
         return name, size, weight, values

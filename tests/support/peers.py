@@ -79,8 +79,8 @@ class Peer:
         }
         body = source.randbytes(source.choice((0, 1, 20, 3000)))
         header = bytes(self.codec.encode_header(channel, self.basic(**properties), len(body)))
-        pieces = [body[at : at + 1400] for at in range(0, len(body), 1400)]
-        frames = [bytes(self.codec.encode_body(channel, piece)) for piece in pieces]
+        chunks = [body[at : at + 1400] for at in range(0, len(body), 1400)]
+        frames = [bytes(self.codec.encode_body(channel, chunk)) for chunk in chunks]
         return [self.method(channel, source.choice(self.carriers)), header, *frames]
 
     def frames(self, count: int) -> list[bytes]:

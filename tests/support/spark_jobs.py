@@ -37,13 +37,13 @@ def session(**settings):
     for name, value in (given["settings"] | settings).items():
         builder = builder.config(name, value)
     return builder
-def tell(**found):
+def report(**found):
     print(json.dumps(found), flush=True)
 """
 
 
 def run(script: str, settings: dict[str, str], *, seconds: float = 240, **given: Any) -> dict[str, Any]:
-    """Run a script with `given`, `session` and `tell`, under a Java.
+    """Run a script with `given`, `session` and `report`, under a Java.
 
     Args:
         script: Python.

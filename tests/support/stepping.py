@@ -15,7 +15,7 @@ def step_by_step(modules: tuple[str, ...], before_step: Callable[[], None]) -> N
         return frame.f_globals.get("__name__", "").startswith(modules)
 
     if sys.version_info >= (3, 12):
-        # There, a trace function is not told of all steps.
+        # There, a trace function is not called for all steps.
         monitoring = sys.monitoring
 
         def instruction(code: CodeType, offset: int) -> None:

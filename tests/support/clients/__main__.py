@@ -1,4 +1,4 @@
-"""``python -m support.clients CLIENT publish|consume URL QUEUE COUNT``: told as a line of JSON."""
+"""``python -m support.clients CLIENT publish|consume URL QUEUE COUNT``: prints a line of JSON."""
 
 from __future__ import annotations
 

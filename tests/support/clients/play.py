@@ -20,7 +20,7 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 class Played(NamedTuple):
-    """What a process tells of its work."""
+    """What a process reports of its work."""
 
     microseconds: float  # of CPU time, a message
     status: dict[str, Any]
@@ -50,7 +50,7 @@ def play(client: str, action: str, url: str, name: str, count: int, peers: str =
 
 
 def played(command: list[str], peers: str = "", **variables: str) -> Played:
-    """Run a module that tells of its work in its last line."""
+    """Run a module that reports its work in its last line."""
     done = subprocess.run(
         program(command), env=environment(peers, **variables), capture_output=True, text=True, check=False
     )
@@ -86,9 +86,9 @@ def worker(pool: str, peers: str, **variables: str) -> Iterator[None]:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=60)
     if process.returncode != 0:
-        raise RuntimeError(f"the worker ended with {process.returncode}: {told[-3000:].decode()}")
+        raise RuntimeError(f"the worker ended with {process.returncode}: {errors[-3000:].decode()}")
 
 
 def lines(folder: Path, count: int, seconds: float) -> list[Any]:
