@@ -171,7 +171,7 @@ def session(data: bytes) -> None:
     names = BUILDS[turn].name, BUILDS[1 - turn].name, BUILDS[turn].name
     states: list[bytes] = []
     parts = attempt(lambda: _parts(octets, table, ends, names, states, options), CaptureError)
-    demand(parts == whole, "the cut of the capture tells", table, options, ends, names, parts, whole)
+    demand(parts == whole, "the cut of the capture matters", table, options, ends, names, parts, whole)
     for state in states[:1] if program else ():
         hostile = hostile_state(Builder(program), state)
         made = [_resumed(octets, table, hostile, each.name, options) for each in BUILDS]

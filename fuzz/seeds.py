@@ -27,9 +27,9 @@ def _frames(dialect: str) -> list[bytes]:
 
 
 def _stream() -> Iterator[bytes]:
-    for place, name in enumerate(NAMES):
+    for position, name in enumerate(NAMES):
         for number, frame in enumerate(_frames(name)):
-            yield bytes([place, number % 128, 8 + number % 5, number % 7]) + frame
+            yield bytes([position, number % 128, 8 + number % 5, number % 7]) + frame
     for number, case in enumerate(vectors.load("bad-inputs-public")):
         if len(case["hex"]) < 4000:
             yield bytes([4, 16 * (number % 2), 8, number % 3]) + _octets(case)
@@ -70,23 +70,23 @@ def _capture() -> Iterator[bytes]:
 
 
 def _columns() -> Iterator[bytes]:
-    for place, name in enumerate(NAMES):
+    for position, name in enumerate(NAMES):
         frames = _frames(name)
         for number, frame in enumerate(frames):
-            yield bytes([place, number % 128, 7 * (number % 5)]) + frame
+            yield bytes([position, number % 128, 7 * (number % 5)]) + frame
         contents = b"".join(_octets(vector) for vector in vectors.vectors(name, "content"))[:20000]
         for table in range(5):
-            yield bytes([place, table, 0]) + contents
+            yield bytes([position, table, 0]) + contents
 
 
 def _values() -> Iterator[bytes]:
-    for place, name in enumerate(NAMES):
+    for position, name in enumerate(NAMES):
         frames = [frame for frame in _frames(name) if len(frame) < 254]
         contents = [_octets(vector) for vector in vectors.vectors(name, "content")]
-        numbers = random.Random(place)
+        numbers = random.Random(position)
         for number in range(6):
             # Dialect, table, explode, all columns, direction, mode.
-            options = [place, number % 3, number // 3, place % 2, number % 2, numbers.randrange(2)]
+            options = [position, number % 3, number // 3, position % 2, number % 2, numbers.randrange(2)]
             # Credentials, largest frame, limits, kind of array, where it begins.
             rare = [numbers.random() < 0.2 for _ in range(5)]
             cells = numbers.choices((*frames, b"", frames[0] * 2), k=4) + numbers.choices(contents, k=3)

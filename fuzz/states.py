@@ -13,7 +13,7 @@ from amqpcodec._state import pack, unpack
 
 HEAD = len(b"amqpcodec state 1\n")
 LENGTH = 8  # bytes of the size of the text
-ODD: tuple[Any, ...] = (
+UNUSUAL: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 7, 2**16, 2**31, 2**32 - 1, 2**32, 2**59, 2**60, 2**62, -(2**62), 2**64,
     10**30, 1.5, float("nan"), float("inf"), "", "gap", "\ud800", "\udcff", "x" * 300, "amqp-0-8", b"",
     b"\1\0\1\0\0\0\4\0\n\0\n\xce", bytes(30), [], [[]], [0, 0, 0],
@@ -48,7 +48,7 @@ def _sealed(state: bytes, text: bytes) -> bytes:
 
 
 def _spliced(build: Builder, text: bytes) -> bytes:
-    """A text with something else at some place."""
+    """A text with something else at some position."""
     at = (build.octet() << 8 | build.octet()) % (len(text) + 1)
     return text[:at] + build.pick((build.pick(TOKENS), build.octets())) + text[at + build.octet() % 32 :]
 
@@ -63,7 +63,7 @@ def _spoil(build: Builder, tree: list[Any]) -> None:
         case 1:
             values.insert(at, values[at])
         case 2:
-            values[at] = build.pick(ODD)
+            values[at] = build.pick(UNUSUAL)
         case 3:
             values[at] = deepcopy(others[other])
         case _:
@@ -71,7 +71,7 @@ def _spoil(build: Builder, tree: list[Any]) -> None:
 
 
 def _places(values: list[Any]) -> Iterator[tuple[list[Any], int]]:
-    """Every place in a tree."""
+    """Every position in a tree."""
     for at, value in enumerate(values):
         yield values, at
         if isinstance(value, list):

@@ -118,7 +118,7 @@ def stream(data: bytes) -> None:
         make = getattr(module, kind)
         values, seen = decoded(make(**given), [octets])
         _, cut = decoded(make(**given), chunked(octets, size))
-        demand(cut[0] == seen[0], "the cut of the stream tells", dialect, given)
+        demand(cut[0] == seen[0], "the cut of the stream matters", dialect, given)
         outcomes.append(seen)
         stable(module, profile, values, raw)
     demand(outcomes[0] == outcomes[1], "the builds differ", dialect, given)
