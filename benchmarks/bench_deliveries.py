@@ -40,7 +40,7 @@ def test_feed(peer: Peer, timed: Any, size: int) -> None:
     same_frames(peer, peer.feed(chunks), corpus.delivery_frames(contents))
     timed(
         peer.name,
-        f"feed deliveries, 256 B, in pieces of {size}",
+        f"feed deliveries, 256 B, in chunks of {size}",
         len(contents),
         lambda: drain(peer.feed(chunks)),
     )

@@ -128,8 +128,8 @@ def main() -> int:
                 stdout=subprocess.PIPE,
                 check=True,
             )
-            told = json.loads(done.stdout)
-            merge(best.setdefault(told["name"], {}), told["times"])
+            measured = json.loads(done.stdout)
+            merge(best.setdefault(measured["name"], {}), measured["times"])
     RESULT.write_text(json.dumps({"rounds": options.rounds, "interpreters": best}, indent=1) + "\n")
     return 0
 

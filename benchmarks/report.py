@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from textwrap import fill
 
 import chart
 from peers import FACTORIES
@@ -24,20 +25,36 @@ NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 INTRODUCTION = """\
 # Benchmarks
 
-Made by `make bench-report` from a stored run of `make bench`, `bench-c`, `bench-wheel`, `bench-profile`,
-`bench-interpreters`, `bench-clients`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and
-`spark-equality`; not edited by hand. All libraries did the same work in one process and one run, on the same
-octets, and what they made of them was compared before it was timed. Times are CPU time. Ratios within this
-run mean something; times on another machine will differ. The work items are in `benchmarks/bench_*.py`, what
-is done with each library in `benchmarks/peers/`.
+`make bench-report` writes this page; it is not edited by hand. It shows stored runs of `make bench`,
+`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-columnar`,
+`bench-spark`, `bench-spark-memory` and `spark-equality`.
 
-- *fixed* is one delivery over and over; *varied* comes from a seeded generator and differs in routing keys,
-  tags, ids, header values and times from one delivery to the next.
-- Decoding means: every field of every frame made a Python object. The libraries that take one frame at a
-  time are handed exactly one, so that none pays for copying the rest of its buffer.
-- Encoding includes making the method and properties objects, and ends in one bytes object for a message.
+All libraries do the same work on the same octets, in one process and one run. Their results are compared
+before the work is timed. Times are CPU time. Ratios within this run are meaningful; times on another machine
+will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
+`benchmarks/peers/`.
+
+- *fixed* is one delivery over and over. *varied* comes from a seeded generator: routing keys, tags, ids,
+  header values and times differ from one delivery to the next.
+- Decoding turns every field of every frame into a Python object. Libraries that take one frame at a time are
+  passed exactly one, so that none pays for copying the rest of its buffer.
+- Encoding includes constructing the method and properties objects, and ends in one bytes object a message.
 
 ![bar chart](benchmarks.svg)
+"""
+
+MISSED_BY_SPARK = """\
+- Rates of `messages` cannot exceed their ceiling. A row of the union of five dialects has more columns than
+  when the targets were set. The option `dialect` limits it to the columns of one.
+- `frames, numbers` and `messages, 3 columns`: Spark gets so few values that most of the time goes into
+  following the capture. Samples (`perf record -e cpu-clock`, three columns by `arrow.read_capture`): copying
+  the file out of the kernel 22%; Python 25%, for opening and closing connections and for each read; packets
+  and connections 12%; frames and contents 28%. No function has more than 6%.
+- `pcap_to_parquet` decodes before it writes, and has jobs that plan and move its files. Its ceiling only
+  writes. `parquet_to_stream` encodes, plans and moves its files.
+- Frames as numbers keep the JVM and the worker busy at once, so `local[1]` already uses most of two cores.
+- Where the rate is missed and the share of the ceiling is met, the ceiling was low as well: the speed of the
+  machine varies.
 """
 
 
@@ -106,8 +123,10 @@ def _verdicts(found: Iterable[Verdict]) -> Iterator[str]:
 
 def _times(results: Results) -> Iterator[str]:
     yield "## Times\n"
-    yield "Median time of one operation, and in brackets how many times that of the compiled build. An"
-    yield f"asterisk marks a figure whose quartiles lie more than {NOISY:.0%} of it apart.\n"
+    yield from _prose(f"""
+        The median time of one operation. In brackets: how many times that of the compiled build. An asterisk
+        marks a figure whose quartiles lie more than {NOISY:.0%} of it apart.
+    """)
     names = [name for name in FACTORIES if name not in results.run["missing"]]
     yield "| work | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names)
     for item, figures in results.items.items():
@@ -127,8 +146,9 @@ def _anchor(results: Results) -> Iterator[str]:
     if not results.anchor:
         return
     yield "\n### Beside C\n"
-    yield "rabbitmq-c fills C structs whose strings point into its buffer; both decode the same file."
-    yield "They take turns.\n"
+    yield from _prose("""
+        Both decode the same file, in turns. rabbitmq-c fills C structs whose strings point into its buffer.
+    """)
     yield "| work | rabbitmq-c | amqpcodec | ratio |\n| --- | ---: | ---: | ---: |"
     for item, figures in results.anchor.items():
         c, python = figures["rabbitmq-c"]["median"], figures["amqpcodec"]["median"]
@@ -156,9 +176,11 @@ def _interpreters(results: Results) -> Iterator[str]:
     if not found:
         return
     yield "\n## Other interpreters\n"
-    yield "One message of 256 B, of a thousand at a time (`make bench-interpreters`). A delivery is three"
-    yield f"frames. The interpreters take turns in {found['rounds']} rounds, and the best of all counts."
-    yield "*At first* is the first thousand of a new process, before PyPy has compiled anything.\n"
+    yield from _prose(f"""
+        The time of one message of 256 B, of a thousand at a time (`make bench-interpreters`). A delivery is
+        three frames. The interpreters alternate in {found["rounds"]} rounds; the best time counts. *At first*
+        is the first thousand of a new process, before PyPy has compiled anything.
+    """)
     yield "| interpreter | build | decode, fixed | varied | encode, fixed | varied | decode, at first |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
     for name, builds in found["interpreters"].items():
@@ -174,11 +196,13 @@ def _clients(results: Results) -> Iterator[str]:
         return
     yield "\n## Clients with this codec inside\n"
     machine = f"CPython {found['python']}, {found['cores']} cores"
-    yield "Codec calls of other libraries and whole clients, as they are and with `amqpcodec.compat` (`make"
-    yield f"bench-clients`; {machine}). Whole clients publish and consume {found['messages']:,}"
-    yield "messages of 256 B at a RabbitMQ on the same machine; times are CPU time of their process for a"
-    yield f"message. All states alternate in {found['rounds']} rounds. Figures are medians of the rounds,"
-    yield "ratios medians of the ratios within a round.\n"
+    yield from _prose(f"""
+        Codec calls of other libraries, and whole clients, as they are and with `amqpcodec.compat`
+        (`make bench-clients`; {machine}). Whole clients publish and consume {found["messages"]:,} messages of
+        256 B at a RabbitMQ on the same machine. Times are CPU time of the client's process, for one message.
+        All configurations alternate in {found["rounds"]} rounds. Figures are medians of the rounds. Ratios
+        are medians of the ratios within a round.
+    """)
     yield from _verdicts(client_verdicts(results))
     yield "\n| calls | as they are | accelerated | |\n| --- | ---: | ---: | ---: |"
     for item, call in found["calls"].items():
@@ -193,14 +217,17 @@ def _gains(results: Results) -> Iterator[str]:
     if not found:
         return
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    yield "CPU time of a client's process, a message of 256 B published, or consumed and acknowledged:\n"
+    yield from _prose("""
+        CPU time of a client's process for one message of 256 B: published, or consumed and acknowledged.
+    """)
     yield "| client | | as it is | accelerated | with its loop as well |\n| --- | --- | ---: | ---: | ---: |"
     for client, actions in found["clients"].items():
         for action, measured in actions.items():
             times, ratios = measured["microseconds"], measured["ratios"]
             cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
             yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
-    yield f"\n{versions}."
+    yield ""
+    yield from _prose(f"Versions: {versions}.", "")
 
 
 def _between_marks(text: str, lines: Iterable[str]) -> str:
@@ -214,8 +241,11 @@ def _columns(results: Results) -> Iterator[str]:
     if not results.columns:
         return
     yield "\n## Columns\n"
-    yield "From octets to Arrow batches and back (`make bench-columnar`), compiled build. Streams: CPU time,"
-    yield "but for threads; captures: time on the wall, of a process that reads the file a second time.\n"
+    yield from _prose("""
+        From octets to Arrow batches and back, in the compiled build (`make bench-columnar`). Streams are
+        measured in CPU time, except with threads. Captures are measured in wall time, in a process that reads
+        the file a second time.
+    """)
     yield from _verdicts(column_verdicts(results))
     yield "\n| deliveries of 256 B, one of them | fixed | varied |\n| --- | ---: | ---: |"
     for item in ("messages", "messages, 4 columns", "rabbitmq-c"):
@@ -234,12 +264,17 @@ def _spark(results: Results) -> Iterator[str]:
         return
     yield "\n## Spark\n"
     size = f"{found['megabytes'] / 4:.0f} MB"
-    yield f"Four captures of {size} in one session, `local[2]` (`make bench-spark`): JVM and workers share"
-    yield "two cores. A ceiling is the same job with nothing to decode or encode: with rows made before it"
-    yield "begins, or for writing one that drops them; that of `parquet_to_stream` reads, and writes as many"
-    yield "octets. A job, its ceiling, the job in other sessions and tshark take turns; rates are medians, in"
-    yield "millions of octets of captures, of messages, or of rows with a frame each, a second, and ratios"
-    yield "medians of those within a turn. *One core* is `local[1]`, its JVM and worker held on one core.\n"
+    yield from _prose(f"""
+        Four captures of {size} in one session with `local[2]` (`make bench-spark`): the JVM and the workers
+        share two cores. A ceiling is the same job with nothing to decode or encode. For reading, its rows are
+        made before it begins. For writing, it drops the rows. The ceiling of `parquet_to_stream` reads, and
+        writes as many octets.
+    """)
+    yield from _prose("""
+        A job, its ceiling, the job in other sessions, and tshark alternate. Rates are medians, in millions a
+        second: of octets of captures, of messages, or of rows with a frame each. Ratios are medians of those
+        within a round. *One core* is `local[1]`, with its JVM and worker bound to one core.
+    """)
     yield "| job | reached | ceiling | share of it |\n| --- | ---: | ---: | ---: |"
     for name, job in found["jobs"].items():
         if name != "divided":
@@ -252,43 +287,45 @@ def _spark(results: Results) -> Iterator[str]:
             yield f"| {name} | {job['beside local[1]']:.2f}x | {busy} | {job['beside one core']:.2f}x |"
     divided = found["jobs"]["divided"]
     rates = f"{divided['ceiling']:.0f} MB/s by one task, {divided['local[2]']:.0f} MB/s by two"
-    yield f"\nOne capture to messages: {rates}, for which it is followed once before."
+    yield ""
+    yield from _prose(
+        f"One capture to messages: {rates}. For two tasks, the capture is scanned once before.", ""
+    )
     if "tshark" in found["jobs"]["messages"]:
         rate = found["jobs"]["messages"]["tshark"]
         yield f"tshark -T fields: {rate:.3f} million messages a second, by one core.\n"
     yield from _verdicts(spark_verdicts(results))
     if results.spark_equality:
-        yield "\nRows are compared by hashes of all values in them (`make spark-equality`); the ways: "
-        yield "; ".join(results.spark_equality["apart"]) + "."
-    yield "\nWhat is missed. Rates of `messages` cannot pass their ceiling: a row of the union of five"
-    yield "dialects has more columns than those that the targets were set with; `dialect` asks for those of"
-    yield "one. `frames, numbers` and `messages, 3 columns`: Spark gets so little that following the capture"
-    yield "is most of it. Of its samples (`perf record -e cpu-clock`, three columns by `arrow.read_capture`)"
-    yield "22% are copying the file out of the kernel, 25% Python, for what opens and closes connections and"
-    yield "for each read, 12% packets and connections, 28% frames and contents, no function above 6%."
-    yield "`pcap_to_parquet` decodes before it writes, and plans and moves its files in jobs of their own:"
-    yield "its ceiling only writes. `parquet_to_stream` encodes, plans and moves its files. Frames as numbers"
-    yield "keep JVM and worker busy at once, so that `local[1]` takes most of two cores already. Where a rate"
-    yield "is missed and the share of its ceiling is met, the ceiling was low, too: the machine has phases."
+        yield "\n`make spark-equality` compares rows by hashes of all their values. The configurations:\n"
+        yield from (f"- {each}" for each in results.spark_equality["apart"])
+    yield "\nWhy targets are missed:\n"
+    yield from MISSED_BY_SPARK.splitlines()
 
 
 def _profile(results: Results) -> Iterator[str]:
     if not results.profile:
         return
     yield "\n## Where the instructions go\n"
-    yield "Of the work items whose targets are the hardest, compiled build, counted by callgrind (`make"
-    yield "bench-profile`). What is in `libpython` and `libc` is making and freeing Python's objects, hashing"
-    yield "and inserting keys, and running the few lines of Python that call the codec.\n"
+    yield from _prose("""
+        The work items with the hardest targets, in the compiled build, counted by callgrind
+        (`make bench-profile`). `libpython` and `libc` make and free Python's objects, hash and insert keys,
+        and run the few lines of Python that call the codec.
+    """)
     for item, profile in results.profile.items():
         yield f"### {item}\n"
         shares = ", ".join(
             f"{name} {share:.0%}" for name, share in profile["objects"].items() if share > 0.01
         )
-        yield f"{profile['total']} instructions: {shares}.\n"
+        yield from _prose(f"{profile['total']} instructions: {shares}.")
         yield "| function | instructions | |\n| --- | ---: | ---: |"
         for function, count, share in profile["functions"]:
             yield f"| `{function}` | {count} | {share:.1%} |"
         yield ""
+
+
+def _prose(text: str, end: str = "\n") -> Iterator[str]:
+    """A paragraph in lines of the width that the documentation has."""
+    yield fill(" ".join(text.split()), 108, break_long_words=False, break_on_hyphens=False) + end
 
 
 def _cell(figures: dict[str, Figure], name: str) -> str:

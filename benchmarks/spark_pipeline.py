@@ -107,17 +107,17 @@ def serve(name: str, megabytes: int) -> None:
         try:
             spark.dataSource.register(Ceiling)
             jobs = Jobs(spark, paths, counts, Path(scratch)).all()
-            _tell({name: [job.unit, job.amount] for name, job in jobs.items()})
+            _answer({name: [job.unit, job.amount] for name, job in jobs.items()})
             for line in sys.stdin:
                 name, side = json.loads(line)
                 begin = perf_counter()
                 getattr(jobs[name], side)()
-                _tell(perf_counter() - begin)
+                _answer(perf_counter() - begin)
         finally:
             spark.stop()
 
 
-def _tell(value: Any) -> None:
+def _answer(value: Any) -> None:
     print("answer", json.dumps(value), flush=True)
 
 

@@ -109,7 +109,7 @@ def _flat(results: Results) -> Verdict:
         ", ".join(f"{nanoseconds:.0f}" for nanoseconds in known) + " ns an octet" if known else "not measured"
     )
     met = max(known) <= 2.5 * min(known) if known else None
-    return Verdict("pieces of 1 octet, 1 KB to 10 MB buffered", "time per octet flat", reached, met)
+    return Verdict("chunks of 1 octet, 1 KB to 10 MB buffered", "time per octet flat", reached, met)
 
 
 def _pure(results: Results) -> Verdict:

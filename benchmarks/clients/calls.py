@@ -31,7 +31,7 @@ SECONDS = 0.02  # of a measurement
 
 
 class Calls(NamedTuple):
-    """One piece of work.
+    """One measured call.
 
     `make` gives what does it, with the functions as they are in the peer at that time, and what it makes as
     values that can be compared.
@@ -158,13 +158,13 @@ def measure(calls: Calls, rounds: int) -> dict[str, float]:
     Raises:
         AssertionError: acceleration makes something else of it, or falls back.
     """
-    do, tell = calls.make()
-    expected = tell(do())
+    do, result = calls.make()
+    expected = result(do())
     number = _number(do)
     with compat.installed(calls.peer):
-        do, tell = calls.make()
-        if tell(do()) != expected:
-            raise AssertionError(f"{calls.peer}: {tell(do())!r:.500} instead of {expected!r:.500}")
+        do, result = calls.make()
+        if result(do()) != expected:
+            raise AssertionError(f"{calls.peer}: {result(do())!r:.500} instead of {expected!r:.500}")
         if fallbacks := compat.status()[calls.peer].fallbacks:
             raise AssertionError(f"{calls.peer} falls back: {dict(fallbacks)}")
     stock: list[float] = []
