@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import spark_damage
 from spark_work import ROOT, SETTINGS
 
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 
 FILES = 6  # of the rotated capture
 CORES = (2, 1)

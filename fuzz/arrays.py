@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from structured import Builder
 
-from amqpcodec._columns.tables import Column
+from amqpcodec._columns.schemas import Column
 from amqpcodec.arrow.arrays import arrow_type
 
 MOST_ROWS = 5

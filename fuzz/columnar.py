@@ -17,7 +17,7 @@ from support.outcomes import describe_error
 from amqpcodec import DecodeError, EncodeError, arrow
 from amqpcodec import dialect as dialect_named
 from amqpcodec._backend import load
-from amqpcodec._columns.tables import TABLES, table_columns
+from amqpcodec._columns.schemas import TABLES, table_columns
 from amqpcodec.arrow import encoding
 from amqpcodec.arrow.binary import TABLES as VALUE_TABLES
 from amqpcodec.capture import CaptureError

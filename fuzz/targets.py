@@ -25,7 +25,7 @@ from amqpcodec._backend import load
 from amqpcodec._columns.buffers_py import Batch, filled, values
 from amqpcodec._columns.build import open_feeder
 from amqpcodec._columns.decoding import Decoding
-from amqpcodec._columns.tables import STREAM_TABLES, Column, table_columns
+from amqpcodec._columns.schemas import STREAM_TABLES, Column, table_columns
 from amqpcodec._options import resolve
 from amqpcodec.capture import (
     CapturedFrame,

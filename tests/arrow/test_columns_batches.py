@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.columns import BUILDS, Table, stream
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec._columns.tables import STREAM_TABLES
+from amqpcodec._columns.schemas import STREAM_TABLES
 from amqpcodec.capture import Connection, Data
 
 HEARTBEAT = rabbitmq.encode_heartbeat()

@@ -14,7 +14,7 @@ from support.implementation import wanted
 import amqpcodec
 from amqpcodec import _backend
 from amqpcodec._columns.buffers_py import Batch, Filled
-from amqpcodec._columns.tables import Column, table_columns
+from amqpcodec._columns.schemas import Column, table_columns
 from amqpcodec._generated.index import DIALECTS
 from amqpcodec.arrow.arrays import arrow_type, memory_of
 

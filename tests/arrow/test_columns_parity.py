@@ -14,7 +14,7 @@ from support.implementation import wanted
 from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
-from amqpcodec._columns.tables import STREAM_TABLES
+from amqpcodec._columns.schemas import STREAM_TABLES
 from amqpcodec._generated.index import DIALECTS
 from amqpcodec.capture import Close, Connection, Data, Endpoint, Event, Gap
 

@@ -13,7 +13,7 @@ from support import make_capture as make
 from support.columns import BUILDS
 
 from amqpcodec import amqp08, amqp09, arrow, capture, rabbitmq
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 from amqpcodec.capture import CapturedFrame
 from amqpcodec.cli import main
 

@@ -13,7 +13,7 @@ import pytest
 
 import amqpcodec
 from amqpcodec import arrow
-from amqpcodec._columns.tables import (
+from amqpcodec._columns.schemas import (
     ALL_DIALECTS,
     MESSAGE_NAMES,
     TABLES,

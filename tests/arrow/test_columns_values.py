@@ -14,7 +14,7 @@ from support.columns import BUILDS, in_sync, stream_rows
 
 from amqpcodec import FieldValue, InlineContent, RawTable, ReferenceContent, amqp08, amqp09, rabbitmq
 from amqpcodec._columns.buffers_py import filled, values
-from amqpcodec._columns.tables import Column
+from amqpcodec._columns.schemas import Column
 
 LOGIN = rabbitmq.Connection.StartOk({"product": "p"}, "PLAIN", b"\0guest\0secret", "en_US")
 

@@ -20,7 +20,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import functions, types
 
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 
 ROOT = Path(__file__).parents[2]
 VALUES = {

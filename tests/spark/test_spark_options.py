@@ -13,7 +13,7 @@ from pyspark.sql import types as spark_types
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from amqpcodec import arrow
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 from amqpcodec.spark import options, schemas, table_schema
 from amqpcodec.spark.options import write_options
 

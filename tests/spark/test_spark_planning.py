@@ -18,7 +18,7 @@ from support import make_chaos as chaos
 from support.rotations import busy, records, write_rotated
 
 from amqpcodec import arrow
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark.planning import plan

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from support.rotations import busy, write_rotated
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec._columns.tables import TABLES
+from amqpcodec._columns.schemas import TABLES
 from amqpcodec.spark import register
 
 

@@ -10,7 +10,7 @@ from amqpcodec._backend import load
 from amqpcodec._columns.buffers_py import values
 from amqpcodec._columns.build import open_feeder
 from amqpcodec._columns.decoding import Decoding
-from amqpcodec._columns.tables import table_columns
+from amqpcodec._columns.schemas import table_columns
 from amqpcodec._options import resolve
 from amqpcodec.capture import ByteSource, CaptureError, Connection
 from amqpcodec.options import AllCaptureOptions
@@ -52,7 +52,7 @@ def packets(impl: Implementation, octets: bytes, **options: Any) -> Any:
     columns, faults, error = table_columns("packets"), dict[str, int](), None
     decoding = Decoding.of(resolve(AllCaptureOptions, {"include_credentials": True, "_impl": impl.name}))
     sink, feeder = open_feeder("packets", columns, decoding, faults=faults)
-    feed = load("amqpcodec._columns.capture", impl.name).feed_capture
+    feed = load("amqpcodec._columns.feeder", impl.name).feed_capture
     try:
         for _ in feed(ByteSource(io.BytesIO(octets)), feeder, **options):
             pass

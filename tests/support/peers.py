@@ -9,7 +9,7 @@ from typing import Any
 
 import amqpcodec
 from amqpcodec import FieldValue
-from amqpcodec._columns.tables import table_columns
+from amqpcodec._columns.schemas import table_columns
 
 _VALUES: tuple[Any, ...] = (
     True, False, None, 0, -1, 7, -(2**31), 2**40, "", "text", "täxt", "x" * 300, b"\xff\0", 1.5, float("nan"),

@@ -2,9 +2,8 @@
 # tells what is not null. Cells are set without the GIL and by the number of their row: rows that were passed over
 # are null, and cost nothing before a later one is set or the column is taken.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
-
-from .memory_c cimport Spares
 
 cdef enum:
     BOOL = 1
@@ -224,6 +223,70 @@ cdef inline bint _copied_few(unsigned char *to, const unsigned char *p, size_t s
     return ((first | last) & 0x80808080U) == 0
 
 
+# -- blocks of memory that columns lie in
+
+
+cdef enum:
+    _MOST_SPARES = 128
+
+
+cdef struct Block:
+    void *place
+    size_t size
+
+
+cdef class Spares:
+    cdef Block _blocks[_MOST_SPARES]  # the oldest first
+    cdef int _count
+    cdef size_t _octets
+    cdef size_t _most_octets
+    cdef size_t _handed_over  # octets of the batch in the making
+    cdef volatile char _taken
+
+    cdef void end_batch(self) noexcept
+    cdef size_t fetch(self, void **place, size_t size) noexcept
+    cdef void keep(self, void *place, size_t size) noexcept
+    cdef void _drop(self, int index) noexcept
+
+
+cdef class Memory:
+    cdef void *_place
+    cdef Py_ssize_t _size
+    cdef size_t _room
+    cdef Spares _spares
+
+
+cdef struct Octets:  # that grow
+    unsigned char *start
+    size_t used
+    size_t room
+
+
+cdef inline bint append(Octets *octets, const unsigned char *p, size_t size) noexcept nogil:
+    """Put octets behind those that are there; False if there is no memory for them."""
+    cdef size_t room = octets.room
+    cdef void *moved
+    if size > room - octets.used:
+        room = max(octets.used + size, 2 * room)
+        moved = realloc(octets.start, room)
+        if moved is NULL:
+            return False
+        octets.start = <unsigned char *>moved
+        octets.room = room
+    memcpy(octets.start + octets.used, p, size)
+    octets.used += size
+    return True
+
+
+cdef inline void free_octets(Octets *octets) noexcept nogil:
+    free(octets.start)
+    octets.start = NULL
+    octets.used = octets.room = 0
+
+
+# -- the columns of a table
+
+
 cdef struct Table:  # of a batch in the making
     Column *columns
     int count
@@ -236,9 +299,64 @@ cdef void cut_row(Table *table) noexcept nogil
 
 
 cdef class Columns:
-    cdef readonly tuple described  # what tables.py says of each
+    cdef readonly tuple described  # what schemas.py says of each
     cdef Table table
     cdef Spares _spares
 
     cdef Column *find(self, str name, str inner) except? NULL
     cdef int check(self) except -1
+
+
+# -- memory of columns, whoever made it
+
+
+cdef struct View:  # of a column's memory
+    int kind
+    bint empty  # everything is null, and nothing else is known of it
+    const unsigned char *bits  # NULL if nothing is null
+    const unsigned char *values  # numbers, bits or octets
+    const unsigned char *offsets
+    View *inside
+    int members
+
+
+cdef int look_at(View *view, object described, object filled, Py_ssize_t rows, list held) except -1
+cdef void free_view(View *view) noexcept
+cdef size_t octets_in(const View *view, Py_ssize_t rows) noexcept
+
+
+cdef inline bint is_given(const View *view, Py_ssize_t row) noexcept nogil:
+    return view is not NULL and not view.empty and (view.bits is NULL or view.bits[row >> 3] >> (row & 7) & 1)
+
+
+cdef inline bint is_true(const View *view, Py_ssize_t row) noexcept nogil:
+    return view.values[row >> 3] >> (row & 7) & 1
+
+
+cdef inline int64_t number_at(const View *view, Py_ssize_t row) noexcept nogil:
+    cdef int64_t wide
+    cdef int32_t middle
+    cdef int16_t small
+    if view.kind == INT64:
+        memcpy(&wide, view.values + 8 * row, 8)
+        return wide
+    if view.kind == INT32:
+        memcpy(&middle, view.values + 4 * row, 4)
+        return middle
+    if view.kind == INT16:
+        memcpy(&small, view.values + 2 * row, 2)
+        return small
+    return <int8_t>view.values[row]
+
+
+cdef inline size_t offset_at(const View *view, Py_ssize_t row) noexcept nogil:
+    cdef int32_t offset
+    memcpy(&offset, view.offsets + 4 * row, 4)
+    return <size_t>offset
+
+
+cdef inline const unsigned char *cell_at(const View *view, Py_ssize_t row, size_t *size) noexcept nogil:
+    """The octets of a cell."""
+    cdef size_t start = offset_at(view, row)
+    size[0] = offset_at(view, row + 1) - start
+    return view.values + start

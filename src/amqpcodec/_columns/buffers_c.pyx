@@ -3,15 +3,17 @@
 
 cimport cython
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memmove, memset
 
-from .memory_c cimport Spares, handed_over
+from .._kernel.lock_c cimport amqp_lock_acquire, amqp_lock_release
 
 from .buffers_py import MAP_ENTRY, Batch, Filled, parts
-from .tables import Column as Described
+from .schemas import Column as Described
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
@@ -34,6 +36,9 @@ cdef enum:
     _LEAST_ROOM = 64
     _LEAST_OCTETS = 256
     _MOST_USUAL_OCTETS = 8 * 1024 * 1024
+    _LEAST_SPARE = 4096  # octets of a block that is worth keeping
+
+cdef char _NOTHING = 0
 
 
 cdef inline size_t _bit_octets(Py_ssize_t rows) noexcept nogil:
@@ -180,7 +185,7 @@ cdef int kind_of(object described) except 0:
 
 
 cdef tuple inside_of(object described):
-    """What tables.py says of the columns inside one."""
+    """What schemas.py says of the columns inside one."""
     if described.kind == "map":
         return (Described("entries", "struct", MAP_ENTRY),)
     return parts(described)
@@ -409,3 +414,179 @@ cdef class Columns:
         if self.table.trouble == TOO_LARGE:
             raise OverflowError("a column of more than 2147483647 octets: ask for smaller batches")
         return 0
+
+
+# -- blocks of memory, reused for later batches
+
+
+@cython.final
+cdef class Spares:
+    """The blocks that batches gave back, as long as they are no more than two batches have.
+
+    Whoever finds another thread here goes without: a block is allocated or freed instead.
+    """
+
+    def __dealloc__(self):
+        while self._count:
+            free(self._blocks[0].place)
+            self._drop(0)
+
+    cdef void end_batch(self) noexcept:
+        """Learn from a batch that was handed over how many octets to keep."""
+        if amqp_lock_acquire(&self._taken):
+            self._most_octets = 2 * self._handed_over
+            amqp_lock_release(&self._taken)
+        self._handed_over = 0
+
+    cdef size_t fetch(self, void **place, size_t size) noexcept:
+        """Put a block of at least `size` octets at a place; how many it has, 0 if there is none that fits."""
+        cdef Block found = Block(NULL, 0)
+        cdef int index
+        if size < _LEAST_SPARE or not amqp_lock_acquire(&self._taken):
+            return 0
+        for index in range(self._count - 1, -1, -1):
+            if size <= self._blocks[index].size <= 2 * size:
+                found = self._blocks[index]
+                place[0] = found.place
+                self._drop(index)
+                break
+        amqp_lock_release(&self._taken)
+        return found.size
+
+    cdef void keep(self, void *place, size_t size) noexcept:
+        """Take a block that nobody looks at any more, in place of the oldest ones if there are too many."""
+        if size < _LEAST_SPARE or size > self._most_octets or not amqp_lock_acquire(&self._taken):
+            free(place)
+            return
+        while self._count == _MOST_SPARES or self._octets + size > self._most_octets:
+            free(self._blocks[0].place)
+            self._drop(0)
+        self._blocks[self._count] = Block(place, size)
+        self._count += 1
+        self._octets += size
+        amqp_lock_release(&self._taken)
+
+    cdef void _drop(self, int index) noexcept:
+        """Forget a block."""
+        self._count -= 1
+        self._octets -= self._blocks[index].size
+        memmove(&self._blocks[index], &self._blocks[index + 1], <size_t>(self._count - index) * sizeof(Block))
+
+
+@cython.final
+cdef class Memory:
+    """A block of memory that was a column's, given back once nobody looks at it any more."""
+
+    def __dealloc__(self):
+        if self._spares is None:
+            free(self._place)
+        else:
+            self._spares.keep(self._place, self._room)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        # A buffer without octets has a place as well: not everybody takes NULL for one.
+        PyBuffer_FillInfo(view, self, self._place or <void *>&_NOTHING, self._size, 1, flags)
+
+    def __len__(self):
+        return self._size
+
+
+cdef Memory handed_over(void **place, size_t size, size_t room, Spares spares):
+    """What lies at `place`, its owner's no more: `size` octets of a block of `room`."""
+    cdef Memory memory = Memory.__new__(Memory)
+    memory._place, memory._size, memory._room, memory._spares = place[0], <Py_ssize_t>size, room, spares
+    place[0] = NULL
+    spares._handed_over += room
+    return memory
+
+
+# -- memory of columns that came from elsewhere: none of it is trusted
+
+
+cdef int look_at(View *view, object described, object filled, Py_ssize_t rows, list held) except -1:
+    """Look at the memory of a column that has at least as many rows."""
+    cdef tuple inside = inside_of(described)
+    cdef Py_ssize_t size = 0
+    cdef int index = 0
+    free_view(view)
+    if filled.length < rows:
+        raise ValueError(f"column {described.name} has {filled.length} rows, not {rows}")
+    view.kind = kind_of(described)
+    view.empty = filled.nulls == filled.length
+    if rows == 0 or view.empty:
+        return 0
+    if filled.nulls and filled.buffers[0] is not None:
+        view.bits = _memory(filled.buffers[0], (rows + 7) >> 3, &size, held)
+    if view.kind == BOOL:
+        view.values = _memory(filled.buffers[1], (rows + 7) >> 3, &size, held)
+    elif view.kind == TEXT or view.kind == OCTETS or view.kind == MAP:
+        view.offsets = _memory(filled.buffers[1], 4 * (rows + 1), &size, held)
+        if view.kind == MAP:
+            size = filled.children[0].length
+        else:
+            view.values = _memory(filled.buffers[2], 0, &size, held)
+        _check_offsets(view, rows, size)
+    elif view.kind != STRUCT:
+        view.values = _memory(filled.buffers[1], rows * <Py_ssize_t>_WIDTHS[view.kind], &size, held)
+    if inside:
+        view.inside = <View *>calloc(<size_t>len(inside), sizeof(View))
+        if view.inside is NULL:
+            raise MemoryError
+        view.members = <int>len(inside)
+        inner = <Py_ssize_t>offset_at(view, rows) if view.kind == MAP else rows
+        for child, memory in zip(inside, filled.children, strict=True):
+            look_at(view.inside + index, child, memory, inner, held)
+            index += 1
+    return 0
+
+
+cdef const unsigned char *_memory(object buffer, Py_ssize_t least, Py_ssize_t *size, list held) except? NULL:
+    """Where a buffer lies and how large it is; it stays there as long as it is held."""
+    if buffer is None:
+        buffer = b""
+    view = memoryview(buffer)
+    held.append(view)
+    size[0] = PyMemoryView_GET_BUFFER(view).len
+    if size[0] < least:
+        raise ValueError(f"a buffer of {size[0]} octets where a column needs {least}")
+    return <const unsigned char *>PyMemoryView_GET_BUFFER(view).buf
+
+
+cdef int _check_offsets(const View *view, Py_ssize_t rows, Py_ssize_t size) except -1:
+    cdef int32_t before, behind
+    cdef unsigned int wrong = 0  # no way out of the loop, so that it takes several at a time
+    cdef Py_ssize_t row
+    for row in range(rows):
+        memcpy(&before, view.offsets + 4 * row, 4)
+        memcpy(&behind, view.offsets + 4 * row + 4, 4)
+        wrong |= behind < before
+    memcpy(&before, view.offsets, 4)
+    memcpy(&behind, view.offsets + 4 * rows, 4)
+    if wrong or before < 0 or behind > size:
+        raise ValueError("the offsets of a column lead out of its memory")
+    return 0
+
+
+cdef void free_view(View *view) noexcept:
+    cdef int index
+    for index in range(view.members):
+        free_view(view.inside + index)
+    free(view.inside)
+    memset(view, 0, sizeof(View))
+
+
+cdef size_t octets_in(const View *view, Py_ssize_t rows) noexcept:
+    """Octets that the text, octets and entries of a column can lead to."""
+    cdef size_t most = 0, entries
+    cdef int index
+    if rows == 0 or view.empty:
+        return 0
+    if view.kind == TEXT or view.kind == OCTETS:
+        return offset_at(view, rows) - offset_at(view, 0)
+    if view.kind == MAP:
+        entries = offset_at(view, rows)
+        # Each entry has two lengths and a tag beside its texts.
+        return 6 * entries + octets_in(view.inside, <Py_ssize_t>entries)
+    for index in range(view.members):
+        most += octets_in(view.inside + index, rows)
+    return most

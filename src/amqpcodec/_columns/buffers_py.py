@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .tables import Column
+from .schemas import Column
 
 
 class Filled(NamedTuple):

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amqpcodec import _backend
 
 from .decoding import Decoding
-from .feeder_py import Feeder
-from .packets_py import PacketFeeder
-from .sink_base import Sink
-from .sinks import make_sink
-from .tables import Column
-from .values_py import ValueReader
+from .message_sink import MessageSink
+from .schemas import Column
+from .sinks import ConnectionSink, ErrorSink, FrameSink, MethodSink, PacketSink, Sink
+
+if TYPE_CHECKING:
+    from .binary_py import ValueReader
+    from .feeder_py import Feeder, PacketFeeder
+
+_SINKS: dict[str, type[Sink]] = {
+    "frames": FrameSink,
+    "methods": MethodSink,
+    "messages": MessageSink,
+    "connections": ConnectionSink,
+    "errors": ErrorSink,
+    "packets": PacketSink,
+}
+
+
+def make_sink(table: str, columns: Sequence[Column], decoding: Decoding, **options: Any) -> Sink:
+    """The sink of a table; further arguments and errors are those of `Sink`.
+
+    Raises:
+        KeyError: no such table.
+    """
+    return _SINKS[table](table, columns, decoding, **options)
 
 
 def open_feeder(
@@ -24,23 +43,23 @@ def open_feeder(
     file: str | None = None,
     faults: dict[str, int] | None = None,
 ) -> tuple[Sink, Feeder | PacketFeeder]:
-    """A sink of a table and its feeder; arguments and errors are those of `sink_base.Sink`."""
+    """A sink of a table and its feeder; arguments and errors are those of `sinks.Sink`."""
     store = _backend.load("amqpcodec._columns.buffers", decoding.impl).Columns
     kept: dict[str, Any] = {}
     if table == "messages":
         kept["open_contents"] = _backend.load("amqpcodec._columns.contents", decoding.impl).OpenContents
     elif table == "connections":
-        kept["totals"] = _backend.load("amqpcodec._columns.totals", decoding.impl).Totals
+        kept["totals"] = _backend.load("amqpcodec._columns.contents", decoding.impl).Totals
     sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store, **kept)
     if table == "packets":
-        return sink, _backend.load("amqpcodec._columns.packets", decoding.impl).PacketFeeder(sink)
+        return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).PacketFeeder(sink)
     return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).Feeder(sink)
 
 
 def open_values(
     table: str, columns: Sequence[Column], decoding: Decoding, *, direction: int, explode: bool
 ) -> ValueReader:
-    """A reader of columns of octets; arguments are those of `values_py.ValueReader`."""
-    build = _backend.load("amqpcodec._columns.values", decoding.impl)
+    """A reader of columns of octets; arguments are those of `binary_py.ValueReader`."""
+    build = _backend.load("amqpcodec._columns.binary", decoding.impl)
     reader: ValueReader = build.ValueReader(table, columns, decoding, direction=direction, explode=explode)
     return reader

@@ -1,7 +1,9 @@
-# The contents of a direction that are not complete, by channel.
+# What sinks keep of directions and connections between frames.
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint64_t
 
-from .memory_c cimport Octets
+from ..capture.direction_state_c cimport NO_NUMBER
+from .buffers_c cimport Octets
 from .cells_c cimport Layout, Place, Shape
 
 cdef enum:  # what became of a frame
@@ -53,3 +55,36 @@ cdef class OpenContents:
 cdef size_t whole_content(
     const Layout *layout, const unsigned char *p, const unsigned char *end, uint64_t body_limit, int64_t size_limit
 ) noexcept nogil
+cdef object frame_origin(object connection, int direction, const Place *place)
+
+
+cdef inline object or_none(int64_t number):
+    return None if number == NO_NUMBER else number
+
+
+cdef inline bytes octets_at(const unsigned char *p, size_t size):
+    return PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size)
+
+
+cdef class Totals:  # of a connection
+    cdef public int64_t frames_sent, frames_received, messages_sent, messages_received
+    cdef public int64_t first_ns, last_ns  # NO_NUMBER for a time that is not known
+
+
+cdef inline void see(Totals totals, int64_t time_ns) noexcept nogil:
+    """Something came at this time, or at NO_NUMBER."""
+    if time_ns != NO_NUMBER:
+        totals.last_ns = time_ns
+        if totals.first_ns == NO_NUMBER:
+            totals.first_ns = time_ns
+
+
+cdef inline void count(Totals totals, int direction, bint carries_content, int64_t time_ns) noexcept nogil:
+    """A frame came."""
+    see(totals, time_ns)
+    if direction:
+        totals.frames_received += 1
+        totals.messages_received += carries_content
+    else:
+        totals.frames_sent += 1
+        totals.messages_sent += carries_content

@@ -7,31 +7,21 @@ puts that back if it is still open.
 
 cimport cython
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
-from ..capture.direction_state_c cimport NO_NUMBER
-from .memory_c cimport add, free_octets
+from .buffers_c cimport append, free_octets
 from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_content, shape_of_method
 
 from .message_sink import Content
-from .rows import Place as RowPlace
+from .rows import Place as FrameOrigin
 
 cdef enum:
     _FEW = 8
     _KEPT_IN_ALL = 65536  # octets of memory that channels share, as long as they are few, for their next contents
-
-
-cdef inline object _or_none(int64_t number):
-    return None if number == NO_NUMBER else number
-
-
-cdef inline bytes _octets(const unsigned char *p, size_t size):
-    return PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size)
 
 
 @cython.final
@@ -157,7 +147,7 @@ cdef class OpenContents:
             channel.left -= size - OVERHEAD
         if channel.method is NULL:
             return ADDED
-        if not add(&channel.frames, p, size):
+        if not append(&channel.frames, p, size):
             return OUT_OF_MEMORY
         channel.last_ns = place.time_ns
         return COMPLETED if channel.header_at and not channel.left else ADDED
@@ -235,24 +225,21 @@ cdef class OpenContents:
         cdef const unsigned char *p = channel.frames.start
         cdef const unsigned char *end = p + channel.frames.used
         cdef size_t size
-        place = RowPlace(
-            self.connection, self.direction, _or_none(channel.first.packet), _or_none(channel.first.time_ns),
-            channel.first.offset,
-        )
-        content = Content(place, <object>channel.layout.module, channel.number)
+        origin = frame_origin(self.connection, self.direction, &channel.first)
+        content = Content(origin, <object>channel.layout.module, channel.number)
         while p < end:
             size = u32(p + 3) + OVERHEAD
             if content.method is None:
-                content.method = _octets(p, size)
+                content.method = octets_at(p, size)
             elif content.header is None:
-                content.header, content.header_offset = _octets(p, size), channel.header_offset
+                content.header, content.header_offset = octets_at(p, size), channel.header_offset
                 content.body_size, content.left = u64(p + 11), channel.left
             else:
-                content.parts.append(_octets(p + ENVELOPE_SIZE, size - OVERHEAD))
+                content.parts.append(octets_at(p + ENVELOPE_SIZE, size - OVERHEAD))
             content.frames += 1
             p += size
         content.octets = channel.frames.used
-        content.last_ns = _or_none(channel.last_ns)
+        content.last_ns = or_none(channel.last_ns)
         return content
 
 
@@ -301,3 +288,27 @@ cdef inline size_t _frame_at(
     if frame_at(p, end - p, 1U << frame_type, limit, False, &size) != WHOLE or p[1] != channel[0] or p[2] != channel[1]:
         return 0
     return <size_t>size
+
+
+cdef object frame_origin(object connection, int direction, const Place *place):
+    """Where a frame was found, as `rows` takes it."""
+    return FrameOrigin(connection, direction, or_none(place.packet), or_none(place.time_ns), place.offset)
+
+
+# -- counts
+
+
+@cython.final
+cdef class Totals:
+    """What is counted of the frames of a connection; see `contents_py.Totals`."""
+
+    def __cinit__(self):
+        self.first_ns = self.last_ns = NO_NUMBER
+
+    def see(self, int64_t time_ns):
+        """Something came at this time, or at NO_TIME."""
+        see(self, time_ns)
+
+    def count(self, int direction, bint carries_content, int64_t time_ns):
+        """A frame came."""
+        count(self, direction, carries_content, time_ns)

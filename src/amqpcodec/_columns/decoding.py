@@ -14,7 +14,7 @@ from amqpcodec.capture.direction_state_py import DirectionState
 from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.limits import MAX_LIMIT
 
-from .tables import ALL_DIALECTS, Column, chosen, table_columns
+from .schemas import ALL_DIALECTS, Column, chosen, table_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Decoding:
         return ALL_DIALECTS if self.dialect == "auto" else (self.dialect,)
 
     def columns(self, table: str, names: Iterable[str] | None) -> tuple[Column, ...]:
-        """The columns of a table that are asked for, as `tables.chosen` gives them.
+        """The columns of a table that are asked for, as `schemas.chosen` gives them.
 
         Raises:
             ValueError: no such table or column, or one named twice.

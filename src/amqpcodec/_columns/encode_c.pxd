@@ -6,10 +6,8 @@ from libc.string cimport memcmp, memcpy
 
 from .._kernel.octets cimport is_ascii, put16, put32, put64
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END
-from .buffers_c cimport copied_ascii, is_utf8
-from .memory_c cimport Octets
+from .buffers_c cimport Octets, View, cell_at, copied_ascii, is_given, is_utf8, number_at, offset_at
 from .cells_c cimport LONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
-from .views_c cimport View, cell_at, is_given, number_at, offset_at
 
 cdef extern from *:
     const int64_t LAST_MICROSECOND "253402300799999999LL"  # of the year 9999

@@ -17,10 +17,10 @@ from array import array
 
 from .._kernel.octets cimport put16, put64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
+from .buffers_c cimport (
+    Octets, View, append, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in,
+)
 from .cells_c cimport BIT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
-from .memory_c cimport Octets, add
-
-from .views_c cimport View, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in
 
 from .encode_py import Encoded
 from .encode_py import MessageEncoder as ExactEncoder
@@ -170,7 +170,7 @@ cdef class MessageEncoder:
                 octets = self._exact.row(lists, row, first)
                 if octets:
                     self._resize(self._out.room + <size_t>PyBytes_GET_SIZE(octets))
-                    add(&self._out, <const unsigned char *>PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
+                    append(&self._out, <const unsigned char *>PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
                     ends[count], places[count] = <int64_t>self._out.used, row
                     count += 1
                 row += 1

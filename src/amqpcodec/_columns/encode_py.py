@@ -12,7 +12,7 @@ from amqpcodec import EncodeError, InlineContent, RawTable, ReferenceContent
 from amqpcodec.types import EPOCH
 
 from .buffers_py import Batch, values
-from .tables import (
+from .schemas import (
     HEADERS,
     MESSAGE_NAMES,
     Column,

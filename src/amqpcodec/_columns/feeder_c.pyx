@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False
-"""From the ordered octets of connections to a column sink. The twin of feeder_py.py.
+"""From captures and the events of connections to column sinks. The twin of feeder_py.py.
 
 Each direction stands where its `DirectionState` says, and nowhere else. While it follows frames, they are cut here
 and become rows without the GIL; whatever the functions for that decline is one call of Python: of the decoder of the
@@ -8,27 +8,40 @@ direction, which searches for frames and reads damaged ones, or of the sink, whi
 
 cimport cython
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
 from libc.stdint cimport int64_t
-
-from amqpcodec.capture.frames import PIECE
-from amqpcodec.capture.model import Close, Data, Fault
 
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport BODY, METHOD, OVERHEAD
+from ..capture.consumer_c cimport NOWHERE, TAKEN, OctetConsumer
 from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
+from ..capture.headers cimport Headers
+from ..capture.scanner_c cimport Scanner
+from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport NO_MEMORY, Columns
 from .cells_c cimport (
-    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, aim, is_valid, name_file,
-    name_origin, shape_of_method,
+    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, add_packet, aim, is_valid,
+    name_file, name_origin, shape_of_method,
 )
-from .contents_c cimport COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, whole_content
+from .contents_c cimport (
+    COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, OpenContents, Totals, count, frame_origin, octets_at, or_none,
+    whole_content,
+)
 
-from .feeder_py import dispatch
-from .rows import Place as RowPlace
-from .sink_base import flow_of
+from ..capture.container import MAX_RECORD
+from ..capture.frames import PIECE
+from ..capture.model import Close, Data, Fault
+from .feeder_py import count_fault, dispatch
+from .sinks import flow_of
+
+cdef enum:  # the tables
+    FRAMES = 1
+    METHODS = 2
+    MESSAGES = 3
+    CONNECTIONS = 4
+    ERRORS = 5
 
 cdef Py_ssize_t _PIECE = PIECE
 cdef dict _TABLES = {
@@ -36,22 +49,46 @@ cdef dict _TABLES = {
 }
 
 
-cdef inline object _or_none(int64_t number):
-    return None if number == NO_NUMBER else number
-
-
-cdef inline bytes _octets(const unsigned char *p, size_t size):
-    return PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size)
+cdef struct Chunk:  # octets that came at once
+    const unsigned char *begin
+    const unsigned char *at  # up to where they were taken
+    const unsigned char *end
+    int64_t packet
+    int64_t time_ns
 
 
 @cython.final
 cdef class Direction:
     """A direction of a connection: where it stands, and what its rows have in common."""
 
+    cdef readonly object connection
+    cdef object decoder  # of the connection
+    cdef object follower  # of this direction, in that decoder
+    cdef DirectionState state  # where that stands
+    cdef OpenContents contents  # of the sink; None before the first frame, and but for messages
+    cdef Totals totals  # of the sink; None but for connections
+    cdef Plan plan
+    cdef bint beside  # whether another dialect has methods that this one lacks
+    cdef Origin origin
+    cdef tuple _names
+
 
 @cython.final
-cdef class Feeder:
-    """Finds the frames in the events of connections and gives them to a sink; see `feeder_py.Feeder`."""
+cdef class Feeder(OctetConsumer):
+    """Finds the frames of connections and passes them to a sink; see `feeder_py.Feeder`. A scanner calls it itself."""
+
+    cdef object _sink
+    cdef int _table
+    cdef bint _payloads  # whether damaged payloads have to be told as faults
+    cdef int64_t _size_limit
+    cdef Py_ssize_t _open_limit
+    cdef unsigned long long _body_limit
+    cdef Py_ssize_t _most_rows
+    cdef size_t _most_octets
+    cdef Targets _targets
+    cdef bytes _file
+    cdef dict _plans
+    cdef dict _directions
 
     def __cinit__(self, sink):
         cdef Columns columns = sink.store
@@ -73,6 +110,9 @@ cdef class Feeder:
 
     def feed(self, event):
         """Take what comes next in a direction of a connection, or a fault of the file; see `feeder_py`."""
+        self.event(event)
+
+    cdef int event(self, object event) except -1:
         cdef Direction direction
         cdef bytes octets
         cdef const unsigned char *p
@@ -80,7 +120,7 @@ cdef class Feeder:
         cdef int64_t packet, time_ns
         if isinstance(event, Fault):
             self._sink.fault(event)
-            return
+            return 0
         direction = self.direction(event.connection, event.direction)
         if isinstance(event, Data):
             octets = event.octets
@@ -88,14 +128,15 @@ cdef class Feeder:
             packet = NO_NUMBER if event.packet is None else event.packet
             time_ns = NO_NUMBER if event.time_ns is None else event.time_ns
             with nogil:
-                self.octets(direction, p, size, packet, time_ns)
-            return
+                self._feed(direction, p, size, packet, time_ns)
+            return 0
         for item in direction.decoder.feed(event):
             self._dispatch(direction, item)
         if isinstance(event, Close):
             self._sink.close(event)
             if direction.decoder.ended:
                 del self._directions[event.connection]
+        return 0
 
     def begin_file(self, before, name):
         """Packets behind the first `before` ones of the recording are of the file of this name."""
@@ -144,7 +185,18 @@ cdef class Feeder:
             made.totals = self._sink.totals(connection)
         return made
 
+    cdef void *state_of(self, object connection, int direction) except? NULL:
+        cdef Direction found = self.direction(connection, direction)
+        return <void *>found  # `_directions` keeps it until it is closed
+
     cdef int octets(
+        self, void *state, const unsigned char *octets, Py_ssize_t size, long long offset, long long packet,
+        long long time_ns,
+    ) except -1 nogil:
+        self._feed(<Direction>state, octets, size, packet, time_ns)
+        return TAKEN
+
+    cdef int _feed(
         self, Direction direction, const unsigned char *p, Py_ssize_t size, int64_t packet, int64_t time_ns
     ) except -1 nogil:
         """Take octets that come next in a direction, brought by a packet at a time (or NO_NUMBER).
@@ -247,9 +299,9 @@ cdef class Feeder:
         cdef const unsigned char *cut = begin + (_PIECE - (begin - chunk.begin) % _PIECE)
         cdef Py_ssize_t size = max(min(cut, chunk.end) - chunk.at, 0)
         cdef FrameStatus status = WRONG_END
-        octets = _octets(chunk.at, <size_t>size)
+        octets = octets_at(chunk.at, <size_t>size)
         chunk.at += size
-        direction.follower.take(octets, _or_none(chunk.packet), _or_none(chunk.time_ns))
+        direction.follower.take(octets, or_none(chunk.packet), or_none(chunk.time_ns))
         while status != MORE:
             item = direction.follower.next()
             if item is not None:
@@ -330,8 +382,8 @@ cdef class Feeder:
     ) noexcept nogil:
         """Count a valid frame."""
         cdef const Shape *method = _method_of(direction, p, size) if p[0] == METHOD else NULL
-        direction.totals.count(
-            direction.origin.direction, method is not NULL and method.carries_content, place.time_ns
+        count(
+            direction.totals, direction.origin.direction, method is not NULL and method.carries_content, place.time_ns
         )
 
     cdef size_t _add_to_content(
@@ -384,16 +436,12 @@ cdef class Feeder:
         self, Direction direction, const unsigned char *p, size_t size, const Place *place
     ) except -1 with gil:
         """Leave the row of a frame, or what becomes of its content, to the sink."""
-        octets = _octets(p, size)
+        octets = octets_at(p, size)
         return self._frame(direction, octets, place, direction.decoder.reader.of(octets).module)
 
     cdef int _frame(self, Direction direction, bytes octets, const Place *place, object module) except -1:
         """Give a frame to the sink."""
-        found = RowPlace(
-            direction.connection, direction.origin.direction, _or_none(place.packet), _or_none(place.time_ns),
-            place.offset,
-        )
-        self._sink.frame(found, octets, module)
+        self._sink.frame(frame_origin(direction.connection, direction.origin.direction, place), octets, module)
         return 0
 
     cdef int _make_rows(
@@ -414,7 +462,7 @@ cdef class Feeder:
     ) except -1:
         """Have the decoder say what is wrong with a frame, if anything is."""
         item = direction.follower.read(
-            _octets(p, size), place.offset, _or_none(place.packet), _or_none(place.time_ns)
+            octets_at(p, size), place.offset, or_none(place.packet), or_none(place.time_ns)
         )
         return self._dispatch(direction, item)
 
@@ -422,7 +470,7 @@ cdef class Feeder:
         self, Direction direction, const unsigned char *p, size_t size, const Place *place
     ) except -1:
         """Add the row of a method that may say how to read the frames behind it, or has something to hide."""
-        octets = _octets(p, size)
+        octets = octets_at(p, size)
         module = direction.decoder.reader.of(octets).module
         direction.decoder.negotiate(octets)
         self._frame(direction, octets, place, module)
@@ -439,3 +487,114 @@ cdef class Feeder:
 cdef inline const Shape *_method_of(Direction direction, const unsigned char *p, size_t size) noexcept nogil:
     """The method in a frame of that type; NULL if the dialect has none of its ids."""
     return shape_of_method(direction.origin.layout, u32(p + 7)) if size >= LEAST_METHOD else NULL
+
+
+# -- the table `packets`: the octets of segments are not read
+
+
+@cython.final
+cdef class _Side:
+    """A direction of a connection."""
+
+    cdef Origin origin
+    cdef tuple names
+
+
+@cython.final
+cdef class PacketFeeder(OctetConsumer):
+    """Gives the segments of connections to a sink; see `feeder_py.PacketFeeder`. A scanner calls it itself."""
+
+    cdef object _sink
+    cdef Py_ssize_t _most_rows
+    cdef size_t _most_octets
+    cdef Targets _targets
+    cdef bytes _file
+    cdef dict _sides
+
+    def __cinit__(self, sink):
+        cdef Columns columns = sink.store
+        self.every_segment = True
+        self._sink = sink
+        self._most_rows = min(sink.decoding.batch_rows, 2**31 - 1)
+        self._most_octets = min(sink.decoding.batch_bytes, 2**63 - 1)
+        aim(&self._targets, columns)
+        self._targets.files = <PyObject *>sink.make.files
+        self._file = name_file(&self._targets)
+        self._sides = {}
+
+    def feed(self, event):
+        """Take what a tracker has found, or a fault of the file; see `feeder_py`."""
+        self.event(event)
+
+    def begin_file(self, before, name):
+        """Packets behind the first `before` ones of the recording are of the file of this name."""
+        self._sink.make.files.begin(before, name)
+        self._file = name_file(&self._targets)
+
+    def snapshot(self, note):
+        """What `restore` makes the same of, beside rows: nothing."""
+        return []
+
+    def restore(self, state, flows):
+        """Go on from a state; see `feeder_py`."""
+        state.end()
+        self._file = name_file(&self._targets)
+
+    cdef void *state_of(self, object connection, int direction) except? NULL:
+        cdef _Side side = self._sides.get((connection, direction))
+        if side is None:
+            side = self._sides[connection, direction] = _Side()
+            side.origin.direction = direction
+            side.names = name_origin(&side.origin, self._sink.make.origin(connection))
+        return <void *>&side.origin
+
+    cdef int segment(
+        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
+    ) except -1 nogil:
+        cdef Place place = Place(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
+        add_packet(&self._targets, <Origin *>state, headers, &place)
+        if self._targets.table.trouble:
+            with gil:
+                (<Columns>self._sink.store).check()
+        if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
+            with gil:
+                self._sink.cut()
+        return TAKEN
+
+    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1:
+        for event in tracker.feed(segment):
+            self.event(event)
+        located = tracker.locate(segment)
+        if located is not None:
+            self._sink.packet(located)
+        return 0
+
+    cdef int event(self, object event) except -1:
+        count_fault(event, self._sink)
+        if isinstance(event, Close):
+            self._sides.pop((event.connection, event.direction), None)
+        return 0
+
+
+# -- captures
+
+
+def feed_capture(source, feeder, **options):
+    """Read a capture and feed all that is in it; see `feeder_py.feed_capture`."""
+    cdef Scanner scanner = Scanner(source, StreamTracker(**options), feeder, MAX_RECORD)
+    while scanner.step():
+        yield
+
+
+def feed_part(source, feeder, tracker, place, before, end):
+    """Read a part of a recording and feed all that is in it; see `feeder_py.feed_part`."""
+    cdef Scanner scanner
+    if not place.ended:
+        scanner = Scanner(source, tracker, feeder, MAX_RECORD, place, before, end)
+        while scanner.step():
+            yield
+        scanner.save_position()
+    if end is None:
+        for fault in place.segments.faults():
+            feeder.feed(fault)
+        yield

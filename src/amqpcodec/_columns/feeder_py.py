@@ -1,17 +1,31 @@
-"""From the ordered octets of connections to a column sink. The pure build."""
+"""From captures and the events of connections to column sinks. The pure build."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import amqpcodec
 from amqpcodec._state import Fields, Note
-from amqpcodec.capture import CapturedFrame, Close, Connection, Event, Fault, Item, Segment
+from amqpcodec.capture import (
+    ByteSource,
+    CapturedFrame,
+    Close,
+    Connection,
+    Event,
+    Fault,
+    Gap,
+    Item,
+    Segment,
+    read_packets,
+    read_segments,
+)
 from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.position import FilePosition, read_part
 from amqpcodec.capture.streams_py import StreamTracker
 
 from .rows import Place
-from .sink_base import Flows, Sink, flow_of
+from .sinks import Flows, PacketSink, Sink, flow_of
 
 
 class Feeder:
@@ -94,3 +108,119 @@ def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
         sink.frame(place, item.octets, dialect)
     if isinstance(item, Fault):
         sink.fault(item)
+
+
+# -- the table `packets`: the octets of segments are not read
+
+
+class PacketFeeder:
+    """Gives the segments of connections to a sink, in the order of the recording.
+
+    Args:
+        sink: where they go.
+    """
+
+    def __init__(self, sink: PacketSink) -> None:
+        self._sink = sink
+
+    def feed(self, event: Event | Fault) -> None:
+        """Take what a tracker has found, or a fault of the file: those are counted, and gaps."""
+        count_fault(event, self._sink)
+
+    def segment(self, segment: Segment, tracker: StreamTracker) -> None:
+        """Feed a tracker with a segment, and add a row for it if its connection is of interest."""
+        for event in tracker.feed(segment):
+            count_fault(event, self._sink)
+        located = tracker.locate(segment)
+        if located is not None:
+            self._sink.packet(located)
+
+    def begin_file(self, before: int, name: str | None) -> None:
+        """Packets behind the first `before` ones of the recording are of the file of this name."""
+        self._sink.make.files.begin(before, name)
+
+    def snapshot(self, note: Note) -> list[Any]:
+        """What `restore` makes the same of, beside rows: nothing."""
+        return []
+
+    def restore(self, state: Fields, flows: Flows) -> None:
+        """Go on from a state.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        state.end()
+
+
+def count_fault(event: Event | Fault, sink: PacketSink) -> None:
+    """Have a sink count a gap or a fault of the file."""
+    if isinstance(event, Fault):
+        sink.fault(event)
+    elif isinstance(event, Gap):
+        place = event.packet, event.time_ns, event.offset, event.length
+        sink.fault(Fault("gap", "octets are missing", event.connection, event.direction, *place))
+
+
+# -- captures
+
+
+def feed_capture(source: ByteSource, feeder: Feeder | PacketFeeder, **options: object) -> Iterator[None]:
+    """Read a capture and feed all that is in it; stops now and then, for full batches to be taken.
+
+    Args:
+        source: a pcap or pcapng file, placed at its start.
+        feeder: of the same build.
+        options: arguments of `StreamTracker`.
+
+    Raises:
+        CaptureError: the file is not a capture, or is damaged before its first packet.
+        DecodeError: what the feeder's sink raises.
+        OSError: the file cannot be read.
+    """
+    tracker = StreamTracker(**options)  # type: ignore[arg-type]
+    for found in read_segments(read_packets(source)):
+        _take(found, feeder, tracker)
+        yield
+    for event in tracker.finish():
+        feeder.feed(event)
+        yield
+
+
+def feed_part(
+    source: ByteSource,
+    feeder: Feeder | PacketFeeder,
+    tracker: StreamTracker,
+    place: FilePosition,
+    before: int,
+    end: int | None,
+) -> Iterator[None]:
+    """Read a part of a recording and feed all that is in it; stops now and then, as `feed_capture` does.
+
+    Args:
+        source: a capture file, at that position.
+        feeder: of the same build.
+        tracker: of the same build.
+        place: where the part begins; it moves to where the next one does.
+        before: packets of the recording before this file.
+        end: the part has the records that begin before this octet of the file; None for all, and what is
+            told of a file at its end.
+
+    Raises:
+        CaptureError, DecodeError, OSError: as for `feed_capture`.
+    """
+    for found in read_part(source, place, end):
+        if isinstance(found, Segment):
+            found = found._replace(packet=before + found.packet)
+        _take(found, feeder, tracker)
+        yield
+    if end is None:
+        for fault in place.segments.faults():
+            feeder.feed(fault)
+        yield
+
+
+def _take(found: Segment | Fault, feeder: Feeder | PacketFeeder, tracker: StreamTracker) -> None:
+    if isinstance(found, Segment):
+        feeder.segment(found, tracker)
+    else:
+        feeder.feed(found)

@@ -19,7 +19,7 @@ from amqpcodec.errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 
 from .contents_py import OpenContents
 from .rows import ENVELOPE, Place, method_ids
-from .sink_base import Flows, Sink, flow_of
+from .sinks import Flows, Sink, flow_of
 
 INCOMPLETE = "INCOMPLETE"  # what a row counts as that tells of no error, but is not whole
 _HEADER_HEAD = struct.Struct("!HHQ")

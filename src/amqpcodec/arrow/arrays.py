@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from .._columns.buffers_py import MAP_ENTRY, Batch, Filled, parts
-from .._columns.tables import ALL_DIALECTS, Column, chosen, table_columns
+from .._columns.schemas import ALL_DIALECTS, Column, chosen, table_columns
 from .._columns.text import clean
 
 _TYPES = {

@@ -8,11 +8,11 @@ from typing import Any, Literal, Unpack
 import pyarrow as pa
 
 from .. import DecoderInUseError, EncodeError
+from .._columns.binary_py import VALUES
 from .._columns.build import open_values
 from .._columns.decoding import Decoding
 from .._columns.encode_py import Encoded
-from .._columns.tables import LEAD
-from .._columns.values_py import VALUES
+from .._columns.schemas import LEAD
 from .._kernel.lock_py import Lock
 from .._options import takes
 from ..options import DIALECT, AllColumnOptions, ColumnOptions, EncodingOptions

@@ -9,7 +9,7 @@ import pyarrow as pa
 from .. import DecoderInUseError
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
-from .._columns.tables import stream_table
+from .._columns.schemas import stream_table
 from .._kernel.lock_py import Lock
 from .._options import takes
 from ..capture import Close, Connection, Data, Event

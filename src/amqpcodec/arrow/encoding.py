@@ -13,7 +13,7 @@ import pyarrow as pa
 from .. import EncodeError, _backend
 from .._columns.buffers_py import Batch
 from .._columns.encode_py import Encoded
-from .._columns.tables import Column, table_columns
+from .._columns.schemas import Column, table_columns
 from .._options import takes
 from ..capture.dialects import module
 from ..options import EncodingOptions

@@ -11,9 +11,8 @@ import pyarrow as pa
 from .. import _backend
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
-from .._columns.feeder_py import Feeder
-from .._columns.packets_py import PacketFeeder
-from .._columns.tables import stream_table
+from .._columns.feeder_py import Feeder, PacketFeeder
+from .._columns.schemas import stream_table
 from .._columns.text import clean
 from .._options import among, takes
 from ..capture import ByteSource, Source, raw_events
@@ -118,7 +117,7 @@ def read_capture(
     """
     decoding = Decoding.of(options, report_foreign=options["port"] is not None)
     tracking = among(TrackingOptions, options)
-    build = _backend.load("amqpcodec._columns.capture", decoding.impl)
+    build = _backend.load("amqpcodec._columns.feeder", decoding.impl)
 
     def feed(source: ByteSource, feeder: _Feeder) -> Iterator[None]:
         fed: Iterator[None] = build.feed_capture(source, feeder, **tracking)

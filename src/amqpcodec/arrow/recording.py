@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from .. import EncodeError
 from .._columns.buffers_py import values
-from .._columns.tables import Column, table_columns
+from .._columns.schemas import Column, table_columns
 from .._options import takes
 from ..capture import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Endpoint
 from ..capture.dialects import module

@@ -66,7 +66,7 @@ class CaptureSession:
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
         streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
         self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
-        self._read_part = _backend.load("amqpcodec._columns.capture", decoding.impl).feed_part
+        self._read_part = _backend.load("amqpcodec._columns.feeder", decoding.impl).feed_part
         self._position: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
         self._closed = ""  # why no method can be called any more

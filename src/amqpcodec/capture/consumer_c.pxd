@@ -18,10 +18,10 @@ cdef extern from *:
 cdef class OctetConsumer:
     cdef bint every_segment  # whether it receives segments in place of octets
 
-    cdef void *lane(self, object connection, int direction) except? NULL
+    cdef void *state_of(self, object connection, int direction) except? NULL
     cdef int octets(
         self,
-        void *lane,
+        void *state,
         const unsigned char *octets,
         Py_ssize_t size,
         long long offset,
@@ -29,7 +29,7 @@ cdef class OctetConsumer:
         long long time_ns,
     ) except -1 nogil
     cdef int segment(
-        self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
+        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
     ) except -1 nogil
     cdef int feed_segment(self, object segment, StreamTracker tracker) except -1
     cdef int event(self, object event) except -1
@@ -37,7 +37,7 @@ cdef class OctetConsumer:
 
 
 cdef struct Run:
-    void *lane
+    void *state
     const unsigned char *octets
     Py_ssize_t size
     long long offset

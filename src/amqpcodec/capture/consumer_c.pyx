@@ -13,7 +13,7 @@ from .model import Close, Data
 cdef class OctetConsumer:
     """Receives what a scanner finds; the order of all calls is that of the recording.
 
-    `lane` returns the consumer's state of a direction, or NULL if its octets are to come as events only. It
+    `state_of` returns the consumer's state of a direction, or NULL if its octets are to come as events only. It
     returns the same state for each call. The state is used until `event` has received the `Close` of that
     direction.
 
@@ -30,12 +30,12 @@ cdef class OctetConsumer:
     become invalid, and at the end.
     """
 
-    cdef void *lane(self, object connection, int direction) except? NULL:
+    cdef void *state_of(self, object connection, int direction) except? NULL:
         return NULL
 
     cdef int octets(
         self,
-        void *lane,
+        void *state,
         const unsigned char *octets,
         Py_ssize_t size,
         long long offset,
@@ -45,7 +45,7 @@ cdef class OctetConsumer:
         return REFUSED
 
     cdef int segment(
-        self, void *lane, const Headers *headers, long long offset, long long packet, long long time_ns
+        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
     ) except -1 nogil:
         return TAKEN
 
@@ -72,7 +72,7 @@ cdef class EventConsumer(OctetConsumer):
         self._events = []
         self._sides = {}
 
-    cdef void *lane(self, object connection, int direction) except? NULL:
+    cdef void *state_of(self, object connection, int direction) except? NULL:
         cdef _Side side = self._sides.get((connection.number, direction))
         if side is None:
             side = _Side()
@@ -83,14 +83,14 @@ cdef class EventConsumer(OctetConsumer):
 
     cdef int octets(
         self,
-        void *lane,
+        void *state,
         const unsigned char *octets,
         Py_ssize_t size,
         long long offset,
         long long packet,
         long long time_ns,
     ) except -1 nogil:
-        self._runs[self._count] = Run(lane, octets, size, offset, packet, time_ns)
+        self._runs[self._count] = Run(state, octets, size, offset, packet, time_ns)
         self._count += 1
         return PAUSE if self._count == RUNS else TAKEN
 
@@ -107,7 +107,7 @@ cdef class EventConsumer(OctetConsumer):
         cdef _Side side
         for index in range(self._count):
             run = self._runs + index
-            side = <_Side>run.lane
+            side = <_Side>run.state
             octets = run.octets[:run.size]
             self._events.append(
                 Data(side.connection, side.direction, run.offset, octets, run.packet, run.time_ns)

@@ -14,7 +14,7 @@ cdef struct Entry:
     PyObject *flow  # owned; NULL where the entry is free
     PyObject *own  # these belong to the flow
     PyObject *peer
-    void *lane
+    void *consumer_state
 
 
 cdef class FlowTable:

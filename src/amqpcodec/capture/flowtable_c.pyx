@@ -98,7 +98,7 @@ cdef class FlowTable:
     cdef int _release(self, Entry *entry) except -1:
         cdef PyObject *flow = entry.flow
         entry.flow = NULL
-        entry.lane = NULL
+        entry.consumer_state = NULL
         if flow != NULL:
             self._count -= 1
             Py_XDECREF(flow)

@@ -361,11 +361,11 @@ cdef class Scanner:
         cdef Verdict verdict = judge(
             self._tracker, <Flow>entry.flow, <Reassembler>entry.own, <Reassembler>entry.peer, headers, time_ns
         )
-        if verdict == SLOW or (verdict == OCTETS and entry.lane == NULL):
+        if verdict == SLOW or (verdict == OCTETS and entry.consumer_state == NULL):
             return PACKET
         if verdict == OCTETS and not every_segment:
             answer = self._consumer.octets(
-                entry.lane,
+                entry.consumer_state,
                 headers.payload,
                 headers.recorded,
                 position(<Reassembler>entry.own),
@@ -377,9 +377,9 @@ cdef class Scanner:
         note(self._tracker, <Flow>entry.flow, <Reassembler>entry.peer, headers, packet, time_ns)
         if verdict == OCTETS:
             advance(<Reassembler>entry.own, headers.length)
-        if every_segment and entry.lane != NULL:
+        if every_segment and entry.consumer_state != NULL:
             answer = self._consumer.segment(
-                entry.lane, headers, position_of(<Reassembler>entry.own, headers), packet, time_ns
+                entry.consumer_state, headers, position_of(<Reassembler>entry.own, headers), packet, time_ns
             )
         return FULL if answer == PAUSE else DONE
 
@@ -440,7 +440,7 @@ cdef class Scanner:
         direction = flow.direction(segment.source)
         entry = self._table.put(&self._headers, flow, direction)
         if flow.selected and not (<Reassembler>entry.own).finished:
-            entry.lane = self._consumer.lane(flow.connection, direction)
+            entry.consumer_state = self._consumer.state_of(flow.connection, direction)
         return 0
 
     cdef int _feed(self, object segment) except -1:

@@ -12,7 +12,7 @@ from uuid import uuid4
 from pyarrow import ArrowInvalid, parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from .._columns.tables import LEAD, table_columns
+from .._columns.schemas import LEAD, table_columns
 from .._options import among, resolve, takes
 from ..errors import AmqpError
 from ..options import SparkEncodingOptions, SparkWriteOptions

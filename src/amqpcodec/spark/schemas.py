@@ -119,7 +119,7 @@ def _all(table: str, dialect: str | ModuleType) -> list[str]:
 
 def optional_columns(table: str) -> tuple[str, ...]:
     """The columns of a table that only come when asked for by name."""
-    from .._columns.tables import table_columns
+    from .._columns.schemas import table_columns
 
     return tuple(column.name for column in table_columns(table) if column.optional)
 

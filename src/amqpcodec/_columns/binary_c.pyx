@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False
-"""A column of octets to rows, without the GIL. The twin of values_py.py.
+"""A column of octets to rows, without the GIL. The twin of binary_py.py.
 
 A value that is whole frames in order is read here; any other, and what is left of one with a row that cells decline,
-by `values_py.ValueReader`.
+by `binary_py.ValueReader`.
 """
 
 cimport cython
@@ -15,17 +15,16 @@ from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
-from .buffers_c cimport Column, Columns, put_int32
+from .buffers_c cimport Column, Columns, View, cell_at, free_view, is_given, look_at, offset_at, put_int32
 from .cells_c cimport (
     LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, aim, shape_of_method,
 )
 from .contents_c cimport whole_content
-from .views_c cimport View, cell_at, free_view, is_given, look_at, offset_at
 
 from amqpcodec.capture.dialects import module as _module
 
-from .values_py import VALUE, VALUES
-from .values_py import ValueReader as RowReader
+from .binary_py import VALUE, VALUES
+from .binary_py import ValueReader as RowReader
 
 cdef enum:
     _FRAMES = 1
@@ -42,7 +41,7 @@ def _none_counted_only(method):
 
 @cython.final
 cdef class ValueReader:
-    """Reads columns of octets into the columns of a table; see `values_py.ValueReader`."""
+    """Reads columns of octets into the columns of a table; see `binary_py.ValueReader`."""
 
     cdef object _rows
     cdef Columns _store
@@ -74,7 +73,7 @@ cdef class ValueReader:
         return self._rows.columns
 
     def read(self, values):
-        """The rows of a column of octets; see `values_py.ValueReader.read`."""
+        """The rows of a column of octets; see `binary_py.ValueReader.read`."""
         cdef View view
         cdef Py_ssize_t count = values.length
         held = []

@@ -14,10 +14,10 @@ from amqpcodec import DecodeError
 from amqpcodec.capture import Close, Connection, Data, Event
 
 from .buffers_py import Batch, Columns, Filled, values
+from .build import make_sink
 from .decoding import Decoding
 from .feeder_py import dispatch
-from .sinks import make_sink
-from .tables import Column
+from .schemas import Column
 
 VALUES = Column("value", "binary")
 VALUE = Column("value", "int32")
@@ -48,7 +48,7 @@ class ValueReader:
 
     Args:
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        columns: those to fill, as `tables.chosen` gives them.
+        columns: those to fill, as `schemas.chosen` gives them.
         decoding: how; not with the dialect ``"auto"``, and ``"drop"`` only with `explode`. Its `rows` and
             `octets` do not count.
         direction: 0 client to server, 1 server to client.
