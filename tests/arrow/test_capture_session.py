@@ -163,6 +163,21 @@ class TestCuts:
             assert found == _whole(octets, "messages", **limits)
             assert found
 
+    @pytest.mark.parametrize("limits", [{}, {"max_body_bytes": 1000}])
+    def test_a_content_that_lacks_its_method_stays_in_error(
+        self, limits: dict[str, Any], turns: tuple[str, ...]
+    ) -> None:
+        truth = make.Truth()
+        talk = make.Talk(truth, 0, (5, 6))
+        talk.open()
+        make.open_channel(talk)
+        talk.send(make.CLIENT, *make.publish(random.Random(1), 1, bytes(5_000))[1:])
+        octets = make.pcap(truth.packets)
+        cuts = range(0, len(octets), 600)
+        found = _cut(octets, "messages", turns, cuts, **limits)
+        assert found == _whole(octets, "messages", **limits)
+        assert found[0]["_error"]
+
     def test_compressed_files_and_pipes(self, turns: tuple[str, ...]) -> None:
         octets = make.pcap(_disturbed(1))
         expected = _whole(octets, "messages")

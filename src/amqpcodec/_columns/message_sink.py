@@ -26,6 +26,7 @@ _HEADER_HEAD = struct.Struct("!HHQ")
 _BODY_SIZE = struct.Struct("!Q")
 _LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
 _PAYLOAD = slice(7, -1)
+_NO_METHOD = "content header without a method before it"
 _CHANNEL_AT = 1  # octets of a frame before its channel: the place of an error of order, as decoders tell it
 
 
@@ -86,12 +87,14 @@ class Content:
         self.last_ns = place.time_ns
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restored` makes the same of, while nothing is wrong with it; `note` is told of its packet."""
+        """What `restored` makes the same of; `note` is told of its packet."""
         place = self.place
+        # The only thing wrong with a content that stays open, if its row is not out already.
+        lacks_method = [1] if self.error is not None and not self.refused else []
         return [
             note(place.packet), place.time_ns, place.offset, self.dialect.DIALECT.name, self.channel,
             self.method, self.header, self.header_offset, self.parts, self.left, self.frames,
-            self.octets, self.last_ns, self.refused,
+            self.octets, self.last_ns, self.refused, *lacks_method,
         ]  # fmt: skip
 
     @classmethod
@@ -117,6 +120,8 @@ class Content:
         content.left = state.number(0, content.body_size or 0)
         content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
         content.refused = state.flag()
+        if state.later(0, 1) and header is not None:
+            content.blame(_unexpected(dialect, _NO_METHOD, place), header)
         state.end()
         return content
 
@@ -250,8 +255,7 @@ class MessageSink(Sink):
         else:
             content = Content(place, dialect, channel)
             if contents.know(channel):
-                message = "content header without a method before it"
-                content.blame(_unexpected(dialect, message, place), octets)
+                content.blame(_unexpected(dialect, _NO_METHOD, place), octets)
             if not self._may_open(contents, content, octets):
                 return
         content.header, content.header_offset = octets, place.offset
