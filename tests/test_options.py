@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from math import inf
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ pytest.importorskip("pyarrow")
 from amqpcodec import arrow, capture, options, stats
 from amqpcodec._options import Option, declared, resolve
 from amqpcodec.cli import main
+from amqpcodec.options import CaptureOptions
 
 DOCS = Path(__file__).parents[1] / "docs"
 CONSUMERS: dict[Callable[..., Any], type] = {
@@ -100,6 +103,9 @@ def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable
         ({"mode": None}, "mode: must be text, not NoneType"),
         ({"dialect": 1}, "dialect: must be a name or a module, not int"),
         ({"port": [5672, "5671"]}, "port: must be a whole number, not str"),
+        ({"port": b"56"}, "port: must be a whole number, not bytes"),
+        ({"columns": [1]}, "columns: must be names, not int"),
+        ({"columns": b"ts"}, "columns: must be names, not int"),
     ],
 )
 def test_a_value_of_another_type_is_refused(given: dict[str, Any], message: str) -> None:
@@ -115,12 +121,46 @@ def test_a_value_of_another_type_is_refused(given: dict[str, Any], message: str)
         ({"flow_timeout": -1}, "flow_timeout: must be at least 0 seconds"),
         ({"flow_timeout": float("nan")}, "flow_timeout: must be at least 0 seconds"),
         ({"batch_rows": 0}, "batch_rows: must be 1 to"),
-        ({"dialect": "amqp-1-0"}, "dialect: no dialect 'amqp-1-0'; there are amqp-0-8, "),
+        ({"port": []}, "port: there is no port in it"),
+        ({"dialect": re}, "dialect: module 're' is no dialect"),
+        ({"dialect": "AUTO"}, "dialect: no dialect 'AUTO'; there are auto, amqp-0-8, "),
+        ({"dialect": "amqp-1-0"}, "dialect: no dialect 'amqp-1-0'; there are auto, amqp-0-8, "),
     ],
 )
 def test_a_value_out_of_range_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         arrow.read_capture((), **given)
+
+
+class Whole:
+    """A whole number of another library, as NumPy has them."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __int__(self) -> int:
+        return self._value
+
+
+Integral.register(Whole)
+
+
+def test_whole_numbers_of_other_libraries_are_taken() -> None:
+    values = resolve(CaptureOptions, {"batch_rows": Whole(5), "port": Whole(5671)})
+    assert (values["batch_rows"], values["port"]) == (5, [5671])
+    assert type(values["batch_rows"]) is int
+
+
+def test_a_time_too_large_for_a_float_is_a_long_time() -> None:
+    assert resolve(CaptureOptions, {"flow_timeout": 10**400})["flow_timeout"] == inf
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "٣", "3٣", "-1", "1e3", ""])
+def test_text_that_is_no_number_has_an_error_of_our_own(text: str) -> None:
+    options = declared(CaptureOptions)
+    for name, what in (("batch_rows", "number"), ("frame_max", "size"), ("flow_timeout", "time")):
+        with pytest.raises(ValueError, match=f"is no {what}"):
+            options[name].kind.parse(text)
 
 
 @pytest.mark.parametrize("known", _classes(), ids=lambda known: known.__name__)
@@ -234,6 +274,7 @@ for consumer in (capture.read_frames, arrow.read_capture, arrow.CaptureSession, 
     assert inspect.signature(consumer).parameters["shiny_new_bytes"].default == 3 << 20, consumer
     assert "shiny_new_bytes: what it does." in consumer.__doc__, consumer
 from amqpcodec.cli import main
+from amqpcodec.options import CaptureOptions
 for command in (["decode"], ["convert"], ["stats"], ["spark", "convert"]):
     try:
         main([*command, "--help"])

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
+from math import inf
+from numbers import Integral, Real
 from textwrap import wrap
 from types import ModuleType
 from typing import Any, TypeVar, get_args
@@ -18,9 +20,10 @@ from typing import Any, TypeVar, get_args
 from ._generated.index import DIALECTS
 
 AUTO = "auto"  # the dialect that connections and streams show themselves
-_SIZE = re.compile(r"(\d+)([kmgt]?)b?")
+_SIZE = re.compile(r"([0-9]{1,20})([kmgt]?)b?")
+_NUMBER = re.compile(r"[0-9]{1,20}")
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)([smhd]?)")
+_TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DOC_COLUMNS = 108
 _LARGEST = 2**63 - 1
@@ -104,11 +107,13 @@ class Dialect(Kind):
 
     def check(self, value: Any) -> Any:
         if isinstance(value, ModuleType):
+            if not hasattr(value, "DIALECT"):
+                raise ValueError(f"module {value.__name__!r} is no dialect")
             return value
         if not isinstance(value, str):
             raise TypeError(f"must be a name or a module, not {type(value).__name__}")
         if value not in self.choices:
-            raise ValueError(f"no dialect {value!r}; there are {', '.join(DIALECTS)}")
+            raise ValueError(f"no dialect {value!r}; there are {', '.join(self.choices)}")
         return value
 
     def parse_spark(self, text: str) -> Any:
@@ -129,17 +134,19 @@ class Number(Kind):
         self._low, self._high, self._what = low, high, what
 
     def check(self, value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not isinstance(value, Integral) or isinstance(value, bool):  # those of NumPy are as good
             raise TypeError(f"must be a whole number, not {type(value).__name__}")
-        if not self._low <= value <= self._high:
-            raise ValueError(f"must be {self._low} to {self._high}, not {value}")
-        return int(value)
+        number = int(value)
+        if not self._low <= number <= self._high:
+            raise ValueError(f"must be {self._low} to {self._high}, not {number}")
+        return number
 
     def parse(self, text: str) -> int:
-        stripped = text.strip()
-        if not (stripped.isascii() and stripped.isdecimal() and self._low <= int(stripped) <= self._high):
+        found = _NUMBER.fullmatch(text.strip())
+        number = int(found[0]) if found else -1
+        if not self._low <= number <= self._high:
             raise ValueError(f"{text!r} is no {self._what}: it is a whole number, {self._range()}")
-        return int(stripped)
+        return number
 
     def _range(self) -> str:
         return f"at least {self._low}" if self._high == _LARGEST else f"{self._low} to {self._high}"
@@ -172,11 +179,15 @@ class Seconds(Kind):
     metavar = "TIME"
 
     def check(self, value: Any) -> float:
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not isinstance(value, Real) or isinstance(value, bool):
             raise TypeError(f"must be a number of seconds, not {type(value).__name__}")
-        if not value >= 0:
-            raise ValueError(f"must be at least 0 seconds, not {value}")
-        return float(value)
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = inf if value > 0 else -inf  # type: ignore[operator]
+        if not seconds >= 0:
+            raise ValueError(f"must be at least 0 seconds, not {seconds}")
+        return seconds
 
     def parse(self, text: str) -> float:
         found = _TIME.fullmatch(text.strip().lower())
@@ -215,7 +226,11 @@ class Words(Kind):
     def check(self, value: Any) -> tuple[str, ...]:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise TypeError(f"must be several names, not {type(value).__name__}")
-        return tuple(value)
+        names = tuple(value)
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"must be names, not {type(name).__name__}")
+        return names
 
     def parse(self, text: str) -> tuple[str, ...]:
         return tuple(word.strip() for word in text.split(","))
@@ -234,8 +249,11 @@ class Ports(Kind):
     def check(self, value: Any) -> list[int] | None:
         if value is None:
             return None
-        given = [value] if isinstance(value, int) or not isinstance(value, Iterable) else value
-        return sorted({self._port.check(port) for port in given})
+        several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        ports = sorted({self._port.check(port) for port in (value if several else [value])})
+        if not ports:
+            raise ValueError("there is no port in it; None is for every one")
+        return ports
 
     def parse(self, text: str) -> list[int] | None:
         ports = [port.strip().lower() for port in text.split(",")]
