@@ -4,6 +4,7 @@
 These functions may decline; see cells_c.pyx.
 """
 
+from cpython.exc cimport PyErr_Clear
 from cpython.mem cimport PyMem_Free
 from libc.math cimport isfinite
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
@@ -66,6 +67,7 @@ cdef const unsigned char *put_value(
     cdef Column *texts = map.inside.inside + 1
     cdef Py_ssize_t row = <Py_ssize_t>map.used
     cdef const unsigned char *value = p + 1
+    cdef size_t size
     claim(map.inside, row)
     map.used += 1
     if map.used > MAX_OCTETS:
@@ -79,7 +81,10 @@ cdef const unsigned char *put_value(
     if kind == wire.LONGSTR:
         return p if put_text(texts, row, value + 4, <size_t>(p - value - 4), limit) else NULL
     if open_cell(texts, row, _LONGEST_SCALAR):  # written where it stays
-        texts.used += _scalar_text(texts.values + texts.used, kind, value)
+        size = _scalar_text(texts.values + texts.used, kind, value)
+        if size == 0:
+            return NULL
+        texts.used += size
         texts.offsets[row + 1] = <int32_t>texts.used
     return p
 
@@ -127,6 +132,8 @@ cdef const unsigned char *_add_json(
         add_octets(texts, row, b"null", 4)
     else:
         size = _scalar_text(text, kind, value)
+        if size == 0:
+            return NULL
         quoted = kind == wire.TIMESTAMP or (kind == wire.FLOAT and not isfinite(f32(value)))
         if quoted or (kind == wire.DOUBLE and not isfinite(f64(value))):
             return p if _add_quoted(texts, row, text, size) else NULL
@@ -226,7 +233,7 @@ cdef inline size_t _escape(char *text, unsigned char octet) noexcept nogil:
 # -- numbers and times
 
 cdef size_t _scalar_text(unsigned char *text, int kind, const unsigned char *p) noexcept nogil:
-    """The text of a number, a truth value or a time; octets of it."""
+    """The text of a number, a truth value or a time; octets of it, 0 to decline."""
     cdef uint64_t number
     if kind == wire.BOOL:
         memcpy(text, b"true " if p[0] else b"false", 5)
@@ -253,9 +260,13 @@ cdef size_t _scalar_text(unsigned char *text, int kind, const unsigned char *p) 
 
 
 cdef size_t _float_text(unsigned char *text, double value) noexcept with gil:
-    """The shortest decimal that reads back as the same number, as Python prints it: 24 characters at most."""
+    """The shortest decimal that reads back as the same number, as Python prints it: 24 characters at most; 0 without memory."""
     cdef char *printed = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
-    cdef size_t size = strlen(printed)
+    cdef size_t size
+    if printed is NULL:
+        PyErr_Clear()
+        return 0
+    size = strlen(printed)
     memcpy(text, printed, size)
     PyMem_Free(printed)
     return size
