@@ -20,6 +20,7 @@ from support import stored_states
 from support.columns import BUILDS
 
 from amqpcodec import DecodeError, arrow, capture
+from amqpcodec._columns.rows import Files
 from amqpcodec._state import pack, unpack
 from amqpcodec.options import FRAME_MAX
 
@@ -258,6 +259,26 @@ class TestFiles:
             assert found == _located(whole, [0, start])
             ended = "file 1" if start < len(packets) - 1 else "file 0"  # before the last acknowledgement
             assert [row["file"] for row in _parts(files, "connections", turns)] == [ended]
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+    @pytest.mark.parametrize("impl", BUILDS)
+    def test_an_interrupt_while_a_former_file_is_looked_up_is_raised(
+        self, error: type[BaseException], impl: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(files: Files, packet: int | None) -> Any:
+            raise error
+
+        truth = make.Truth()
+        talk = make.Talk(truth, 0, (5, 6))
+        talk.open()
+        make.open_channel(talk)
+        talk.send(make.CLIENT, *make.publish(random.Random(1), 1, bytes(3_000)))
+        before, behind = _rotated(truth.packets, [0, len(truth.packets) - 4])
+        session = arrow.CaptureSession(_impl=impl)
+        assert not _rows(session.read(io.BytesIO(before[0]), before[1]))
+        monkeypatch.setattr(Files, "locate", interrupted)
+        with pytest.raises(error):
+            _rows(session.read(io.BytesIO(behind[0]), behind[1]))
 
     def test_files_cut_and_rotated(self, turns: tuple[str, ...]) -> None:
         packets = _disturbed(3)

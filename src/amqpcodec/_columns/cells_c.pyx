@@ -429,7 +429,8 @@ cdef void _put_former_file(const Targets *targets, int64_t packet) noexcept with
     try:
         name, number = (<object>targets.files).locate(packet)
         octets = b"" if name is None else name.encode()
-    except MemoryError:
+    except BaseException as error:  # an interrupt, if not a lack of memory
+        (<object>targets.files).failure = error
         targets.table.trouble = NO_MEMORY
         return
     if targets.packet is not NULL:

@@ -215,6 +215,7 @@ cdef class Feeder(OctetConsumer):
                 self._in_place(direction, &chunk)
         if self._targets.table.trouble:
             with gil:
+                self._sink.make.files.check()
                 (<Columns>self._sink.store).check()
         return 0
 
@@ -555,6 +556,7 @@ cdef class PacketFeeder(OctetConsumer):
         add_packet(&self._targets, <Origin *>state, headers, &place)
         if self._targets.table.trouble:
             with gil:
+                self._sink.make.files.check()
                 (<Columns>self._sink.store).check()
         if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
             with gil:
