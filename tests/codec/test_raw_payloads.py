@@ -75,6 +75,21 @@ def test_encoding_raw_frames_gives_the_stream_back(amqp: ModuleType) -> None:
     assert b"".join(map(amqp.encode, frames)) == octets
 
 
+def test_a_subclass_of_bytes_goes_out_as_the_octets_it_holds(impl: Implementation) -> None:
+    class Octets(bytes):
+        def __len__(self) -> int:
+            return 2
+
+    amqp = impl.dialect("rabbitmq-0-9-1")
+    for frame_type in (1, 2, 3, 8):
+        frame = impl.records.Frame(frame_type, 1, Octets(b"octets"))
+        assert amqp.encode_frame(frame) == envelope(frame_type, 1, b"octets")
+        with pytest.raises(EncodeError, match="frame of 14 octets, frame_max 13"):
+            amqp.encode_frame(frame, frame_max=13)
+    with pytest.raises(EncodeError, match="a frame of type 4 does not carry Octets"):
+        amqp.encode_frame(impl.records.Frame(4, 1, Octets(b"octets")))
+
+
 def test_out_of_band_frames_stay_octets_too(impl: Implementation) -> None:
     amqp = impl.dialect("amqp-0-8")
     octets = b"".join(envelope(frame_type, 3, b"octets") for frame_type in (4, 5, 6, 7))

@@ -28,7 +28,7 @@ cdef class Encoder:
     @cython.locals(writer=Writer, at=cython.Py_ssize_t, size=cython.Py_ssize_t)
     cdef object _raw_frame(self, int frame_type, object channel, object octets, object frame_max)
     cdef object _foreign(self, Record record, object what)
-    cdef object _encode_raw(self, Frame frame, bytes payload, object frame_max)
+    cdef object _encode_raw(self, Frame frame, object payload, object frame_max)
     cdef object _encode_connection_frame(self, Frame frame, object payload)
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 
