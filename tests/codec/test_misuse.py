@@ -66,6 +66,26 @@ class TestDecoders:
         with pytest.raises(AttributeError):
             next(decoder)
 
+    def test_an_encoder_without_its_constructor_refuses_to_work(self, impl: Implementation) -> None:
+        amqp = impl.dialect("rabbitmq-0-9-1")
+
+        class Uninitialised(amqp.Encoder):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                pass
+
+        encoder = Uninitialised()
+        frame = impl.records.Frame(3, 1, b"body")
+        for call, arguments in [
+            (encoder.encode_method, (1, amqp.BasicPublish())),
+            (encoder.encode_header, (1, amqp.BasicProperties(), 0)),
+            (encoder.encode_body, (1, b"body")),
+            (encoder.encode_message, (1, amqp.BasicPublish(), None, b"body")),
+            (encoder.encode_message_parts, (1, amqp.BasicPublish(), None, b"body")),
+            (encoder.encode_frame, (frame,)),
+        ]:
+            with pytest.raises(AttributeError):
+                call(*arguments)
+
     @pytest.mark.parametrize("name", ["FrameDecoder", "MessageDecoder", "Encoder"])
     def test_they_cannot_be_copied_or_pickled(self, amqp: ModuleType, name: str) -> None:
         made = getattr(amqp, name)()

@@ -12,6 +12,8 @@ cdef class Encoder:
     cdef Dispatch _properties
     cdef WriterRules _rules
 
+    @cython.locals(rules=WriterRules)
+    cdef inline Writer _writer(self)
     @cython.locals(record=Method, at=cython.Py_ssize_t)
     cdef Method _put_method(
         self, Writer writer, object channel, object method, long long limit, bint validate

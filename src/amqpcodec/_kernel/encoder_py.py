@@ -74,7 +74,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._rules.writer()
+        writer = self._writer()
         self._put_method(writer, channel, method, writer.payload_limit(frame_max), validate)
         return writer.finish()
 
@@ -93,7 +93,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._rules.writer()
+        writer = self._writer()
         self._put_header(writer, channel, properties, body_size, weight, writer.payload_limit(frame_max))
         return writer.finish()
 
@@ -137,7 +137,7 @@ class Encoder:
             EncodeError: a value its field cannot carry, or a method or header over frame_max.
         """
         octets = _view(body)
-        writer = self._rules.writer()
+        writer = self._writer()
         limit = writer.payload_limit(frame_max)
         self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
         return writer.finish_with(BODY, channel, octets, limit)
@@ -165,7 +165,7 @@ class Encoder:
         """
         octets = memoryview(_view(body))
         size = len(octets)
-        writer = self._rules.writer()
+        writer = self._writer()
         limit = writer.payload_limit(frame_max)
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         parts: list[bytes | memoryview] = []
@@ -174,7 +174,7 @@ class Encoder:
             writer.put_envelope(BODY, channel, len(piece))
             parts.append(writer.finish())
             parts.append(piece)
-            writer = self._rules.writer()
+            writer = self._writer()
             writer.bits(FRAME_END)
         parts.append(writer.finish())
         return parts
@@ -240,6 +240,13 @@ class Encoder:
         return self.encode_frame(value, frame_max=frame_max)
 
     # -- the pieces
+
+    def _writer(self) -> Writer:
+        """A writer with nothing written yet."""
+        rules = self._rules
+        if rules is None:  # C code must not ask it: a subclass may have left out our constructor
+            raise AttributeError("this encoder was not initialised")
+        return rules.writer()
 
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
         """The method, now known to be one."""
@@ -309,7 +316,7 @@ class Encoder:
 
     def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int) -> bytes:
         """One frame around octets."""
-        writer = self._rules.writer()
+        writer = self._writer()
         limit = writer.payload_limit(frame_max)
         size = len(octets)
         if size > limit:
