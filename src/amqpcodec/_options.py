@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, TypeVar, get_args
 
 from ._generated.index import DIALECTS
+from .limits import MAX_LIMIT
 
 AUTO = "auto"  # the dialect that connections and streams show themselves
 _SIZE = re.compile(r"([0-9]{1,20})([kmgt]?)b?")
@@ -26,7 +27,6 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 _TIME = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)([smhd]?)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DOC_COLUMNS = 108
-_LARGEST = 2**63 - 1
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -130,7 +130,7 @@ class Number(Kind):
 
     metavar = "N"
 
-    def __init__(self, low: int = 1, high: int = _LARGEST, what: str = "number") -> None:
+    def __init__(self, low: int = 1, high: int = MAX_LIMIT, what: str = "number") -> None:
         self._low, self._high, self._what = low, high, what
 
     def check(self, value: Any) -> int:
@@ -149,7 +149,7 @@ class Number(Kind):
         return number
 
     def _range(self) -> str:
-        return f"at least {self._low}" if self._high == _LARGEST else f"{self._low} to {self._high}"
+        return f"at least {self._low}" if self._high == MAX_LIMIT else f"{self._low} to {self._high}"
 
 
 class Size(Number):

@@ -23,7 +23,7 @@ from amqpcodec.capture import (
     read_raw_frames,
 )
 from amqpcodec.capture.direction import DirectionDecoder
-from amqpcodec.capture.frames import PIECE
+from amqpcodec.capture.frames import CHUNK_BYTES
 
 Found = set[tuple[int, int, int, bytes]]
 
@@ -299,7 +299,7 @@ def test_octets_that_come_at_once_are_not_searched_at_once(monkeypatch: pytest.M
     connection = Connection(0, None, None)
     found = list(read_items([Data(connection, 0, 0, frames, 1, 1)], dialect="auto"))
     assert [item.offset for item in found] == list(range(0, len(frames), 8))
-    assert max(given) <= PIECE < sum(given) == len(frames)
+    assert max(given) <= CHUNK_BYTES < sum(given) == len(frames)
 
 
 def test_another_protocol_version_is_named_where_its_octets_are_reported_as_lost() -> None:

@@ -17,7 +17,7 @@ from .._kernel.wire cimport METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport Column, Columns, View, cell_at, free_view, is_given, look_at, offset_at, put_int32
 from .cells_c cimport (
-    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, aim, shape_of_method,
+    LEAST_METHOD, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method, aim, shape_of_method,
 )
 from .contents_c cimport whole_content
 
@@ -132,24 +132,24 @@ cdef class ValueReader:
     ) noexcept nogil:
         """Add the rows of a value and count them; False if cells decline the next."""
         cdef const unsigned char *p = begin
-        cdef Place place = Place(0, NO_NUMBER, NO_NUMBER)
+        cdef Position position = Position(0, NO_NUMBER, NO_NUMBER)
         cdef size_t size
         while p < end:
-            place.offset = p - begin
+            position.offset = p - begin
             size = <size_t>u32(p + 3) + OVERHEAD
             if self._table == _MESSAGES:
                 if not self._carries_content(p, size):
                     p += size
                     continue
                 size = whole_content(self._origin.layout, p, end, self._body_limit, self._size_limit)
-                if not add_message(&self._targets, &self._origin, p, size, &place, NO_NUMBER):
+                if not add_message(&self._targets, &self._origin, p, size, &position, NO_NUMBER):
                     return False
             elif self._table == _FRAMES:
-                add_frame(&self._targets, &self._origin, p, size, &place)
+                add_frame(&self._targets, &self._origin, p, size, &position)
             elif p[0] != METHOD:
                 p += size
                 continue
-            elif not add_method(&self._targets, &self._origin, p, size, &place):
+            elif not add_method(&self._targets, &self._origin, p, size, &position):
                 return False
             if self._number is not NULL:
                 put_int32(self._number, self._targets.table.rows - 1, <int32_t>at)

@@ -1,4 +1,4 @@
-"""A column of octets to rows: each value is a piece of a stream, cut between frames. The pure build.
+"""A column of octets to rows: each value is a part of a stream, cut between frames. The pure build.
 
 Every value is read by itself, from its first octet on, as the whole of one direction; so what is in one value
 never bears on another.
@@ -12,6 +12,7 @@ from typing import Any
 
 from amqpcodec import DecodeError
 from amqpcodec.capture import Close, Connection, Data, Event
+from amqpcodec.limits import MAX_LIMIT
 
 from .buffers_py import Batch, Columns, Filled, values
 from .build import make_sink
@@ -21,7 +22,6 @@ from .schemas import Column
 
 VALUES = Column("value", "binary")
 VALUE = Column("value", "int32")
-_WITHOUT_END = 2**63 - 1
 Cells = dict[str, Any]
 
 
@@ -48,12 +48,12 @@ class ValueReader:
 
     Args:
         table: ``"frames"``, ``"methods"`` or ``"messages"``.
-        columns: those to fill, as `schemas.chosen` gives them.
+        columns: those to fill, from `schemas.chosen`.
         decoding: how; not with the dialect ``"auto"``, and ``"drop"`` only with `explode`. Its `rows` and
             `octets` do not count.
         direction: 0 client to server, 1 server to client.
-        explode: whether a value gives all its rows, with its number in a further column `VALUE` before the
-            others; otherwise it gives exactly one.
+        explode: whether a value becomes all its rows, with its number in a further column `VALUE` before the
+            others; otherwise it becomes exactly one.
         store: what rows are kept in: `Columns` of the build in use.
 
     Attributes:
@@ -75,7 +75,7 @@ class ValueReader:
         self.columns = (VALUE, *columns) if explode else tuple(columns)
         self.store = store(self.columns)
         self._gathered = _Gathered()
-        self._decoding = replace(decoding, batch_rows=_WITHOUT_END, batch_bytes=_WITHOUT_END, from_start=True)
+        self._decoding = replace(decoding, batch_rows=MAX_LIMIT, batch_bytes=MAX_LIMIT, from_start=True)
         self._sink = make_sink(table, columns, self._decoding, store=self._gathered.begin)
         self.make = self._sink.make
         self._table = table
@@ -88,19 +88,19 @@ class ValueReader:
         Raises:
             DecodeError: in mode ``"fail"``, the first error; it names the value.
         """
-        for place, octets in enumerate(values(VALUES, memory)):
+        for number, octets in enumerate(values(VALUES, memory)):
             if octets is not None:
-                self.add(place, octets)
+                self.add(number, octets)
             elif not self._explode:
                 self.store.append({}, 0)
         batch: Batch = self.store.take()
         return batch
 
-    def add(self, place: int, octets: bytes, known: int = 0) -> None:
+    def add(self, number: int, octets: bytes, known: int = 0) -> None:
         """Add the rows of a value.
 
         Args:
-            place: its number.
+            number: which one it is, from 0.
             octets: the value.
             known: how many of its rows there are already.
 
@@ -112,10 +112,10 @@ class ValueReader:
             if not self._explode:
                 rows = [self._only(rows)]
         except DecodeError as error:
-            error.message = f"value {place}: {error.message}"
+            error.message = f"value {number}: {error.message}"
             raise
         for cells in rows[known:]:
-            self.store.append({**cells, VALUE.name: place}, 0)
+            self.store.append({**cells, VALUE.name: number}, 0)
 
     def _only(self, rows: list[Cells]) -> Cells:
         """The one row of a value, which says so if there is none or there are others."""
@@ -137,10 +137,10 @@ class ValueReader:
         return {**cells, "_error": cells.get("_error") or f"{code} at {error.offset}"}
 
     def _rows(self, octets: bytes) -> list[Cells]:
-        """All rows that a value gives, those for octets in no frame included."""
+        """All rows of a value, those for octets in no frame included."""
         connection = Connection(0, None, None)
         decoder = self._decoding.decoder(connection, payloads=False)
-        # What is told to begin with a frame need not be searched for one.
+        # The value begins with a frame, so none is searched for.
         decoder.directions[self._direction].follow()
         for event in self._events(connection, octets):
             for item in decoder.feed(event):

@@ -1,5 +1,5 @@
 # Columns as they lie in memory, by the Arrow columnar format: values or octets with offsets, and a bit a row that
-# tells what is not null. Cells are set without the GIL and by the number of their row: rows that were passed over
+# says what is not null. Cells are set without the GIL and by the number of their row: rows that were left out
 # are null, and cost nothing before a later one is set or the column is taken.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -231,7 +231,7 @@ cdef enum:
 
 
 cdef struct Block:
-    void *place
+    void *block
     size_t size
 
 
@@ -244,13 +244,13 @@ cdef class Spares:
     cdef volatile char _taken
 
     cdef void end_batch(self) noexcept
-    cdef size_t fetch(self, void **place, size_t size) noexcept
-    cdef void keep(self, void *place, size_t size) noexcept
+    cdef size_t fetch(self, void **block, size_t size) noexcept
+    cdef void keep(self, void *block, size_t size) noexcept
     cdef void _drop(self, int index) noexcept
 
 
 cdef class Memory:
-    cdef void *_place
+    cdef void *_block
     cdef Py_ssize_t _size
     cdef size_t _room
     cdef Spares _spares

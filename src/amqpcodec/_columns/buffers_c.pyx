@@ -45,20 +45,20 @@ cdef inline size_t _bit_octets(Py_ssize_t rows) noexcept nogil:
     return <size_t>(rows + 7) >> 3
 
 
-cdef bint _resize(void **place, size_t size) noexcept nogil:
+cdef bint _resize(void **block, size_t size) noexcept nogil:
     """Change the size of a block of memory."""
-    cdef void *moved = realloc(place[0], size)
+    cdef void *moved = realloc(block[0], size)
     if moved is NULL:
         return False
-    place[0] = moved
+    block[0] = moved
     return True
 
 
-cdef bint _resize_bits(unsigned char **place, Py_ssize_t old, Py_ssize_t new) noexcept nogil:
+cdef bint _resize_bits(unsigned char **block, Py_ssize_t old, Py_ssize_t new) noexcept nogil:
     """Change the number of bits in a block of memory; those that are new are zero."""
-    if not _resize(<void **>place, _bit_octets(new)):
+    if not _resize(<void **>block, _bit_octets(new)):
         return False
-    memset(place[0] + _bit_octets(old), 0, _bit_octets(new) - _bit_octets(old))
+    memset(block[0] + _bit_octets(old), 0, _bit_octets(new) - _bit_octets(old))
     return True
 
 
@@ -272,7 +272,7 @@ cdef class _Zeros:
 
 
 cdef object _taken(Column *column, Py_ssize_t rows, Spares spares, _Zeros zeros):
-    """What a column holds, as `Columns.take` gives it."""
+    """What a column holds, as `Columns.take` returns it."""
     cdef Py_ssize_t inner = <Py_ssize_t>column.used if column.kind == MAP else rows
     cdef size_t bits = _bit_octets(rows), room
     cdef int member
@@ -395,15 +395,15 @@ cdef class Columns:
 
     cdef Column *find(self, str name, str inner) except? NULL:
         """The column of a name, or inside one; NULL if it was not asked for."""
-        cdef Py_ssize_t place
+        cdef Py_ssize_t member
         cdef int index = 0
         for each in self.described:
             if each.name == name:
                 if not inner:
                     return self.table.columns + index
                 names = [child.name for child in each.children]
-                place = names.index(inner) if inner in names else -1
-                return self.table.columns[index].inside + place if place >= 0 else NULL
+                member = names.index(inner) if inner in names else -1
+                return self.table.columns[index].inside + member if member >= 0 else NULL
             index += 1
         return NULL
 
@@ -421,14 +421,14 @@ cdef class Columns:
 
 @cython.final
 cdef class Spares:
-    """The blocks that batches gave back, as long as they are no more than two batches have.
+    """The blocks that batches returned, as long as they are no more than two batches have.
 
     Whoever finds another thread here goes without: a block is allocated or freed instead.
     """
 
     def __dealloc__(self):
         while self._count:
-            free(self._blocks[0].place)
+            free(self._blocks[0].block)
             self._drop(0)
 
     cdef void end_batch(self) noexcept:
@@ -438,8 +438,8 @@ cdef class Spares:
             amqp_lock_release(&self._taken)
         self._handed_over = 0
 
-    cdef size_t fetch(self, void **place, size_t size) noexcept:
-        """Put a block of at least `size` octets at a place; how many it has, 0 if there is none that fits."""
+    cdef size_t fetch(self, void **block, size_t size) noexcept:
+        """Put a block of at least `size` octets at `block`; how many it has, 0 if there is none that fits."""
         cdef Block found = Block(NULL, 0)
         cdef int index
         if size < _LEAST_SPARE or not amqp_lock_acquire(&self._taken):
@@ -447,21 +447,21 @@ cdef class Spares:
         for index in range(self._count - 1, -1, -1):
             if size <= self._blocks[index].size <= 2 * size:
                 found = self._blocks[index]
-                place[0] = found.place
+                block[0] = found.block
                 self._drop(index)
                 break
         amqp_lock_release(&self._taken)
         return found.size
 
-    cdef void keep(self, void *place, size_t size) noexcept:
-        """Take a block that nobody looks at any more, in place of the oldest ones if there are too many."""
+    cdef void keep(self, void *block, size_t size) noexcept:
+        """Take a block that nobody looks at any more, instead of the oldest ones if there are too many."""
         if size < _LEAST_SPARE or size > self._most_octets or not amqp_lock_acquire(&self._taken):
-            free(place)
+            free(block)
             return
         while self._count == _MOST_SPARES or self._octets + size > self._most_octets:
-            free(self._blocks[0].place)
+            free(self._blocks[0].block)
             self._drop(0)
-        self._blocks[self._count] = Block(place, size)
+        self._blocks[self._count] = Block(block, size)
         self._count += 1
         self._octets += size
         amqp_lock_release(&self._taken)
@@ -479,23 +479,23 @@ cdef class Memory:
 
     def __dealloc__(self):
         if self._spares is None:
-            free(self._place)
+            free(self._block)
         else:
-            self._spares.keep(self._place, self._room)
+            self._spares.keep(self._block, self._room)
 
     def __getbuffer__(self, Py_buffer *view, int flags):
-        # A buffer without octets has a place as well: not everybody takes NULL for one.
-        PyBuffer_FillInfo(view, self, self._place or <void *>&_NOTHING, self._size, 1, flags)
+        # A buffer without octets has an address as well: not everybody takes NULL for one.
+        PyBuffer_FillInfo(view, self, self._block or <void *>&_NOTHING, self._size, 1, flags)
 
     def __len__(self):
         return self._size
 
 
-cdef Memory handed_over(void **place, size_t size, size_t room, Spares spares):
-    """What lies at `place`, its owner's no more: `size` octets of a block of `room`."""
+cdef Memory handed_over(void **block, size_t size, size_t room, Spares spares):
+    """What lies at `block`, its owner's no more: `size` octets of a block of `room`."""
     cdef Memory memory = Memory.__new__(Memory)
-    memory._place, memory._size, memory._room, memory._spares = place[0], <Py_ssize_t>size, room, spares
-    place[0] = NULL
+    memory._block, memory._size, memory._room, memory._spares = block[0], <Py_ssize_t>size, room, spares
+    block[0] = NULL
     spares._handed_over += room
     return memory
 

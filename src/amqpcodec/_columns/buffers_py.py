@@ -91,11 +91,11 @@ def _octets(column: Column, values: Sequence[Any]) -> _Parts:
 
 
 def _offsets(values: Iterable[Any]) -> array[int]:
-    place = 0
+    end = 0
     offsets = array("i", [0])
     for value in values:
-        place += len(value)
-        offsets.append(place)
+        end += len(value)
+        offsets.append(end)
     return offsets
 
 
@@ -180,7 +180,7 @@ def values(column: Column, memory: Filled) -> list[Any]:
     if validity is None or not memory.nulls:
         return found
     bits = memoryview(validity)
-    return [value if bits[place >> 3] >> (place & 7) & 1 else None for place, value in enumerate(found)]
+    return [value if bits[row >> 3] >> (row & 7) & 1 else None for row, value in enumerate(found)]
 
 
 def _view(buffer: Any, code: str) -> memoryview:
@@ -190,7 +190,7 @@ def _view(buffer: Any, code: str) -> memoryview:
 
 def _read_bools(column: Column, memory: Filled) -> list[Any]:
     bits = _view(memory.buffers[1], "B")
-    return [bool(bits[place >> 3] >> (place & 7) & 1) for place in range(memory.length)]
+    return [bool(bits[row >> 3] >> (row & 7) & 1) for row in range(memory.length)]
 
 
 def _read_numbers(column: Column, memory: Filled) -> list[Any]:

@@ -22,9 +22,12 @@ cdef enum:
     CONTENT = 10
 
 
+cdef dict WIRE_TYPES  # their names in specifications to these numbers
+
+
 cdef struct Step:
     int type  # of the field on the wire
-    int bit  # its place in a packed octet, for bits
+    int bit  # its number in a packed octet, for bits
     Column *column  # where it goes; NULL if nobody asked for it
     Column *raw  # where the octets of a table go
 
@@ -66,7 +69,7 @@ cdef struct Origin:  # what the rows of a direction have in common; NULL for nul
     int64_t flow
 
 
-cdef struct Place:  # of a frame or packet
+cdef struct Position:  # of a frame or packet
     int64_t offset  # of a packet it may be NO_NUMBER
     int64_t packet
     int64_t time_ns
@@ -115,16 +118,16 @@ cdef tuple name_origin(Origin *origin, dict cells)
 cdef int aim(Targets *targets, Columns columns) except -1
 cdef bytes name_file(Targets *targets)
 cdef void add_packet(
-    const Targets *targets, const Origin *origin, const Headers *headers, const Place *place
+    const Targets *targets, const Origin *origin, const Headers *headers, const Position *position
 ) noexcept nogil
 cdef void add_frame(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position
 ) noexcept nogil
 cdef bint add_method(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position
 ) noexcept nogil
 cdef bint add_message(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place,
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position,
     int64_t last_ns,
 ) noexcept nogil
 

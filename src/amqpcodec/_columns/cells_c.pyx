@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False
 """From the octets of frames to the cells of rows, without the GIL, by a plan made once; see `rows.py` for what is in them.
 
-These functions may decline: a function that gives False has added nothing, and `rows` makes the row.
+These functions may decline: a function that returns False has added nothing, and `rows` makes the row.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -22,12 +22,12 @@ cdef extern from *:
     const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods
 
 cdef enum:
-    _MOST_PROPERTIES = 15  # of a class: as many as one word of flags tells of
+    _MOST_PROPERTIES = 15  # of a class: as many as one word of flags has
     _IDS_END = 11  # octets of a method's frame up to its arguments
     _CONTENT_HEAD_END = 19  # and of a content header's up to its property flags
     _ACK = 0x10
 
-cdef dict _TYPES = {
+cdef dict WIRE_TYPES = {
     "bit": BIT, "octet": OCTET, "short": SHORT, "long": LONG, "longlong": LONGLONG, "shortstr": SHORTSTR,
     "longstr": LONGSTR, "timestamp": TIMESTAMP, "table": TABLE, "content": CONTENT,
 }
@@ -44,7 +44,7 @@ cdef class Plan:
     Args:
         columns: where rows go.
         module: the dialect.
-        make: tells where fields go, a `rows.Rows`.
+        make: knows where fields go, a `rows.Rows`.
         checks: whether to look for what is wrong in fields that nobody asked for, too.
         counted_only: whether a method of the connection class, given its class, may be read here.
     """
@@ -104,13 +104,13 @@ cdef class Plan:
         for field in spec.fields:
             step = shape.steps + shape.count
             shape.count += 1
-            step.type = _TYPES[field.type]
+            step.type = WIRE_TYPES[field.type]
             if step.type == BIT:
                 step.bit = bits & 7
                 bits += 1
             else:
                 bits = 0
-            column = make.place_of(spec, field)
+            column = make.target_of(spec, field)
             if column is not None:
                 step.column = self._columns.find(column[0], column[1])
             if column == _HEADERS:
@@ -335,7 +335,7 @@ cdef bint _put_table(
 
 
 cdef tuple name_origin(Origin *origin, dict cells):
-    """Keep what every row of a direction says of it; gives the octets of the names, which have to be kept as long."""
+    """Keep what every row of a direction says of it; returns the names as octets, which are kept as long."""
     cdef bytes client, server
     if cells.get("client") is None:
         return ()
@@ -379,7 +379,7 @@ cdef int aim(Targets *targets, Columns columns) except -1:
 
 
 cdef bytes name_file(Targets *targets):
-    """Keep what rows say of the latest file; gives the octets of its name, which have to be kept as long."""
+    """Keep what rows say of the latest file; returns its name as octets, which are kept as long."""
     files = <object>targets.files
     cdef bytes octets = None if files.name is None else files.name.encode()
     targets.before = files.before
@@ -388,25 +388,25 @@ cdef bytes name_file(Targets *targets):
     return octets
 
 
-cdef inline void _put_lead(const Targets *targets, const Origin *origin, const Place *place) noexcept nogil:
+cdef inline void _put_lead(const Targets *targets, const Origin *origin, const Position *position) noexcept nogil:
     """The cells that say where a row comes from."""
     cdef Py_ssize_t row = targets.table.rows
     if targets.direction is not NULL:
         put_int8(targets.direction, row, <signed char>origin.direction)
-    if targets.offset is not NULL and place.offset != NO_NUMBER:
-        put_int64(targets.offset, row, place.offset)
-    if NO_NUMBER < place.packet <= targets.before:
-        _put_former_file(targets, place.packet)
+    if targets.offset is not NULL and position.offset != NO_NUMBER:
+        put_int64(targets.offset, row, position.offset)
+    if NO_NUMBER < position.packet <= targets.before:
+        _put_former_file(targets, position.packet)
     else:
-        if place.packet != NO_NUMBER and targets.packet is not NULL:
-            put_int64(targets.packet, row, place.packet - targets.before)
+        if position.packet != NO_NUMBER and targets.packet is not NULL:
+            put_int64(targets.packet, row, position.packet - targets.before)
         if targets.file is not NULL and targets.file_name is not NULL:
             put_octets(targets.file, row, targets.file_name, targets.file_size)
-    if place.time_ns != NO_NUMBER:
+    if position.time_ns != NO_NUMBER:
         if targets.ts is not NULL:
-            put_int64(targets.ts, row, _micros(place.time_ns))
+            put_int64(targets.ts, row, _micros(position.time_ns))
         if targets.ts_ns is not NULL:
-            put_int64(targets.ts_ns, row, place.time_ns)
+            put_int64(targets.ts_ns, row, position.time_ns)
     if origin.client is not NULL:
         if targets.client is not NULL:
             put_octets(targets.client, row, origin.client, origin.client_size)
@@ -445,11 +445,11 @@ cdef inline int64_t _micros(int64_t time_ns) noexcept nogil:
 
 
 cdef void add_packet(
-    const Targets *targets, const Origin *origin, const Headers *headers, const Place *place
+    const Targets *targets, const Origin *origin, const Headers *headers, const Position *position
 ) noexcept nogil:
     """A row of `packets`."""
     cdef Py_ssize_t row = targets.table.rows
-    _put_lead(targets, origin, place)
+    _put_lead(targets, origin, position)
     if targets.seq is not NULL:
         put_int64(targets.seq, row, headers.seq)
     if targets.ack is not NULL and headers.flags & _ACK:
@@ -465,12 +465,12 @@ cdef void add_packet(
 
 
 cdef void add_frame(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position
 ) noexcept nogil:
     """A row of `frames`: `size` octets with their envelope, of any type."""
     cdef Py_ssize_t row = targets.table.rows
     cdef const Shape *shape
-    _put_lead(targets, origin, place)
+    _put_lead(targets, origin, position)
     if targets.frame_type is not NULL:
         put_int16(targets.frame_type, row, p[0])
     if targets.channel is not NULL:
@@ -495,7 +495,7 @@ cdef void add_frame(
 
 
 cdef bint add_method(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position
 ) noexcept nogil:
     """A row of `methods`."""
     cdef Py_ssize_t row = targets.table.rows
@@ -510,7 +510,7 @@ cdef bint add_method(
     if not put_arguments(origin.layout, shape, p + 11, p + size - 1, row, p + size):
         cut_row(targets.table)
         return False
-    _put_lead(targets, origin, place)
+    _put_lead(targets, origin, position)
     if targets.channel is not NULL:
         put_int32(targets.channel, row, u16(p + 1))
     if targets.class_id is not NULL:
@@ -525,7 +525,7 @@ cdef bint add_method(
 
 
 cdef bint add_message(
-    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Place *place,
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position,
     int64_t last_ns,
 ) noexcept nogil:
     """A row of `messages`: method, content header and body in frames one behind the other, in order and whole."""
@@ -546,7 +546,7 @@ cdef bint add_message(
     ):
         cut_row(targets.table)
         return False
-    _put_lead(targets, origin, place)
+    _put_lead(targets, origin, position)
     if targets.channel is not NULL:
         put_int32(targets.channel, row, u16(p + 1))
     if targets.name is not NULL:

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport Octets
-from .cells_c cimport Layout, Place, Shape
+from .cells_c cimport Layout, Position, Shape
 
 cdef enum:  # what became of a frame
     DECLINED = 0  # it is out of order, or its content is not kept as frames; nothing has changed
@@ -14,7 +14,7 @@ cdef enum:  # what became of a frame
 
 
 cdef struct Channel:
-    int number  # -1 in a place that is free
+    int number  # -1 in a slot that is free
     bint known  # whether a method or content header was seen
     bint kept  # whether its content is kept as an object
     const Shape *method  # of the content whose frames are kept; NULL without one
@@ -22,7 +22,7 @@ cdef struct Channel:
     Octets frames  # of that content, one behind the other
     size_t header_at  # where its content header begins among them; 0 without one
     int64_t header_offset
-    Place first  # of its first frame
+    Position first  # of its first frame
     int64_t last_ns
     uint64_t left
 
@@ -33,18 +33,18 @@ cdef class OpenContents:
     cdef object plans  # of the layouts that channels point to
     cdef dict _kept
     cdef Channel *_channels
-    cdef int _known_channels  # places in use
+    cdef int _known_channels  # slots in use
     cdef size_t _mask
     cdef Py_ssize_t open
 
     cdef Channel *channel(self, int number) noexcept nogil
     cdef int add(
-        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Position *position,
         Py_ssize_t open_limit, uint64_t body_limit,
     ) noexcept nogil
     cdef void end(self, Channel *channel) noexcept nogil
     cdef bint _open(
-        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Position *position,
         Py_ssize_t open_limit,
     ) noexcept nogil
     cdef Channel *_seen(self, int number) noexcept nogil
@@ -55,7 +55,7 @@ cdef class OpenContents:
 cdef size_t whole_content(
     const Layout *layout, const unsigned char *p, const unsigned char *end, uint64_t body_limit, int64_t size_limit
 ) noexcept nogil
-cdef object frame_origin(object connection, int direction, const Place *place)
+cdef object frame_origin(object connection, int direction, const Position *position)
 
 
 cdef inline object or_none(int64_t number):

@@ -17,7 +17,7 @@ from .buffers_c cimport append, free_octets
 from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_content, shape_of_method
 
 from .message_sink import Content
-from .rows import Place as FrameOrigin
+from .rows import FrameOrigin
 
 cdef enum:
     _FEW = 8
@@ -122,14 +122,14 @@ cdef class OpenContents:
         return self._seen(number)
 
     cdef int add(
-        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Position *position,
         Py_ssize_t open_limit, uint64_t body_limit,
     ) noexcept nogil:
         """Add a frame to its content, if it is in order, or begin one with it."""
         if channel.kept:
             return DECLINED
         if p[0] == METHOD:
-            if not self._open(channel, layout, p, size, place, open_limit):
+            if not self._open(channel, layout, p, size, position, open_limit):
                 return DECLINED
         elif channel.method is NULL:
             return DECLINED
@@ -139,7 +139,7 @@ cdef class OpenContents:
             if channel.layout is not layout or u64(p + 11) > body_limit:
                 return DECLINED
             channel.header_at = channel.frames.used
-            channel.header_offset = place.offset
+            channel.header_offset = position.offset
             channel.left = u64(p + 11)
         elif not channel.header_at or size - OVERHEAD > channel.left:
             return DECLINED
@@ -149,11 +149,11 @@ cdef class OpenContents:
             return ADDED
         if not append(&channel.frames, p, size):
             return OUT_OF_MEMORY
-        channel.last_ns = place.time_ns
+        channel.last_ns = position.time_ns
         return COMPLETED if channel.header_at and not channel.left else ADDED
 
     cdef bint _open(
-        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Place *place,
+        self, Channel *channel, const Layout *layout, const unsigned char *p, size_t size, const Position *position,
         Py_ssize_t open_limit,
     ) noexcept nogil:
         """Begin a content with a method that carries one, on a channel where none is open."""
@@ -166,7 +166,7 @@ cdef class OpenContents:
                 return False
             self.open += 1
             channel.method, channel.layout = method, layout
-            channel.first = place[0]
+            channel.first = position[0]
             channel.header_at = 0
         channel.known = True
         return True
@@ -180,19 +180,19 @@ cdef class OpenContents:
             free_octets(&channel.frames)
 
     cdef Channel *_seen(self, int number) noexcept nogil:
-        """The place of a channel; NULL if there is no memory for it."""
+        """The slot of a channel; NULL if there is no memory for it."""
         cdef Channel *channel
-        cdef size_t place
+        cdef size_t slot
         if self._channels is NULL and not self._spread():
             return NULL
-        place = <size_t>number & self._mask
+        slot = <size_t>number & self._mask
         while True:
-            channel = self._channels + place
+            channel = self._channels + slot
             if channel.number == number:
                 return channel
             if channel.number < 0:
                 break
-            place = (place + 1) & self._mask
+            slot = (slot + 1) & self._mask
         if 2 * <size_t>self._known_channels >= self._mask:
             return self._seen(number) if self._spread() else NULL
         channel.number = number
@@ -200,24 +200,24 @@ cdef class OpenContents:
         return channel
 
     cdef bint _spread(self) noexcept nogil:
-        """Have places for more channels."""
+        """Have slots for more channels."""
         cdef Channel *old = self._channels
-        cdef size_t index, place, count = self._mask + 1 if old is not NULL else 0
-        cdef size_t places = 2 * count if count else _FEW
-        cdef Channel *channels = <Channel *>calloc(places, sizeof(Channel))
+        cdef size_t index, slot, count = self._mask + 1 if old is not NULL else 0
+        cdef size_t slots = 2 * count if count else _FEW
+        cdef Channel *channels = <Channel *>calloc(slots, sizeof(Channel))
         if channels is NULL:
             return False
-        for index in range(places):
+        for index in range(slots):
             channels[index].number = -1
         for index in range(count):
             if old[index].number >= 0:
-                place = <size_t>old[index].number & (places - 1)
-                while channels[place].number >= 0:
-                    place = (place + 1) & (places - 1)
-                channels[place] = old[index]
+                slot = <size_t>old[index].number & (slots - 1)
+                while channels[slot].number >= 0:
+                    slot = (slot + 1) & (slots - 1)
+                channels[slot] = old[index]
         free(old)
         self._channels = channels
-        self._mask = places - 1
+        self._mask = slots - 1
         return True
 
     cdef object _content(self, const Channel *channel):
@@ -290,9 +290,9 @@ cdef inline size_t _frame_at(
     return <size_t>size
 
 
-cdef object frame_origin(object connection, int direction, const Place *place):
+cdef object frame_origin(object connection, int direction, const Position *position):
     """Where a frame was found, as `rows` takes it."""
-    return FrameOrigin(connection, direction, or_none(place.packet), or_none(place.time_ns), place.offset)
+    return FrameOrigin(connection, direction, or_none(position.packet), or_none(position.time_ns), position.offset)
 
 
 # -- counts

@@ -1,4 +1,4 @@
-"""How octets are to become rows: what the public functions are told by keyword, handed on as one."""
+"""How octets become rows: the options of the public functions that concern it, as one object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Decoding:
     """Those options of `amqpcodec.options` that concern rows, and what is known besides.
 
     Attributes:
-        report_foreign: whether to tell of connections without a single frame.
+        report_foreign: whether to report connections without a single frame.
         from_start: whether a direction is known to begin with a frame or a protocol header: then none is
             searched for there, and octets that belong to no frame are a row with LOST in `_error`.
     """
@@ -42,7 +42,7 @@ class Decoding:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], **known: Any) -> Decoding:
-        """Those among resolved options that concern rows; `known` is what no option tells."""
+        """Those among resolved options that concern rows; `known` is what no option says."""
         given = {name.removeprefix("_"): value for name, value in options.items()}
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given}, **known)
 
@@ -57,7 +57,7 @@ class Decoding:
         return ALL_DIALECTS if self.dialect == "auto" else (self.dialect,)
 
     def columns(self, table: str, names: Iterable[str] | None) -> tuple[Column, ...]:
-        """The columns of a table that are asked for, as `schemas.chosen` gives them.
+        """The columns of a table that are asked for, from `schemas.chosen`.
 
         Raises:
             ValueError: no such table or column, or one named twice.

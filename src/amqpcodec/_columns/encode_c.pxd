@@ -1,5 +1,5 @@
 # Cells of columns as fields of frames, for the encoder of the compiled build. There is room for all octets that a
-# batch can lead to; what is not plain is ODD, and the octets put for it are taken back.
+# batch can lead to. A row may be DECLINED; the octets put for it are then removed.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -13,7 +13,7 @@ cdef extern from *:
     const int64_t LAST_MICROSECOND "253402300799999999LL"  # of the year 9999
 
 cdef enum:
-    ODD = 0  # what became of a row
+    DECLINED = 0  # what became of a row
     WRITTEN = 1
     ABSENT = 2  # of a property
     MOST_ENTRIES = 64  # of a map; comparing each key with each would take too long beyond
@@ -51,10 +51,10 @@ cdef inline int put_number(Octets *out, int type, uint64_t number) noexcept nogi
     cdef unsigned char *to
     if type == TIMESTAMP:
         if <int64_t>number > LAST_MICROSECOND:
-            return ODD
+            return DECLINED
         number //= 1_000_000
     elif size < 8 and number >> (8 * size):
-        return ODD
+        return DECLINED
     to = next_octets(out, size)
     if size == 1:
         to[0] = <unsigned char>number
@@ -93,27 +93,27 @@ cdef inline int put_map(Octets *out, const View *view, Py_ssize_t row, bint void
     keys = view.inside.inside
     entry, last = offset_at(view, row), offset_at(view, row + 1)
     if entry < last and (view.inside.empty or keys.empty):
-        return ODD
+        return DECLINED
     if last - entry > MOST_ENTRIES or not are_distinct(keys, entry, last):
-        return ODD
+        return DECLINED
     while entry < last:
         p = cell_at(keys, <Py_ssize_t>entry, &size)
         if size > 255 or not is_given(keys, <Py_ssize_t>entry):
-            return ODD
+            return DECLINED
         to = next_octets(out, 2 + size)
         to[0] = <unsigned char>size
         if not copied_ascii(to + 1, p, size) and not is_utf8(p, size):
-            return ODD
+            return DECLINED
         if is_given(keys + 1, <Py_ssize_t>entry):
             to[1 + size] = 83  # S
             p = cell_at(keys + 1, <Py_ssize_t>entry, &size)
             if not is_text(p, size):
-                return ODD
+                return DECLINED
             put_long(out, p, size)
         elif voids:
             to[1 + size] = 86  # V
         else:
-            return ODD
+            return DECLINED
         entry += 1
     put32(out.start + begin, <uint32_t>(out.used - begin - 4))
     return WRITTEN
@@ -134,7 +134,7 @@ cdef inline int put_other(Octets *out, const Source *source, Py_ssize_t row, bin
         return put_long(out, p, size)
     if given:
         if number_at(view, row) < 0:
-            return ODD
+            return DECLINED
         number = <uint64_t>number_at(view, row)
     return put_number(out, source.type, number)
 
@@ -149,10 +149,10 @@ cdef inline int put_field(Octets *out, const Source *source, Py_ssize_t row, bin
     if is_given(source.view, row):
         p = cell_at(source.view, row, &size)
         if size > 255:
-            return ODD
+            return DECLINED
     to = next_octets(out, 1 + size)
     to[0] = <unsigned char>size
-    return WRITTEN if copied_ascii(to + 1, p, size) or is_utf8(p, size) else ODD
+    return WRITTEN if copied_ascii(to + 1, p, size) or is_utf8(p, size) else DECLINED
 
 
 # -- frames
@@ -169,7 +169,7 @@ cdef inline int end_frame(Octets *out, size_t begin, uint64_t limit) noexcept no
     cdef size_t size = out.used - begin - ENVELOPE_SIZE
     cdef unsigned char *to = next_octets(out, 1)
     if size > limit:
-        return ODD
+        return DECLINED
     put32(out.start + begin + 3, <uint32_t>size)
     to[0] = FRAME_END
     return WRITTEN

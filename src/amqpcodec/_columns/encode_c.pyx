@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False
 """Messages in columns back to frames, without the GIL. The twin of encode_py.py.
 
-A row that is not plainly a message is left to the pure encoder, which writes it or says what is wrong.
+These functions may decline a row. `encode_py` then writes it, or raises its error.
 """
 
 cimport cython
@@ -20,10 +20,10 @@ from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OV
 from .buffers_c cimport (
     Octets, View, append, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in,
 )
-from .cells_c cimport BIT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .cells_c cimport BIT, TABLE, WIRE_TYPES
 
 from .encode_py import Encoded
-from .encode_py import MessageEncoder as ExactEncoder
+from .encode_py import MessageEncoder as RowEncoder
 
 cdef extern from "Python.h":
     PyObject *PyBytes_FromStringAndSize(const char *octets, Py_ssize_t size)
@@ -49,10 +49,6 @@ cdef enum:  # columns that are not fields; where they are in `_special`
 cdef tuple _NAMES = (
     "name", "kind", "channel", "body", "body_size", "complete", "_error", "properties", "headers", "headers_raw"
 )
-cdef dict _TYPES = {
-    "bit": BIT, "octet": OCTET, "short": SHORT, "long": LONG, "longlong": LONGLONG, "shortstr": SHORTSTR,
-    "longstr": LONGSTR, "timestamp": TIMESTAMP, "table": TABLE,
-}
 
 
 cdef struct Carrier:  # a method that carries content
@@ -61,7 +57,7 @@ cdef struct Carrier:  # a method that carries content
     bint basic
     unsigned int class_id
     unsigned int method_id
-    bint exact
+    bint declined  # all rows with it are left to `encode_py`
     Source *arguments
     int argument_count
     Source *properties
@@ -74,7 +70,7 @@ cdef struct Carrier:  # a method that carries content
 cdef class MessageEncoder:
     """Writes the messages of batches that have the same columns; see `encode_py.MessageEncoder`."""
 
-    cdef object _exact
+    cdef object _encoder
     cdef list _kept
     cdef Carrier *_carriers
     cdef int _count
@@ -91,7 +87,7 @@ cdef class MessageEncoder:
 
     def __cinit__(self, columns, dialect, *, frame_max, skip_incomplete):
         cdef Py_ssize_t place
-        self._exact = ExactEncoder(columns, dialect, frame_max=frame_max, skip_incomplete=skip_incomplete)
+        self._encoder = RowEncoder(columns, dialect, frame_max=frame_max, skip_incomplete=skip_incomplete)
         self._kept = []
         names = [column.name for column in columns]
         for place in range(_SPECIALS):
@@ -99,12 +95,12 @@ cdef class MessageEncoder:
         if type(frame_max) is int:  # the pure encoder refuses any other
             self._limit = min(max(frame_max - OVERHEAD, 0), MAX_PAYLOAD) if frame_max else MAX_PAYLOAD
         self._voids = "V" in dialect.DIALECT.profile.tags
-        self._carriers = <Carrier *>calloc(<size_t>len(self._exact.methods) + 1, sizeof(Carrier))
+        self._carriers = <Carrier *>calloc(<size_t>len(self._encoder.methods) + 1, sizeof(Carrier))
         self._view_count = <int>len(names)
         self._views = <View *>calloc(<size_t>len(names) + 1, sizeof(View))
         if self._carriers is NULL or self._views is NULL:
             raise MemoryError
-        for method in self._exact.methods.values():
+        for method in self._encoder.methods.values():
             self._describe(self._carriers + self._count, method, dialect, names)
             self._count += 1
             fields = 2 * OVERHEAD + 4 + 14
@@ -128,19 +124,19 @@ cdef class MessageEncoder:
         carrier.name, carrier.name_size = PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)
         carrier.basic = name.startswith(b"basic.")
         carrier.class_id, carrier.method_id = method.spec.class_id, method.spec.method_id
-        columns = self._exact.columns
+        columns = self._encoder.columns
         inside = [
             child.name for column in columns if column.name == "properties" for child in column.children
         ]
         carrier.argument_count = <int>len(method.spec.fields)
-        carrier.arguments = _sources(method.spec.fields, self._exact.fields[method], names)
-        if properties is None or not _is_plain(method):
-            carrier.exact = True
+        carrier.arguments = _sources(method.spec.fields, self._encoder.fields[method], names)
+        if properties is None or not _is_common(method):
+            carrier.declined = True
             return 0
         fields = properties.spec.fields
         carrier.property_count = <int>len(fields)
-        carrier.properties = _sources(fields, self._exact.properties[properties], inside)
-        carrier.exact = len(fields) > _MOST_PROPERTIES or any(
+        carrier.properties = _sources(fields, self._encoder.properties[properties], inside)
+        carrier.declined = len(fields) > _MOST_PROPERTIES or any(
             [field.type in ("bit", "content") for field in fields]
         )
         return 0
@@ -166,8 +162,8 @@ cdef class MessageEncoder:
                     self._end()
                     return Encoded(<object>self._result, all_ends[:count], all_places[:count])
                 if lists is None:
-                    lists = self._exact.lists(batch)
-                octets = self._exact.row(lists, row, first)
+                    lists = self._encoder.lists(batch)
+                octets = self._encoder.row(lists, row, first)
                 if octets:
                     self._resize(self._out.room + <size_t>PyBytes_GET_SIZE(octets))
                     append(&self._out, <const unsigned char *>PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
@@ -194,7 +190,7 @@ cdef class MessageEncoder:
     cdef int _end(self) except -1:
         """Make the octets as many as were written.
 
-        Where little is left over, the memory is not made smaller: allocators give such large blocks back to the
+        Where little is left over, the memory is not made smaller: allocators return such large blocks to the
         system as soon as their sizes differ, and having them anew takes as long as writing the frames.
         """
         if self._out.room - self._out.used > self._out.used // 2:
@@ -219,7 +215,7 @@ cdef class MessageEncoder:
     cdef int _look(self, object batch, list held) except -1:
         """Find the memory of the columns, and check that all that their offsets point at is there."""
         cdef int index = 0
-        for described, filled in zip(self._exact.columns, batch.columns, strict=True):
+        for described, filled in zip(self._encoder.columns, batch.columns, strict=True):
             look_at(self._views + index, described, filled, batch.rows, held)
             index += 1
         for index in range(_SPECIALS):
@@ -237,7 +233,7 @@ cdef class MessageEncoder:
         for index in range(carrier.argument_count):
             source = carrier.arguments + index
             source.view = _with_values(self._views, source.column)
-        for index in range(0 if carrier.exact else carrier.property_count):
+        for index in range(0 if carrier.declined else carrier.property_count):
             source = carrier.properties + index
             source.view = _with_values(outer.inside, source.column) if outer is not NULL else NULL
             if source.headers or source.view is not NULL:
@@ -254,11 +250,11 @@ cdef class MessageEncoder:
     cdef Py_ssize_t _run(
         self, Py_ssize_t row, Py_ssize_t rows, int64_t[::1] ends, int64_t[::1] places, Py_ssize_t *count
     ) noexcept nogil:
-        """Write rows up to one that is not plainly a message; that row, or the number of all."""
+        """Write rows up to one that is declined; that row, or the number of all."""
         cdef size_t begin
         while row < rows:
             begin = self._out.used
-            if self._message(row) == ODD:
+            if self._message(row) == DECLINED:
                 self._out.used = begin
                 return row
             ends[count[0]], places[count[0]] = <int64_t>self._out.used, row
@@ -274,18 +270,18 @@ cdef class MessageEncoder:
         cdef size_t size = 0
         cdef int64_t channel = 1
         cdef int done
-        if carrier is NULL or carrier.exact or is_given(self._at[_ERROR], row) or not self._limit:
-            return ODD
+        if carrier is NULL or carrier.declined or is_given(self._at[_ERROR], row) or not self._limit:
+            return DECLINED
         if is_given(self._at[_COMPLETE], row) and not is_true(self._at[_COMPLETE], row):
-            return ODD
+            return DECLINED
         if is_given(view, row):
             channel = number_at(view, row)
         if not 1 <= channel <= 65535:
-            return ODD
+            return DECLINED
         if is_given(self._at[_BODY], row):
             body = cell_at(self._at[_BODY], row, &size)
         if size == 0 and is_given(self._at[_BODY_SIZE], row) and number_at(self._at[_BODY_SIZE], row):
-            return ODD
+            return DECLINED
         done = self._method(carrier, row, <unsigned int>channel)
         if done == WRITTEN:
             done = self._header(carrier, row, <unsigned int>channel, size)
@@ -363,8 +359,8 @@ cdef class MessageEncoder:
                 done = self._headers(row)
             elif given and is_given(source.view, row):
                 done = put_field(out, source, row, self._voids)
-            if done == ODD:
-                return ODD
+            if done == DECLINED:
+                return DECLINED
             if done == WRITTEN:
                 flags |= 0x8000U >> index
         put16(out.start + begin + ENVELOPE_SIZE + 12, flags)
@@ -384,15 +380,15 @@ cdef class MessageEncoder:
         return ABSENT
 
     cdef int _body(self, unsigned int channel, const unsigned char *p, size_t size) noexcept nogil:
-        cdef size_t begin, piece
+        cdef size_t begin, part
         while size:
-            piece = min(size, self._limit)
+            part = min(size, self._limit)
             begin = self._out.used
             begin_frame(&self._out, BODY, channel)
-            memcpy(next_octets(&self._out, piece), p, piece)
+            memcpy(next_octets(&self._out, part), p, part)
             end_frame(&self._out, begin, self._limit)
-            p += piece
-            size -= piece
+            p += part
+            size -= part
         return WRITTEN
 
 
@@ -418,7 +414,7 @@ cdef Source *_sources(object fields, dict columns, list names) except NULL:
     if sources is NULL:
         raise MemoryError
     for field in fields:
-        source.type = _TYPES.get(field.type, 0)
+        source.type = WIRE_TYPES[field.type]
         if source.type == BIT:
             source.bit = bits & 7
             bits += 1
@@ -431,11 +427,11 @@ cdef Source *_sources(object fields, dict columns, list names) except NULL:
     return sources
 
 
-cdef bint _is_plain(object method):
+cdef bint _is_common(object method):
     """Whether the arguments of a method are of the types written here, and zero or empty where nothing is given."""
     empty = method()
     for field in method.spec.fields:
         value = getattr(empty, field.attribute)
-        if field.type not in _TYPES or field.type == "timestamp" or value:
+        if field.type in ("content", "timestamp") or value:
             return False
     return True

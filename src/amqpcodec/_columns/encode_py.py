@@ -85,13 +85,13 @@ class MessageEncoder:
         parts: list[bytes] = []
         ends, rows = array("q"), array("q")
         end = 0
-        for place in range(batch.rows):
-            octets = self.row(lists, place, first)
+        for index in range(batch.rows):
+            octets = self.row(lists, index, first)
             if octets:
                 parts.append(octets)
                 end += len(octets)
                 ends.append(end)
-                rows.append(place)
+                rows.append(index)
         return Encoded(b"".join(parts), ends, rows)
 
     def lists(self, batch: Batch) -> dict[str, list[Any]]:
@@ -99,13 +99,13 @@ class MessageEncoder:
         filled = zip(self.columns, batch.columns, strict=True)
         return {column.name: values(column, memory) for column, memory in filled}
 
-    def row(self, lists: dict[str, list[Any]], place: int, first: int) -> bytes:
+    def row(self, lists: dict[str, list[Any]], index: int, first: int) -> bytes:
         """The frames of one row of `lists`; none where it is to be left out. Errors are those of `encode`."""
-        cells = {name: cell for name, column in lists.items() if (cell := column[place]) is not None}
+        cells = {name: cell for name, column in lists.items() if (cell := column[index]) is not None}
         try:
             return self._message(cells)
         except EncodeError as error:
-            error.message = f"row {first + place}: {error.message}"
+            error.message = f"row {first + index}: {error.message}"
             raise
 
     def _message(self, cells: dict[str, Any]) -> bytes:
@@ -173,7 +173,7 @@ def _sources(spec: Any, column_of: Callable[[Any], str | None]) -> _Sources:
     for field in spec.fields:
         name = column_of(field)
         if name is not None:
-            sources[field.attribute] = name, _VALUES.get(field.type, _plain)
+            sources[field.attribute] = name, _VALUES.get(field.type, _as_it_is)
     return sources
 
 
@@ -195,7 +195,7 @@ def _fault(cells: dict[str, Any]) -> EncodeError | None:
     return None
 
 
-def _plain(cell: Any) -> Any:
+def _as_it_is(cell: Any) -> Any:
     return cell
 
 

@@ -22,8 +22,8 @@ from ..capture.scanner_c cimport Scanner
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport NO_MEMORY, Columns
 from .cells_c cimport (
-    LEAST_METHOD, Origin, Place, Plan, Shape, Targets, add_frame, add_message, add_method, add_packet, aim, is_valid,
-    name_file, name_origin, shape_of_method,
+    LEAST_METHOD, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method, add_packet, aim,
+    is_valid, name_file, name_origin, shape_of_method,
 )
 from .contents_c cimport (
     COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, OpenContents, Totals, count, frame_origin, octets_at, or_none,
@@ -31,7 +31,7 @@ from .contents_c cimport (
 )
 
 from ..capture.container import MAX_RECORD
-from ..capture.frames import PIECE
+from ..capture.frames import CHUNK_BYTES
 from ..capture.model import Close, Data, Fault
 from .feeder_py import count_fault, dispatch
 from .sinks import flow_of
@@ -43,7 +43,7 @@ cdef enum:  # the tables
     CONNECTIONS = 4
     ERRORS = 5
 
-cdef Py_ssize_t _PIECE = PIECE
+cdef Py_ssize_t _CHUNK_BYTES = CHUNK_BYTES
 cdef dict _TABLES = {
     "frames": FRAMES, "methods": METHODS, "messages": MESSAGES, "connections": CONNECTIONS, "errors": ERRORS,
 }
@@ -75,11 +75,11 @@ cdef class Direction:
 
 @cython.final
 cdef class Feeder(OctetConsumer):
-    """Finds the frames of connections and passes them to a sink; see `feeder_py.Feeder`. A scanner calls it itself."""
+    """Passes the frames of connections to a sink; see `feeder_py.Feeder`. A scanner calls it itself."""
 
     cdef object _sink
     cdef int _table
-    cdef bint _payloads  # whether damaged payloads have to be told as faults
+    cdef bint _payloads  # whether damaged payloads are faults
     cdef int64_t _size_limit
     cdef Py_ssize_t _open_limit
     cdef unsigned long long _body_limit
@@ -223,15 +223,15 @@ cdef class Feeder(OctetConsumer):
 
     cdef int _in_place(self, Direction direction, Chunk *chunk) except -1 nogil:
         """Take the frames that are whole where they lie, and keep what is left."""
-        cdef Place place = Place(0, chunk.packet, chunk.time_ns)
+        cdef Position position = Position(0, chunk.packet, chunk.time_ns)
         cdef Py_ssize_t size
         cdef FrameStatus status
         while not self._targets.table.trouble:
             status = self._next(direction, chunk.at, chunk.end - chunk.at, &size)
             if status != WHOLE:
                 break
-            place.offset = direction.state.start
-            size = <Py_ssize_t>self._take(direction, chunk.at, chunk.end, <size_t>size, &place)
+            position.offset = direction.state.start
+            size = <Py_ssize_t>self._take(direction, chunk.at, chunk.end, <size_t>size, &position)
             direction.state.start += size
             chunk.at += size
             self._cut_if_full()
@@ -271,17 +271,17 @@ cdef class Feeder(OctetConsumer):
         cdef Py_ssize_t size
         cdef FrameStatus status
         cdef Mark mark
-        cdef Place place
+        cdef Position position
         while not self._targets.table.trouble:
             p = state.first()
             status = self._next(direction, p, <Py_ssize_t>state.size(), &size)
             if status != WHOLE:
                 return status
             mark = state.latest(state.start + size)
-            place = Place(state.start, mark.packet, mark.time_ns)
+            position = Position(state.start, mark.packet, mark.time_ns)
             # What one packet has brought may be looked at as a whole.
             end = p + (state.size() if state.is_of_one_packet() else <size_t>size)
-            state.skip(state.start + <int64_t>self._take(direction, p, end, <size_t>size, &place))
+            state.skip(state.start + <int64_t>self._take(direction, p, end, <size_t>size, &position))
             self._cut_if_full()
         return MORE
 
@@ -297,7 +297,7 @@ cdef class Feeder(OctetConsumer):
     cdef int _decide(self, Direction direction, Chunk *chunk, const unsigned char *begin) except -1:
         """Have the decoder look at what comes next, from `begin` on: there is no frame, or none to follow from."""
         # Both builds cut in these places, since it may depend on what is at hand where a frame is found.
-        cdef const unsigned char *cut = begin + (_PIECE - (begin - chunk.begin) % _PIECE)
+        cdef const unsigned char *cut = begin + (_CHUNK_BYTES - (begin - chunk.begin) % _CHUNK_BYTES)
         cdef Py_ssize_t size = max(min(cut, chunk.end) - chunk.at, 0)
         cdef FrameStatus status = WRONG_END
         octets = octets_at(chunk.at, <size_t>size)
@@ -316,7 +316,7 @@ cdef class Feeder(OctetConsumer):
         return 0
 
     cdef int _dispatch(self, Direction direction, object item) except -1:
-        """Give the sink what the decoder has found."""
+        """Pass the sink what the decoder has found."""
         dispatch(item, direction.decoder, self._sink)
         return self._read_as(direction)
 
@@ -347,27 +347,28 @@ cdef class Feeder(OctetConsumer):
         return 0
 
     cdef size_t _take(
-        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size,
+        const Position *position,
     ) except 0 nogil:
         """Add the row of a frame, or of a content that begins with it; octets of that."""
         if self._payloads and not is_valid(direction.origin.layout, p, size):
             with gil:
-                self._read(direction, p, size, place)
+                self._read(direction, p, size, position)
         elif self._is_declined(direction, p, size):
             with gil:
-                self._negotiate(direction, p, size, place)
+                self._negotiate(direction, p, size, position)
         elif self._table == MESSAGES:
-            return self._add_to_content(direction, p, end, size, place)
+            return self._add_to_content(direction, p, end, size, position)
         elif self._table == FRAMES:
             if direction.beside and p[0] == METHOD and _method_of(direction, p, size) is NULL:
-                self._make_row(direction, p, size, place)
+                self._make_row(direction, p, size, position)
             else:
-                add_frame(&self._targets, &direction.origin, p, size, place)
+                add_frame(&self._targets, &direction.origin, p, size, position)
         elif self._table == CONNECTIONS:
-            self._count(direction, p, size, place)
+            self._count(direction, p, size, position)
         elif self._table == METHODS and p[0] == METHOD:
-            if not add_method(&self._targets, &direction.origin, p, size, place):
-                self._make_row(direction, p, size, place)
+            if not add_method(&self._targets, &direction.origin, p, size, position):
+                self._make_row(direction, p, size, position)
         return size
 
     cdef inline bint _is_declined(self, Direction direction, const unsigned char *p, size_t size) noexcept nogil:
@@ -379,16 +380,16 @@ cdef class Feeder(OctetConsumer):
         return method is NULL or method.declined
 
     cdef void _count(
-        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) noexcept nogil:
         """Count a valid frame."""
         cdef const Shape *method = _method_of(direction, p, size) if p[0] == METHOD else NULL
-        count(
-            direction.totals, direction.origin.direction, method is not NULL and method.carries_content, place.time_ns
-        )
+        cdef bint carries_content = method is not NULL and method.carries_content
+        count(direction.totals, direction.origin.direction, carries_content, position.time_ns)
 
     cdef size_t _add_to_content(
-        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, const unsigned char *end, size_t size,
+        const Position *position,
     ) except 0 nogil:
         """Add a frame to its content, or the row of a content that lies there whole; how many octets that were."""
         cdef Channel *channel
@@ -409,14 +410,14 @@ cdef class Feeder(OctetConsumer):
             whole = whole_content(direction.origin.layout, p, end, self._body_limit, self._size_limit)
             if whole:
                 channel.known = True
-                if not add_message(&self._targets, &direction.origin, p, whole, place, place.time_ns):
-                    self._make_rows(direction, p, whole, place)
+                if not add_message(&self._targets, &direction.origin, p, whole, position, position.time_ns):
+                    self._make_rows(direction, p, whole, position)
                 return whole
         done = direction.contents.add(
-            channel, direction.origin.layout, p, size, place, self._open_limit, self._body_limit
+            channel, direction.origin.layout, p, size, position, self._open_limit, self._body_limit
         )
         if done == DECLINED:
-            self._make_row(direction, p, size, place)
+            self._make_row(direction, p, size, position)
         elif done == OUT_OF_MEMORY:
             self._targets.table.trouble = NO_MEMORY
         elif done == COMPLETED:
@@ -434,23 +435,23 @@ cdef class Feeder(OctetConsumer):
     # -- what cells decline
 
     cdef int _make_row(
-        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1 with gil:
         """Leave the row of a frame, or what becomes of its content, to the sink."""
         octets = octets_at(p, size)
-        return self._frame(direction, octets, place, direction.decoder.reader.of(octets).module)
+        return self._frame(direction, octets, position, direction.decoder.reader.of(octets).module)
 
-    cdef int _frame(self, Direction direction, bytes octets, const Place *place, object module) except -1:
-        """Give a frame to the sink."""
-        self._sink.frame(frame_origin(direction.connection, direction.origin.direction, place), octets, module)
+    cdef int _frame(self, Direction direction, bytes octets, const Position *position, object module) except -1:
+        """Pass a frame to the sink."""
+        self._sink.frame(frame_origin(direction.connection, direction.origin.direction, position), octets, module)
         return 0
 
     cdef int _make_rows(
-        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1 nogil:
         """The same for frames that lie one behind the other."""
         cdef const unsigned char *end = p + size
-        cdef Place each = place[0]
+        cdef Position each = position[0]
         while p < end:
             size = u32(p + 3) + OVERHEAD
             self._make_row(direction, p, size, &each)
@@ -459,22 +460,22 @@ cdef class Feeder(OctetConsumer):
         return 0
 
     cdef int _read(
-        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1:
         """Have the decoder say what is wrong with a frame, if anything is."""
         item = direction.follower.read(
-            octets_at(p, size), place.offset, or_none(place.packet), or_none(place.time_ns)
+            octets_at(p, size), position.offset, or_none(position.packet), or_none(position.time_ns)
         )
         return self._dispatch(direction, item)
 
     cdef int _negotiate(
-        self, Direction direction, const unsigned char *p, size_t size, const Place *place
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1:
         """Add the row of a method that may say how to read the frames behind it, or has something to hide."""
         octets = octets_at(p, size)
         module = direction.decoder.reader.of(octets).module
         direction.decoder.negotiate(octets)
-        self._frame(direction, octets, place, module)
+        self._frame(direction, octets, position, module)
         return self._read_as(direction)
 
     cdef int _emit(self, Direction direction, int channel) except -1:
@@ -503,7 +504,7 @@ cdef class _Side:
 
 @cython.final
 cdef class PacketFeeder(OctetConsumer):
-    """Gives the segments of connections to a sink; see `feeder_py.PacketFeeder`. A scanner calls it itself."""
+    """Passes the segments of connections to a sink; see `feeder_py.PacketFeeder`. A scanner calls it itself."""
 
     cdef object _sink
     cdef Py_ssize_t _most_rows
@@ -552,8 +553,8 @@ cdef class PacketFeeder(OctetConsumer):
     cdef int segment(
         self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
     ) except -1 nogil:
-        cdef Place place = Place(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
-        add_packet(&self._targets, <Origin *>state, headers, &place)
+        cdef Position position = Position(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
+        add_packet(&self._targets, <Origin *>state, headers, &position)
         if self._targets.table.trouble:
             with gil:
                 self._sink.make.files.check()
@@ -588,15 +589,15 @@ def feed_capture(source, feeder, **options):
         yield
 
 
-def feed_part(source, feeder, tracker, place, before, end):
+def feed_part(source, feeder, tracker, position, before, end):
     """Read a part of a recording and feed all that is in it; see `feeder_py.feed_part`."""
     cdef Scanner scanner
-    if not place.ended:
-        scanner = Scanner(source, tracker, feeder, MAX_RECORD, place, before, end)
+    if not position.ended:
+        scanner = Scanner(source, tracker, feeder, MAX_RECORD, position, before, end)
         while scanner.step():
             yield
         scanner.save_position()
     if end is None:
-        for fault in place.segments.faults():
+        for fault in position.segments.faults():
             feeder.feed(fault)
         yield

@@ -24,12 +24,12 @@ from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.capture.position import FilePosition, read_part
 from amqpcodec.capture.streams_py import StreamTracker
 
-from .rows import Place
+from .rows import FrameOrigin
 from .sinks import Flows, PacketSink, Sink, flow_of
 
 
 class Feeder:
-    """Finds the frames in the events of connections and gives them to a sink.
+    """Finds the frames in the events of connections and passes them to a sink.
 
     Args:
         sink: where they go.
@@ -66,7 +66,7 @@ class Feeder:
         self._sink.make.files.begin(before, name)
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of, beside rows; `note` is told of each packet in it."""
+        """What `restore` makes the same of, beside rows; `note` is called with each packet in it."""
         decoders = [[each.number, decoder.snapshot(note)] for each, decoder in self._decoders.items()]
         return [decoders, self._sink.snapshot(note)]
 
@@ -74,7 +74,7 @@ class Feeder:
         """Go on from a state, with nothing fed so far.
 
         Args:
-            state: what `snapshot` gave.
+            state: what `snapshot` returned.
             flows: the connections still known, by their numbers.
 
         Raises:
@@ -93,7 +93,7 @@ class Feeder:
 
 
 def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
-    """Give a sink what a connection's decoder has found."""
+    """Pass a sink what a connection's decoder has found."""
     if item.octets:
         reader = decoder.reader.of(item.octets)
         if (
@@ -104,8 +104,8 @@ def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
             dialect = reader.module
         assert item.connection is not None  # both are there for all that has octets
         assert item.direction is not None
-        place = Place(item.connection, item.direction, item.packet, item.time_ns, item.offset)
-        sink.frame(place, item.octets, dialect)
+        origin = FrameOrigin(item.connection, item.direction, item.packet, item.time_ns, item.offset)
+        sink.frame(origin, item.octets, dialect)
     if isinstance(item, Fault):
         sink.fault(item)
 
@@ -114,7 +114,7 @@ def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
 
 
 class PacketFeeder:
-    """Gives the segments of connections to a sink, in the order of the recording.
+    """Passes the segments of connections to a sink, in the order of the recording.
 
     Args:
         sink: where they go.
@@ -157,8 +157,8 @@ def count_fault(event: Event | Fault, sink: PacketSink) -> None:
     if isinstance(event, Fault):
         sink.fault(event)
     elif isinstance(event, Gap):
-        place = event.packet, event.time_ns, event.offset, event.length
-        sink.fault(Fault("gap", "octets are missing", event.connection, event.direction, *place))
+        where = event.packet, event.time_ns, event.offset, event.length
+        sink.fault(Fault("gap", "octets are missing", event.connection, event.direction, *where))
 
 
 # -- captures
@@ -190,7 +190,7 @@ def feed_part(
     source: ByteSource,
     feeder: Feeder | PacketFeeder,
     tracker: StreamTracker,
-    place: FilePosition,
+    position: FilePosition,
     before: int,
     end: int | None,
 ) -> Iterator[None]:
@@ -200,21 +200,21 @@ def feed_part(
         source: a capture file, at that position.
         feeder: of the same build.
         tracker: of the same build.
-        place: where the part begins; it moves to where the next one does.
+        position: where the part begins; it moves to where the next one does.
         before: packets of the recording before this file.
-        end: the part has the records that begin before this octet of the file; None for all, and what is
-            told of a file at its end.
+        end: the part has the records that begin before this octet of the file; None for all, and for the
+            faults at the end of a file.
 
     Raises:
         CaptureError, DecodeError, OSError: as for `feed_capture`.
     """
-    for found in read_part(source, place, end):
+    for found in read_part(source, position, end):
         if isinstance(found, Segment):
             found = found._replace(packet=before + found.packet)
         _take(found, feeder, tracker)
         yield
     if end is None:
-        for fault in place.segments.faults():
+        for fault in position.segments.faults():
             feeder.feed(fault)
         yield
 

@@ -1,7 +1,7 @@
 """The table `messages`: frames put together to contents.
 
 Content (0-9-1 section 4.2.6): a method, one content header, body frames until the announced size has come;
-all on one channel. What is out of order is told as `MessageDecoder` tells it, and leaves a row.
+all on one channel. What is out of order has the error of `MessageDecoder`, and leaves a row.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ from amqpcodec import DecodeError
 from amqpcodec._kernel.wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Connection, Fault
+from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 
 from .contents_py import OpenContents
-from .rows import ENVELOPE, Place, method_ids
+from .rows import ENVELOPE, FrameOrigin
 from .sinks import Flows, Sink, flow_of
 
-INCOMPLETE = "INCOMPLETE"  # what a row counts as that tells of no error, but is not whole
+INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not whole
 _HEADER_HEAD = struct.Struct("!HHQ")
 _BODY_SIZE = struct.Struct("!Q")
-_LEAST = {METHOD: 12, HEADER: 20}  # octets of a frame
+_LEAST = {METHOD: OVERHEAD + 4, HEADER: OVERHEAD + _HEADER_HEAD.size}  # octets of a frame
 _PAYLOAD = slice(7, -1)
 _NO_METHOD = "content header without a method before it"
-_CHANNEL_AT = 1  # octets of a frame before its channel: the place of an error of order, as decoders tell it
+_CHANNEL_AT = 1  # octets of a frame before its channel: where the error of a frame out of order is
 
 
 class Content:
     """The frames of one content on their way to a row of `messages`.
 
     Attributes:
-        place: of the first frame.
+        origin: of the first frame.
         dialect: module of the dialect.
         channel: channel number.
         method: octets of the method's frame, None if the recording does not have it. It is the first frame.
@@ -54,11 +55,11 @@ class Content:
 
     __slots__ = (
         "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
-        "header_offset", "last_ns", "left", "method", "octets", "parts", "place", "refused",
+        "header_offset", "last_ns", "left", "method", "octets", "origin", "parts", "refused",
     )  # fmt: skip
 
-    def __init__(self, place: Place, dialect: ModuleType, channel: int) -> None:
-        self.place = place
+    def __init__(self, origin: FrameOrigin, dialect: ModuleType, channel: int) -> None:
+        self.origin = origin
         self.dialect = dialect
         self.channel = channel
         self.method: bytes | None = None
@@ -80,19 +81,19 @@ class Content:
         self.error = error
         self.culprit = octets
 
-    def count(self, place: Place, octets: bytes) -> None:
+    def count(self, origin: FrameOrigin, octets: bytes) -> None:
         """One more frame of this content."""
         self.frames += 1
         self.octets += len(octets)
-        self.last_ns = place.time_ns
+        self.last_ns = origin.time_ns
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restored` makes the same of; `note` is told of its packet."""
-        place = self.place
+        """The state of a content; `note` is called with its packet."""
+        origin = self.origin
         # The only thing wrong with a content that stays open, if its row is not out already.
         lacks_method = [1] if self.error is not None and not self.refused else []
         return [
-            note(place.packet), place.time_ns, place.offset, self.dialect.DIALECT.name, self.channel,
+            note(origin.packet), origin.time_ns, origin.offset, self.dialect.DIALECT.name, self.channel,
             self.method, self.header, self.header_offset, self.parts, self.left, self.frames,
             self.octets, self.last_ns, self.refused, *lacks_method,
         ]  # fmt: skip
@@ -102,11 +103,11 @@ class Content:
         cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
     ) -> Content:
         """The open content that a state was made of."""
-        place = Place(connection, direction, state.packet(), state.time(), state.number(0))
+        origin = FrameOrigin(connection, direction, state.packet(), state.time(), state.number(0))
         dialect: Any = dialects.get(state.text())
         if dialect is None:
             raise damaged("there is no such dialect")
-        content = cls(place, dialect, state.number(0, 0xFFFF))
+        content = cls(origin, dialect, state.number(0, 0xFFFF))
         method, header = state.octets_or_none(), state.octets_or_none()
         if method is not None and not (_is_frame(method, METHOD) and method_ids(method) in dialect.METHODS):
             raise damaged("there is a content of a method that nobody knows")
@@ -121,7 +122,7 @@ class Content:
         content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
         content.refused = state.flag()
         if state.later(0, 1) and header is not None:
-            content.blame(_unexpected(dialect, _NO_METHOD, place), header)
+            content.blame(_unexpected(dialect, _NO_METHOD, origin), header)
         state.end()
         return content
 
@@ -143,15 +144,15 @@ class MessageSink(Sink):
         self._new_contents = open_contents
         self._directions: dict[tuple[Connection, int], OpenContents] = {}
 
-    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+    def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:
         """Add a frame to its content."""
         frame_type, channel, _ = ENVELOPE.unpack_from(octets)
         if METHOD <= frame_type <= BODY:
-            contents = self.contents(place.connection, place.direction)
+            contents = self.contents(origin.connection, origin.direction)
             add = (
                 self._method if frame_type == METHOD else self._header if frame_type == HEADER else self._body
             )
-            add(contents, place, channel, octets, dialect)
+            add(contents, origin, channel, octets, dialect)
 
     def fault(self, fault: Fault) -> None:
         """A break in a direction ends the contents that are open there."""
@@ -217,60 +218,60 @@ class MessageSink(Sink):
         self._add(row)
 
     def _method(
-        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+        self, contents: OpenContents, origin: FrameOrigin, channel: int, octets: bytes, dialect: ModuleType
     ) -> None:
         """A method ends the content that is open, and may open another."""
-        method = dialect.METHODS.get(method_ids(octets)) if len(octets) >= 12 else None
+        method = dialect.METHODS.get(method_ids(octets))
         cut_off = contents.take(channel)
         if cut_off is not None:
             name = method.spec.name if method else "that is not known"
-            self._cut_off(cut_off, f"method {name} before the end of a content", place, octets, dialect)
+            self._cut_off(cut_off, f"method {name} before the end of a content", origin, octets, dialect)
         contents.know(channel)
         if method is not None and method.spec.content:
-            content = Content(place, dialect, channel)
+            content = Content(origin, dialect, channel)
             content.method = octets
             if self._may_open(contents, content, octets):
                 contents.put(content)
 
     def _may_open(self, contents: OpenContents, content: Content, octets: bytes) -> bool:
         """Whether there may be one more content, which begins with a frame; else its row says so."""
-        content.count(content.place, octets)
+        content.count(content.origin, octets)
         if len(contents) < self.decoding.limits.open_messages:
             return True
         message = f"more than {self.decoding.limits.open_messages} messages open"
-        content.blame(_error(RESOURCE_ERROR, message, content.place), octets)
+        content.blame(_error(RESOURCE_ERROR, message, content.origin), octets)
         self.emit(content)
         return False
 
     def _header(
-        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+        self, contents: OpenContents, origin: FrameOrigin, channel: int, octets: bytes, dialect: ModuleType
     ) -> None:
         """A content header goes with the method before it, or opens a content that has none."""
         content = contents.take(channel)
         if content is not None and (message := _misfit(content, octets, dialect)):
-            self._cut_off(content, message, place, octets, dialect)
+            self._cut_off(content, message, origin, octets, dialect)
             content = None
         if content is not None:
-            content.count(place, octets)
+            content.count(origin, octets)
         else:
-            content = Content(place, dialect, channel)
+            content = Content(origin, dialect, channel)
             if contents.know(channel):
-                content.blame(_unexpected(dialect, _NO_METHOD, place), octets)
+                content.blame(_unexpected(dialect, _NO_METHOD, origin), octets)
             if not self._may_open(contents, content, octets):
                 return
-        content.header, content.header_offset = octets, place.offset
-        if self._announce(content, place, octets):
+        content.header, content.header_offset = octets, origin.offset
+        if self._announce(content, origin, octets):
             self._put_or_emit(contents, content)
 
-    def _announce(self, content: Content, place: Place, octets: bytes) -> bool:
-        """Note the size of the body; False if the header is too short to tell, which ends the content."""
-        if len(octets) < _HEADER_HEAD.size + 8:
+    def _announce(self, content: Content, origin: FrameOrigin, octets: bytes) -> bool:
+        """Note the size of the body; False if the header is too short to say so, which ends the content."""
+        if len(octets) < _LEAST[HEADER]:
             self.emit(content)
             return False
         content.body_size = content.left = _HEADER_HEAD.unpack_from(octets, 7)[2]
         if content.body_size > self.decoding.limits.body_size:
             message = f"body of {content.body_size} octets, limit {self.decoding.limits.body_size}"
-            content.blame(_error(CONTENT_TOO_LARGE, message, place), octets)
+            content.blame(_error(CONTENT_TOO_LARGE, message, origin), octets)
             self.emit(content)
             content.refused = True
         return True
@@ -284,48 +285,48 @@ class MessageSink(Sink):
         self.emit(content)
 
     def _body(
-        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+        self, contents: OpenContents, origin: FrameOrigin, channel: int, octets: bytes, dialect: ModuleType
     ) -> None:
         """A body frame adds a part to the content that waits for it; one alone is a row of its own."""
         content = contents.take(channel)
         if content is not None and content.header is None:
             message = "body without a content header before it"
-            self._cut_off(content, message, place, octets, dialect)
+            self._cut_off(content, message, origin, octets, dialect)
             content = None
         if content is None:
-            self._alone(contents, place, channel, octets, dialect)
+            self._alone(contents, origin, channel, octets, dialect)
             return
         part = octets[_PAYLOAD]
         if len(part) > content.left:
             size = (content.body_size or 0) - content.left + len(part)
             message = f"body of {size} octets, {content.body_size} announced"
-            content.blame(_error(FRAME_ERROR, message, place), octets)
+            content.blame(_error(FRAME_ERROR, message, origin), octets)
             self.emit(content)
             return
         content.left -= len(part)
-        content.count(place, octets)
+        content.count(origin, octets)
         if not content.refused:
             content.parts.append(part)
         self._put_or_emit(contents, content)
 
     def _alone(
-        self, contents: OpenContents, place: Place, channel: int, octets: bytes, dialect: ModuleType
+        self, contents: OpenContents, origin: FrameOrigin, channel: int, octets: bytes, dialect: ModuleType
     ) -> None:
-        content = Content(place, dialect, channel)
-        content.count(place, octets)
+        content = Content(origin, dialect, channel)
+        content.count(origin, octets)
         content.parts.append(octets[_PAYLOAD])
-        error = self.make.payload(place, octets, dialect)[1]
+        error = self.make.payload(origin, octets, dialect)[1]
         if error is None and contents.knows(channel):
-            error = _unexpected(dialect, "body without a content header before it", place)
+            error = _unexpected(dialect, "body without a content header before it", origin)
         if error is not None:
             content.blame(error, octets)
         self.emit(content)
 
     def _cut_off(
-        self, content: Content, message: str, place: Place, octets: bytes, dialect: ModuleType
+        self, content: Content, message: str, origin: FrameOrigin, octets: bytes, dialect: ModuleType
     ) -> None:
         """Add the row of a content that is ended by a frame that should not have come."""
-        content.blame(_unexpected(dialect, message, place), octets)
+        content.blame(_unexpected(dialect, message, origin), octets)
         self.emit(content)
 
 
@@ -338,7 +339,7 @@ def _channels(numbers: list[Any]) -> list[int]:
 
 def _in_order(contents: OpenContents) -> list[Content]:
     """Contents in the order in which they were opened."""
-    return sorted(contents, key=lambda content: content.place.offset)
+    return sorted(contents, key=lambda content: content.origin.offset)
 
 
 def _misfit(content: Content, octets: bytes, dialect: ModuleType) -> str:
@@ -352,12 +353,12 @@ def _misfit(content: Content, octets: bytes, dialect: ModuleType) -> str:
     return ""
 
 
-def _unexpected(dialect: Any, message: str, place: Place) -> DecodeError:
-    return _error(dialect.DIALECT.unexpected_frame, message, place)
+def _unexpected(dialect: Any, message: str, origin: FrameOrigin) -> DecodeError:
+    return _error(dialect.DIALECT.unexpected_frame, message, origin)
 
 
-def _error(code: int, message: str, place: Place) -> DecodeError:
-    return DecodeError(message, code, place.offset + _CHANNEL_AT, dialect=place.connection.dialect)
+def _error(code: int, message: str, origin: FrameOrigin) -> DecodeError:
+    return DecodeError(message, code, origin.offset + _CHANNEL_AT, dialect=origin.connection.dialect)
 
 
 def _is_frame(octets: bytes, frame_type: int) -> bool:

@@ -1,7 +1,7 @@
-"""Rows of the tables, made exactly: from the octets of frames, by the codec of their dialect.
+"""Rows of the tables, from the octets of frames, by the codec of their dialect.
 
-Both builds of the column sink make rows here. The pure build makes all of them so; the compiled one those
-with anything odd about them, so that values, errors, texts and offsets are equal by construction.
+Both builds make rows here: the pure build all of them, the compiled one those that cells decline. So
+values, errors, texts and offsets are equal by construction.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from amqpcodec import DecodeError, InlineContent, RawTable, ReferenceContent
-from amqpcodec._kernel.wire import HEADER, METHOD, OVERHEAD, PROTOCOL_HEADER
+from amqpcodec._kernel.wire import HEADER, METHOD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, damaged
 from amqpcodec.capture import Connection, Fault, LocatedSegment
 from amqpcodec.capture.dialects import module
+from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.capture.network import ACK
 from amqpcodec.spec import CREDENTIALS, FieldSpec, MethodSpec
 from amqpcodec.types import EPOCH
@@ -39,8 +40,7 @@ if TYPE_CHECKING:
     from .message_sink import Content
 
 ENVELOPE = struct.Struct("!BHI")
-_IDS = struct.Struct("!HH")
-_MOST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 _MICROSECOND = timedelta(microseconds=1)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
 
@@ -118,7 +118,7 @@ class Files:
         self._before, self._names = before, names
 
 
-class Place(NamedTuple):
+class FrameOrigin(NamedTuple):
     """Where a frame was found.
 
     Attributes:
@@ -151,7 +151,7 @@ class Row(NamedTuple):
 
 
 class ValueRangeError(DecodeError):
-    """A sound value that its column cannot hold."""
+    """A valid value that its column cannot hold."""
 
     @property
     def reply_name(self) -> str:
@@ -164,7 +164,7 @@ class Rows:
 
     Args:
         table: its name.
-        columns: those wanted, as `schemas.chosen` gives them. Cells of others may be made, but need not.
+        columns: those wanted, from `schemas.chosen`. Cells of others may be made, but need not.
         decoding: how; its dialects are those whose fields the table has columns for.
         file: name of the first file for the column `file`.
 
@@ -181,8 +181,8 @@ class Rows:
         self.dialects: dict[str, ModuleType] = {each.DIALECT.name: each for each in modules}
         self._wanted = {column.name for column in columns}
         self._wanted |= {f"{column.name}.{child.name}" for column in columns for child in column.children}
-        told = not self._wanted.isdisjoint(("_error", "_corrupt_record"))
-        self.checks = decoding.check_all or told or decoding.mode != "permissive"
+        reports = not self._wanted.isdisjoint(("_error", "_corrupt_record"))
+        self.checks = decoding.check_all or reports or decoding.mode != "permissive"
         self._credentials = decoding.include_credentials
         self._connection_classes = {each.DIALECT.connection_class for each in modules}
         self._open_ids = _open_ids(modules)
@@ -204,9 +204,9 @@ class Rows:
 
     # -- rows
 
-    def frame_row(self, place: Place, octets: bytes, dialect: ModuleType) -> Row:
+    def frame_row(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> Row:
         """The row in `frames` of a frame whose end is known."""
-        cells = self.lead(place)
+        cells = self.lead(origin)
         frame_type, channel, size = ENVELOPE.unpack_from(octets)
         if frame_type == PROTOCOL_HEADER:
             cells.update(frame_type=frame_type, channel=0, size=len(octets), payload=octets)
@@ -220,27 +220,27 @@ class Rows:
             cells["payload"] = octets[7:-1]
         return Row(cells, len(octets))
 
-    def method_row(self, place: Place, octets: bytes, dialect: ModuleType) -> Row:
-        """The row in `methods` of a method's frame, sound or damaged."""
-        cells = self.lead(place)
+    def method_row(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> Row:
+        """The row in `methods` of a method's frame, valid or damaged."""
+        cells = self.lead(origin)
         cells["channel"] = ENVELOPE.unpack_from(octets)[1]
         known = self._identify(cells, octets, dialect)
         if known is not None and not self.reads(known):
             return Row(cells, len(octets))
-        method, error = self.payload(place, octets, dialect)
+        method, error = self.payload(origin, octets, dialect)
         if method is not None:
-            cells["args"], error = self._values(place, octets, dialect, method)
+            cells["args"], error = self._values(origin, octets, dialect, method)
         self._blame(cells, error, octets)
         return Row(cells, len(octets), error)
 
     def message_row(self, content: Content) -> Row:
         """The row in `messages` of a content, whole or not."""
-        cells = self.lead(content.place)
+        cells = self.lead(content.origin)
         cells.update(
             channel=content.channel, frames=content.frames, ts_last=micros(content.last_ns),
             complete=content.complete,
         )  # fmt: skip
-        if content.body_size is not None and content.body_size <= _MOST:
+        if content.body_size is not None and content.body_size <= _MAX_INT64:
             cells["body_size"] = content.body_size
         error, culprit = self._add_method(cells, content), content.method
         wrong = self._add_header(cells, content)
@@ -274,8 +274,8 @@ class Rows:
     def packet_row(self, located: LocatedSegment) -> Row:
         """The row in `packets` of a segment."""
         segment = located.segment
-        place = Place(located.connection, located.direction, segment.packet, segment.time_ns, 0)
-        cells = self.lead(place)
+        origin = FrameOrigin(located.connection, located.direction, segment.packet, segment.time_ns, 0)
+        cells = self.lead(origin)
         cells.update(
             offset=located.offset, seq=segment.seq, ack=segment.ack if segment.flags & ACK else None,
             flags=segment.flags, length=segment.length, payload=segment.data,
@@ -284,21 +284,21 @@ class Rows:
 
     # -- what rows are made of
 
-    def lead(self, place: Place | Fault) -> dict[str, Any]:
+    def lead(self, origin: FrameOrigin | Fault) -> dict[str, Any]:
         """The cells that say where a row comes from.
 
-        A fault of a file tells of a packet by its number there, all else by its number in the recording.
+        A fault of a file has the packet's number there, all else its number in the recording.
         """
-        file, packet = self.files.locate(place.packet)
-        if place.connection is None:
-            file, packet = self.files.name, place.packet
+        file, packet = self.files.locate(origin.packet)
+        if origin.connection is None:
+            file, packet = self.files.name, origin.packet
         return {
             "file": file,
-            **self.origin(place.connection),
-            "direction": place.direction,
-            "ts": micros(place.time_ns),
-            "ts_ns": _nanos(place.time_ns),
-            "offset": place.offset,
+            **self.origin(origin.connection),
+            "direction": origin.direction,
+            "ts": micros(origin.time_ns),
+            "ts_ns": _nanos(origin.time_ns),
+            "offset": origin.offset,
             "packet": packet,
         }
 
@@ -311,15 +311,17 @@ class Rows:
                 self._origin.update(flow=connection.number, client=client, server=server)
         return self._origin
 
-    def payload(self, place: Place, octets: bytes, dialect: ModuleType) -> tuple[Any, DecodeError | None]:
+    def payload(
+        self, origin: FrameOrigin, octets: bytes, dialect: ModuleType
+    ) -> tuple[Any, DecodeError | None]:
         """What a frame carries, its tables as `RawTable`; or None and what is wrong with it."""
-        return self._decode(self._decoders_of(dialect)[0], place, octets)
+        return self._decode(self._decoders_of(dialect)[0], origin, octets)
 
-    def _decode(self, decoder: Any, place: Place, octets: bytes) -> tuple[Any, DecodeError | None]:
+    def _decode(self, decoder: Any, origin: FrameOrigin, octets: bytes) -> tuple[Any, DecodeError | None]:
         try:
             return next(decoder.feed(octets)).payload, None
         except DecodeError as error:
-            error.offset += place.offset
+            error.offset += origin.offset
             return None, error
         finally:
             decoder.reset()
@@ -335,9 +337,10 @@ class Rows:
 
     def _identify(self, cells: dict[str, Any], octets: bytes, dialect: ModuleType) -> Any:
         """The cells for ids and name, as far as a method's frame has them; its class, if that is known."""
-        if len(octets) < OVERHEAD + _IDS.size:
+        ids = method_ids(octets)
+        if ids is None:
             return None
-        cells["class_id"], cells["method_id"] = ids = method_ids(octets)
+        cells["class_id"], cells["method_id"] = ids
         method = dialect.METHODS.get(ids)
         if method is not None:
             cells["name"] = method.spec.name
@@ -353,9 +356,9 @@ class Rows:
         cells.update(name=name, kind=name.partition(".")[2])
         if not self.reads(known):
             return None
-        method, error = self.payload(content.place, octets, dialect)
+        method, error = self.payload(content.origin, octets, dialect)
         if method is not None:
-            values, error = self._values(content.place, octets, dialect, method)
+            values, error = self._values(content.origin, octets, dialect, method)
             cells.update(values)
         return error
 
@@ -367,12 +370,12 @@ class Rows:
         known = dialect.PROPERTIES.get(int.from_bytes(octets[7:9], "big"))
         if known is not None and not self.reads(known):
             return None
-        place = content.place._replace(offset=content.header_offset)
-        header, error = self.payload(place, octets, dialect)
+        origin = content.origin._replace(offset=content.header_offset)
+        header, error = self.payload(origin, octets, dialect)
         if header is None:
             return error
         properties = header.properties
-        cells["properties"], error = self._values(place, octets, dialect, properties)
+        cells["properties"], error = self._values(origin, octets, dialect, properties)
         headers = getattr(properties, HEADERS.name, None)
         if isinstance(headers, RawTable):
             cells["headers_raw"] = headers.octets
@@ -380,11 +383,11 @@ class Rows:
                 try:
                     cells[HEADERS.name] = pairs(headers)
                 except DecodeError:
-                    error = self._table_error(place, octets, dialect)
+                    error = self._table_error(origin, octets, dialect)
         return error
 
     def _values(
-        self, place: Place, octets: bytes, dialect: ModuleType, record: Any
+        self, origin: FrameOrigin, octets: bytes, dialect: ModuleType, record: Any
     ) -> tuple[dict[str, Any], DecodeError | None]:
         """The cells of a method's arguments or of properties; the first thing wrong with them."""
         cells: dict[str, Any] = {}
@@ -396,10 +399,10 @@ class Rows:
             try:
                 made = cell(value)
             except ValueRangeError as error:
-                error.offset, error.method, error.field = place.offset, record.spec.name, attribute
+                error.offset, error.method, error.field = origin.offset, record.spec.name, attribute
                 first = first or error
             except DecodeError:
-                first = first or self._table_error(place, octets, dialect)
+                first = first or self._table_error(origin, octets, dialect)
             else:
                 if name is not None:
                     cells[name] = made
@@ -423,7 +426,7 @@ class Rows:
     def _plan(self, record: Any) -> tuple[_Step, ...]:
         """Where the fields of a class go, but for the headers of a content.
 
-        What is wrong in a field that goes nowhere may have to be told, too.
+        What is wrong in a field that goes nowhere may have to be reported, too.
         """
         plan = self._plans.get(type(record))
         if plan is None:
@@ -449,12 +452,12 @@ class Rows:
         shown = self._credentials or (spec.name, field.name) not in CREDENTIALS
         return name, shown and f"{self._inside}{name}" in self._wanted
 
-    def place_of(self, spec: Any, field: FieldSpec) -> tuple[str, str] | None:
+    def target_of(self, spec: Any, field: FieldSpec) -> tuple[str, str] | None:
         """Where a field goes: the name of a column, and that of one inside it or ""; None for nowhere."""
         if isinstance(spec, MethodSpec):
             outer = self._inside.rstrip(".")
             if not outer and not spec.content:
-                return None  # no row of a table without `args` tells of it
+                return None  # no row of a table without `args` shows it
         elif _is_headers(spec, field):
             return HEADERS.name, ""
         else:
@@ -464,9 +467,9 @@ class Rows:
             return None
         return (outer, name) if outer else (name, "")
 
-    def _table_error(self, place: Place, octets: bytes, dialect: ModuleType) -> DecodeError | None:
+    def _table_error(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> DecodeError | None:
         """What is wrong with the tables of a frame, at which offset of the stream."""
-        return self._decode(self._decoders_of(dialect)[1], place, octets)[1]
+        return self._decode(self._decoders_of(dialect)[1], origin, octets)[1]
 
     def _blame(self, cells: dict[str, Any], error: DecodeError | None, octets: bytes | None) -> None:
         if error is not None:
@@ -479,9 +482,8 @@ class Rows:
 
         A method of the connection class that nobody knows may: it is another dialect's, or its id is damaged.
         """
-        if octets[0] != METHOD or len(octets) < OVERHEAD + _IDS.size:
-            return False
-        return self.is_secret(*method_ids(octets))
+        ids = method_ids(octets) if octets[0] == METHOD else None
+        return ids is not None and self.is_secret(*ids)
 
     def is_secret(self, class_id: int, method_id: int) -> bool:
         """Whether a method carries login data that must not be shown."""
@@ -493,12 +495,6 @@ class Rows:
 def _is_headers(spec: Any, field: FieldSpec) -> bool:
     """Whether a field is the table that has columns of its own."""
     return not isinstance(spec, MethodSpec) and (field.attribute, field.type) == (HEADERS.name, "table")
-
-
-def method_ids(octets: bytes) -> tuple[int, int]:
-    """Class and method id in a method's frame."""
-    class_id, method_id = _IDS.unpack_from(octets, 7)
-    return class_id, method_id
 
 
 def _error_of(fault: Fault) -> DecodeError:
@@ -526,7 +522,7 @@ def _open_ids(modules: Iterable[Any]) -> set[tuple[int, int]]:
 
 
 def _nanos(time_ns: int | None) -> int | None:
-    return time_ns if time_ns is not None and -_MOST <= time_ns <= _MOST else None
+    return time_ns if time_ns is not None and -_MAX_INT64 <= time_ns <= _MAX_INT64 else None
 
 
 def micros(time_ns: int | None) -> int | None:
@@ -538,12 +534,12 @@ def micros(time_ns: int | None) -> int | None:
 # -- cells by wire type
 
 
-def _plain(value: Any) -> Any:
+def _as_it_is(value: Any) -> Any:
     return value
 
 
 def _int64(value: int) -> int:
-    if value > _MOST:
+    if value > _MAX_INT64:
         raise ValueRangeError(f"{value} is more than a signed number of 64 bits holds")
     return value
 
@@ -559,13 +555,13 @@ def _content(value: InlineContent | ReferenceContent) -> dict[str, bytes]:
 
 
 _CELLS: dict[str, Callable[[Any], Any]] = {
-    "bit": _plain,
-    "octet": _plain,
-    "short": _plain,
-    "long": _plain,
+    "bit": _as_it_is,
+    "octet": _as_it_is,
+    "short": _as_it_is,
+    "long": _as_it_is,
     "longlong": _int64,
     "shortstr": clean,
-    "longstr": _plain,
+    "longstr": _as_it_is,
     "timestamp": _timestamp,
     "table": pairs,
     "content": _content,

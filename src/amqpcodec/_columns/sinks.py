@@ -12,16 +12,17 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec import DecodeError, decode_pairs
-from amqpcodec._kernel.wire import METHOD, OVERHEAD
+from amqpcodec._kernel.wire import METHOD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import CLIENT_TO_SERVER, Close, Connection, Fault, LocatedSegment
+from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.capture.frames import NEGOTIATING
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns
 from .contents_py import NO_TIME, Totals
 from .decoding import Decoding
-from .rows import Place, Row, Rows, error_code, fault_code, method_ids, micros
+from .rows import FrameOrigin, Row, Rows, error_code, fault_code, micros
 from .schemas import Column, table_columns
 from .text import cell_text, clean
 
@@ -39,7 +40,7 @@ class Sink:
 
     Args:
         table: name of the table.
-        columns: those to fill, as `schemas.chosen` gives them, in this order.
+        columns: those to fill, from `schemas.chosen`, in this order.
         decoding: how frames become rows.
         file: name of the first file for the column `file`.
         faults: where faults and rows in error are counted by code; rows that are left out count as well.
@@ -64,18 +65,18 @@ class Sink:
         self._last_fault: tuple[Any, ...] = ()  # where the last fault was
         self.store = store(columns)
 
-    payloads = False  # whether damaged payloads have to be told as faults
+    payloads = False  # whether damaged payloads are faults
 
     def is_counted_only(self, method: Any) -> bool:
         """Whether a method of the connection class negotiates nothing and has nothing to hide."""
         spec = method.spec
         return spec.name not in NEGOTIATING and not self.make.is_secret(spec.class_id, spec.method_id)
 
-    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+    def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:
         """Take a frame whose end is known, whatever is in it.
 
         Args:
-            place: where it was found.
+            origin: where it was found.
             octets: the whole frame.
             dialect: module of the dialect that it is to be read as.
 
@@ -89,9 +90,9 @@ class Sink:
         Raises:
             DecodeError: in mode ``"fail"``, the error of a row.
         """
-        place = fault.connection, fault.direction, fault.offset
-        behind_error = place == self._last_fault  # what is lost behind an error needs no row of its own
-        self._last_fault = place
+        where = fault.connection, fault.direction, fault.offset
+        behind_error = where == self._last_fault  # what is lost behind an error needs no row of its own
+        self._last_fault = where
         if fault.kind == "lost" and self.decoding.from_start and not behind_error:
             self._add(self.make.damage_row(fault))
         elif fault.kind != "error":
@@ -106,7 +107,7 @@ class Sink:
         """What is kept beside rows, for `restore` to make the same of.
 
         Args:
-            note: is told of each packet in it.
+            note: is called with each packet in it.
         """
         return []
 
@@ -168,18 +169,18 @@ def flow_of(flows: Flows, state: Fields) -> Flow:
 class FrameSink(Sink):
     """The table `frames`."""
 
-    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+    def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:
         """Add a row, without looking into the payload."""
-        self._add(self.make.frame_row(place, octets, dialect))
+        self._add(self.make.frame_row(origin, octets, dialect))
 
 
 class MethodSink(Sink):
     """The table `methods`."""
 
-    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+    def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:
         """Add a row for a method."""
         if octets[0] == METHOD:
-            self._add(self.make.method_row(place, octets, dialect))
+            self._add(self.make.method_row(origin, octets, dialect))
 
 
 class ErrorSink(Sink):
@@ -214,28 +215,28 @@ class PacketSink(Sink):
 # -- the table `connections`
 
 
-class Account:
+class Summary:
     """One connection so far.
 
     Attributes:
         totals: counts of its frames, and when it was seen.
         cells: those of its row that are known beside those.
         closes: how many directions have ended.
-        told: whether there was a fault.
+        faulty: whether there was a fault.
     """
 
-    __slots__ = ("cells", "closes", "told", "totals")
+    __slots__ = ("cells", "closes", "faulty", "totals")
 
     def __init__(self, totals: Totals) -> None:
         self.totals = totals
         self.cells: dict[str, Any] = dict.fromkeys((*_OCTETS, *_FAULTS), 0)
         self.closes = 0
-        self.told = False
+        self.faulty = False
 
     @property
     def exists(self) -> bool:
         """Whether there was a frame or a fault."""
-        return self.told or self.totals.frames_sent + self.totals.frames_received > 0
+        return self.faulty or self.totals.frames_sent + self.totals.frames_received > 0
 
     def row(self) -> dict[str, Any]:
         """All cells that are known."""
@@ -264,7 +265,7 @@ class ConnectionSink(Sink):
     def __init__(self, *arguments: Any, totals: Callable[[], Totals] = Totals, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._new_totals = totals
-        self._accounts: dict[Connection, Account] = {}
+        self._summaries: dict[Connection, Summary] = {}
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""
@@ -272,31 +273,31 @@ class ConnectionSink(Sink):
 
     def totals(self, connection: Connection) -> Totals:
         """What is counted of a connection. They stay the same until it has ended."""
-        return self._account(connection).totals
+        return self._summary(connection).totals
 
-    def frame(self, place: Place, octets: bytes, dialect: ModuleType) -> None:
+    def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:
         """Count a frame, and take facts from the methods of the connection class."""
-        account = self._account(place.connection)
+        summary = self._summary(origin.connection)
         method = None
-        if octets[0] == METHOD and len(octets) >= OVERHEAD + 4:
+        if octets[0] == METHOD:
             method = dialect.METHODS.get(method_ids(octets))
         carries_content = method is not None and method.spec.content
-        account.totals.count(place.direction, carries_content, _in_range(place.time_ns))
+        summary.totals.count(origin.direction, carries_content, _in_range(origin.time_ns))
         take_facts = _FACTS.get(method.spec.name) if method else None
         if take_facts is not None:
-            record, _ = self.make.payload(place, octets, dialect)
+            record, _ = self.make.payload(origin, octets, dialect)
             if record is not None:
-                take_facts(account.cells, record, _PEERS[place.direction])
+                take_facts(summary.cells, record, _PEERS[origin.direction])
 
     def fault(self, fault: Fault) -> None:
         """Count a fault."""
         self._count(fault_code(fault))
         if fault.connection is None:
             return
-        account = self._account(fault.connection)
-        account.told = True
-        account.totals.see(_in_range(fault.time_ns))
-        cells = account.cells
+        summary = self._summary(fault.connection)
+        summary.faulty = True
+        summary.totals.see(_in_range(fault.time_ns))
+        cells = summary.cells
         if fault.kind == "error":
             cells["errors"] += 1
         elif fault.kind == "gap":
@@ -307,44 +308,44 @@ class ConnectionSink(Sink):
     def close(self, event: Close) -> None:
         """Once both directions have ended, the row is complete."""
         connection = event.connection
-        account = self._account(connection)
-        account.totals.see(_in_range(event.time_ns))
-        account.closes += 1
-        account.cells["octets" + _SIDES[event.direction]] += event.offset
-        if account.closes < len(_SIDES):
+        summary = self._summary(connection)
+        summary.totals.see(_in_range(event.time_ns))
+        summary.closes += 1
+        summary.cells["octets" + _SIDES[event.direction]] += event.offset
+        if summary.closes < len(_SIDES):
             return
-        del self._accounts[connection]
-        if account.exists:
-            place = {"file": self.make.files.locate(event.packet)[0], **self.make.origin(connection)}
-            self._add(Row({**place, "dialect": connection.dialect, **account.row()}, 0))
+        del self._summaries[connection]
+        if summary.exists:
+            lead = {"file": self.make.files.locate(event.packet)[0], **self.make.origin(connection)}
+            self._add(Row({**lead, "dialect": connection.dialect, **summary.row()}, 0))
 
     def snapshot(self, note: Note) -> list[Any]:
         """See `Sink.snapshot`."""
         return [
-            [connection.number, account.closes, account.exists, list(map(list, account.row().items()))]
-            for connection, account in self._accounts.items()
+            [connection.number, summary.closes, summary.exists, list(map(list, summary.row().items()))]
+            for connection, summary in self._summaries.items()
         ]
 
     def restore(self, state: Iterable[Fields], flows: Flows) -> None:
         """See `Sink.restore`."""
         kinds = {column.name: column.kind for column in table_columns("connections")}
         for fields in state:
-            account = self._account(flow_of(flows, fields).connection)
-            account.closes, account.told = fields.number(0, 1), fields.flag()
+            summary = self._summary(flow_of(flows, fields).connection)
+            summary.closes, summary.faulty = fields.number(0, 1), fields.flag()
             cells: dict[str, Any] = {}
             for cell in fields.items():
                 name = cell.text()
                 if name not in kinds:
                     raise damaged("there is no such column")
                 cells[name] = _cell(kinds[name], cell)
-            account.restore(cells)
+            summary.restore(cells)
             fields.end()
 
-    def _account(self, connection: Connection) -> Account:
-        account = self._accounts.get(connection)
-        if account is None:
-            account = self._accounts[connection] = Account(self._new_totals())
-        return account
+    def _summary(self, connection: Connection) -> Summary:
+        summary = self._summaries.get(connection)
+        if summary is None:
+            summary = self._summaries[connection] = Summary(self._new_totals())
+        return summary
 
 
 def _in_range(time_ns: int | None) -> int:

@@ -13,7 +13,15 @@ from .dialects import additions
 
 _HEAD = struct.Struct("!BH")
 _IDS = struct.Struct("!HH")
-_LEAST_METHOD = ENVELOPE_SIZE + _IDS.size
+_LEAST_METHOD = OVERHEAD + _IDS.size
+
+
+def method_ids(octets: bytes) -> tuple[int, int] | None:
+    """Class and method id in a method's frame; None if it is too short for them."""
+    if len(octets) < _LEAST_METHOD:
+        return None
+    class_id, method_id = _IDS.unpack_from(octets, ENVELOPE_SIZE)
+    return class_id, method_id
 
 
 class FrameReader:
@@ -45,9 +53,9 @@ class FrameReader:
     def of(self, octets: bytes) -> FrameReader:
         """The reader for a whole frame: this one, or that of the dialect beside."""
         beside = self._beside
-        if beside is None or octets[0] != METHOD or len(octets) < _LEAST_METHOD:
+        if beside is None or octets[0] != METHOD:
             return self
-        return beside if _IDS.unpack_from(octets, ENVELOPE_SIZE) in self._additions else self
+        return beside if method_ids(octets) in self._additions else self
 
     def cut(self, buffer: bytearray | memoryview, start: int) -> bytes | None:
         """The frame that a buffer begins with; None if it is not whole.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, Unpack
@@ -15,17 +14,16 @@ from amqpcodec.options import FRAME_MAX, DecodingOptions
 from . import dialects
 from .direction import DirectionDecoder
 from .direction_state_py import DirectionState
-from .envelopes import FrameReader
+from .envelopes import FrameReader, method_ids
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
 
 LIMITS = Limits(frame_size=FRAME_MAX)
 USUAL_FRAME_MAX = 131072
-# Octets that a search for a frame may have new before it. Where a search ends may depend on what is at hand,
-# so whoever follows frames cuts what comes at once in these places.
-PIECE = 262144
-_IDS = struct.Struct("!HH")
-NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they tell how to read what follows
+# Searches for frames get octets in chunks of this size. Where a search ends depends on the octets at hand, so
+# both builds cut alike.
+CHUNK_BYTES = 262144
+NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they say how to read what follows
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
@@ -90,8 +88,8 @@ class ConnectionDecoder:
         """Take one event and give what can be read now."""
         direction = self.directions[event.direction]
         if isinstance(event, Data):
-            for at in range(0, len(event.octets), PIECE):
-                direction.take(event.octets[at : at + PIECE], event.packet, event.time_ns)
+            for at in range(0, len(event.octets), CHUNK_BYTES):
+                direction.take(event.octets[at : at + CHUNK_BYTES], event.packet, event.time_ns)
                 yield from direction.advance()
         elif isinstance(event, Gap):
             yield from direction.gap(event)
@@ -179,8 +177,8 @@ class ConnectionDecoder:
         return dialects.Spoken(self.dialect, self.beside and self.beside.DIALECT.name)
 
     def _negotiating(self, octets: bytes) -> Any:
-        """The method in a frame, if it is valid and tells how to read others."""
-        cls = self.module.METHODS.get(_IDS.unpack_from(octets, 7)) if len(octets) >= 12 else None
+        """The method in a frame, if it is valid and says how to read others."""
+        cls = self.module.METHODS.get(method_ids(octets))
         if cls is None or cls.spec.name not in NEGOTIATING:
             return None
         try:
