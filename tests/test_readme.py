@@ -13,6 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+PACKAGE = ROOT / "src" / "amqpcodec"
 DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -118,3 +120,33 @@ def test_named_files_of_the_repository_exist() -> None:
     assert [
         path for path in paths if not list(ROOT.glob(path)) and not list(ROOT.glob(f"src/*/{path}"))
     ] == []
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    named = set(re.findall(r"`([\w./*]+)`", prose(ARCHITECTURE)))
+    # `X` stands for any module that has two builds.
+    paths = {name for name in named if re.search(r"/|\.(py|pxd|pyx)$", name) and not name.startswith("X_")}
+    assert len(paths) >= 30
+    folders = (ROOT, PACKAGE, *(folder for folder in PACKAGE.iterdir() if folder.is_dir()))
+    assert [name for name in sorted(paths) if not any(has(folder, name) for folder in folders)] == []
+
+
+def test_modules_in_the_tables_of_the_architecture_exist() -> None:
+    tables = re.findall(r"^\| text in `(\w+)` \|.*\n\| -.*\n((?:\|.*\n)+)", prose(ARCHITECTURE), re.MULTILINE)
+    assert {package for package, _ in tables} >= {"_kernel", "_columns", "compat", "capture", "spark"}
+    for package, rows in tables:
+        names = [name for row in rows.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+        assert [name for name in names if not has(PACKAGE / package, name)] == []
+
+
+def test_classes_that_the_architecture_names_exist() -> None:
+    sources = [path.read_text() for kind in ("py", "pyx") for path in PACKAGE.rglob(f"*.{kind}")]
+    defined = {name for text in sources for name in re.findall(r"^(?:cdef )?class (\w+)", text, re.MULTILINE)}
+    named = set(re.findall(r"`([A-Z]\w+[a-z]\w*)[`(.]", prose(ARCHITECTURE)))
+    assert len(named) >= 25
+    assert sorted(named - defined - {"RecursionError", "TypeError", "TypedDict", "X_c", "X_py"}) == []
+
+
+def has(folder: Path, name: str) -> bool:
+    """Whether there is a file or folder of a name, or a module of it in one of the builds."""
+    return any(any(folder.glob(name + ending)) for ending in ("", ".py", "_py.py", ".pyx", "_c.pyx", ".pxd"))

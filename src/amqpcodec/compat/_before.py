@@ -23,7 +23,7 @@ def note(stock: dict[str, str], guards: Iterable[Any]) -> None:
 
 
 def untouched(stock: dict[str, str], patches: Iterable[Patch]) -> tuple[Patch, ...]:
-    """The patches that take the place of the library's own functions; the others are told of.
+    """The patches that replace functions of the library itself. The others are reported in `stock`.
 
     Args:
         stock: what stays as it is, with the reason.

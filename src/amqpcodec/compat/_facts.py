@@ -181,7 +181,7 @@ def _differing_signature(record: Record, cls: Any) -> Iterator[str]:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Equality that tells False from 0; a str that is also a member of an enum counts as a str."""
+    """Equality that distinguishes False from 0; a str that is also a member of an enum counts as a str."""
     return left == right and isinstance(left, type(right))
 
 
@@ -317,7 +317,7 @@ _SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
 
 
 def _sample_value(kind: str, at: int, bit: int) -> tuple[Any, bytes]:
-    """A value of a kind that tells its place, and its octets; a bit is the octet that holds it alone."""
+    """A value of a kind that differs by position, and its octets; a bit is the octet that holds it alone."""
     if kind == "bit":
         return at % 2 == 0, bytes([(at % 2 == 0) << bit])
     if kind == "shortstr":

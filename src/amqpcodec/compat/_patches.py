@@ -134,7 +134,7 @@ class Part:
             patch, before = self._before.pop()
             if _held(patch.owner, patch.name) is patch.replacement:
                 _put(patch.owner, patch.name, before)
-            elif not isinstance(patch.replacement, int):  # which would not be told from another
+            elif not isinstance(patch.replacement, int):  # which cannot be distinguished from another
                 _hidden.append((patch, before))
         put_back_hidden()
         if self.plan is not None and self.plan.undo is not None:
@@ -234,7 +234,7 @@ class Watch:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec that the other finders give, with a loader that tells when the module is executed."""
+        """The spec that the other finders return, with a loader that reports when the module is executed."""
         if getattr(self._asking, "now", False) or not any(fullname in part.modules for part in self._parts):
             return None
         self._asking.now = True

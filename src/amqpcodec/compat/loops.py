@@ -89,8 +89,8 @@ def amqpstorm_read_buffer(stock: Any) -> Callable[..., Any]:
             elif channel_id in self._channels:
                 self._channels[channel_id].on_frame(frame_in)
         rest = data_in[begin:]
-        # Of a frame that is not whole the client would find nothing; protocol headers and heartbeats it tells
-        # otherwise.
+        # In a frame that is not whole the client would find nothing. It detects protocol headers and
+        # heartbeats otherwise.
         return rest if not rest or rest[0] in CONTENT_FRAMES else stock(self, rest)
 
     return _read_buffer
