@@ -85,8 +85,10 @@ def _module(path: Path, stage: Path) -> str:
 def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
     """Lay out the sources of the compiled build under `stage`; those that make modules."""
     modules = []
+    kept = set()
     for path in sorted(root.rglob("*.p[xy][dx]")):
         target = stage / path.relative_to(source)
+        kept.add(target)
         changed = _put(target, path.read_text())
         if path.suffix == ".pyx":
             modules.append(target)
@@ -97,9 +99,30 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
             if changed:
                 twin.touch()  # Cython does not look at the .pxd beside a Python text
             modules.append(twin)
+    kept.update(modules)
     for folder in {parent for path in modules for parent in path.parents if stage in parent.parents}:
         _put(folder / "__init__.py", "")
+        kept.add(folder / "__init__.py")
+    _prune(stage / root.relative_to(source), kept)
+    _prune_modules(root)
     return modules
+
+
+def _prune(folder: Path, kept: set[Path]) -> None:
+    """Delete what was staged of sources that are gone: Cython would take it for what is there now."""
+    made = {path.with_suffix(".c") for path in kept}
+    for path in folder.rglob("*.*"):
+        if path.is_file() and path not in kept | made:
+            path.unlink()
+
+
+def _prune_modules(root: Path) -> None:
+    """Delete modules beside the sources whose sources are gone: they would still be imported."""
+    for path in root.rglob("*_c.*"):
+        source = path.with_name(path.name.partition(".")[0])
+        there = source.with_suffix(".pyx").exists() or source.with_suffix(".pxd").exists()
+        if path.suffix in (".so", ".pyd") and not there:
+            path.unlink()
 
 
 def _compilable(text: str, types: str) -> str:

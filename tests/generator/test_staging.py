@@ -1,0 +1,63 @@
+"""What is laid out for Cython, and what is left of sources that are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from amqpcodec import _build
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package with one module of its own text and one of a Python text with types."""
+    folder = tmp_path / "src" / "demo"
+    folder.mkdir(parents=True)
+    for name in ("own_c.pyx", "shared_py.py", "shared_c.pxd"):
+        (folder / name).write_text("")
+    return folder
+
+
+def staged(package: Path) -> set[str]:
+    """Names of the modules that are to be compiled."""
+    stage = package.parent.parent / "stage"
+    return {path.name for path in _build._staged(package, package.parent, stage)}
+
+
+def names(folder: Path) -> set[str]:
+    """Names of what lies in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def test_each_module_is_staged_with_its_types(package: Path) -> None:
+    assert staged(package) == {"own_c.pyx", "shared_c.py"}
+    stage = package.parent.parent / "stage" / "demo"
+    assert names(stage) == {"__init__.py", "own_c.pyx", "shared_c.py", "shared_c.pxd"}
+
+
+def test_what_was_staged_of_deleted_sources_is_deleted(package: Path) -> None:
+    staged(package)
+    stage = package.parent.parent / "stage" / "demo"
+    for name in ("own_c.c", "shared_c.c"):
+        (stage / name).write_text("")
+    (package / "own_c.pyx").unlink()
+    assert staged(package) == {"shared_c.py"}
+    assert names(stage) == {"__init__.py", "shared_c.py", "shared_c.pxd", "shared_c.c"}
+
+
+def test_a_text_that_became_python_leaves_no_second_one(package: Path) -> None:
+    staged(package)
+    (package / "own_c.pyx").rename(package / "own_c.pxd")
+    (package / "own_py.py").write_text("")
+    assert staged(package) == {"own_c.py", "shared_c.py"}
+    assert "own_c.pyx" not in names(package.parent.parent / "stage" / "demo")
+
+
+@pytest.mark.parametrize("ending", [".cpython-311-x86_64-linux-gnu.so", ".cp311-win_amd64.pyd"])
+def test_a_module_beside_deleted_sources_is_deleted(package: Path, ending: str) -> None:
+    for name in ("own_c", "shared_c", "gone_c"):
+        (package / f"{name}{ending}").write_text("")
+    staged(package)
+    left = {name for name in names(package) if name.endswith(ending)}
+    assert left == {f"own_c{ending}", f"shared_c{ending}"}
