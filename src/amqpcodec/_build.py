@@ -32,6 +32,7 @@ _DIRECTIVES = {
     "binding": False,  # calls are cheaper; docs/architecture.md says what it takes from inspect.signature
     "cdivision": True,
     "embedsignature": True,
+    "emit_code_comments": False,  # the texts again, line by line: a third of the C
     "freethreading_compatible": True,  # docs/reliability.md says why that holds
 }
 # What is generated is straight lines of calls: -O3 takes three times as long as -O1 to compile it, and buys

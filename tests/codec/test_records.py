@@ -343,6 +343,54 @@ class TestBuilds:
                 with pytest.raises(TypeError):
                     twin(*positional, None)
 
+    def test_calls_mean_the_same_for_a_class_and_its_subclass(
+        self, both: tuple[Implementation, Implementation]
+    ) -> None:
+        calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+            ((), {}),
+            (("a",), {}),
+            (("a", "b"), {"mandatory": True}),
+            ((), {"routing_key": "b", "exchange": "a"}),
+            ((), {"".join(("routing", "_key")): "b"}),  # a name that is not interned
+            (("a",), {"exchange": "b"}),
+            ((), {"nothing": 1}),
+            (("a", "b", True, True, 5, 6), {}),
+        ]
+
+        def outcome(cls: type[Any], positional: tuple[Any, ...], named: dict[str, Any]) -> object:
+            try:
+                made = cls(*positional, **named)
+            except TypeError as error:
+                return type(error)
+            return type(made).__name__, [getattr(made, field.attribute) for field in cls.spec.fields]
+
+        def outcomes(cls: type[Any]) -> list[object]:
+            class Marked(cls):  # type: ignore[misc]
+                def __init__(self, *positional: Any, **named: Any) -> None:
+                    super().__init__(*positional, **named)
+                    self.routing_key += "!"
+
+            return [outcome(made, *call) for made in (cls, Marked) for call in calls]
+
+        compiled, pure = (outcomes(impl.dialect("rabbitmq-0-9-1").Basic.Publish) for impl in both)
+        assert compiled == pure
+
+    def test_a_deleted_field_is_refused_and_does_no_harm(self, impl: Implementation) -> None:
+        codec = impl.dialect("rabbitmq-0-9-1")
+        method = codec.Basic.Publish("a", "b")
+        del method.routing_key
+        with pytest.raises((AmqpError, AttributeError)):
+            codec.encode_method(1, method)
+        method.routing_key = "c"
+        assert codec.encode_method(1, method) == codec.encode_method(1, codec.Basic.Publish("a", "c"))
+
+    def test_fields_belong_to_their_class(self, impl: Implementation) -> None:
+        codec = impl.dialect("rabbitmq-0-9-1")
+        with pytest.raises(TypeError):
+            vars(codec.Basic.Publish)["routing_key"].__get__(codec.Basic.Ack())
+        with pytest.raises(AttributeError):
+            codec.Basic.Ack().routing_key  # noqa: B018
+
     @pytest.mark.parametrize("name", ["Frame", "ContentHeader", "Message", "OpaquePayload", "ProtocolHeader"])
     def test_shared_classes(self, both: tuple[Implementation, Implementation], name: str) -> None:
         one, two = (getattr(impl.records, name) for impl in both)

@@ -345,7 +345,7 @@ def test_properties_without_any_still_have_a_word_of_flags() -> None:
 def test_only_what_can_be_part_of_a_cycle_is_tracked_by_the_collector(type_: str, collected: bool) -> None:
     declared = types_text(field("n", type_))
     assert ("@cython.no_gc\ncdef class DemoCall(_DialectMethod):\n" in declared) is not collected
-    assert "cdef class DemoCall(_DialectMethod):\n    cdef public object n\n" in declared
+    assert "cdef class DemoCall(_DialectMethod):\n    cdef object n\n" in declared
 
 
 def test_the_types_declare_every_routine_of_a_class() -> None:

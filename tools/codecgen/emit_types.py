@@ -67,7 +67,7 @@ def _class_block(code: Code, name: str, base: str, fields: tuple[Field, ...]) ->
         code.line("@cython.no_gc")
     with code.block(f"cdef class {name}({base}):"):
         for field in fields:
-            code.line(f"cdef public object {field.attribute}")
+            code.line(f"cdef object {field.attribute}")
         yield
 
 

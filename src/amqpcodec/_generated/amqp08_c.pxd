@@ -21,61 +21,61 @@ cdef class _DialectProperties(_Properties):
 
 
 cdef class ConnectionStart(_DialectMethod):
-    cdef public object version_major
-    cdef public object version_minor
-    cdef public object server_properties
-    cdef public object mechanisms
-    cdef public object locales
+    cdef object version_major
+    cdef object version_minor
+    cdef object server_properties
+    cdef object mechanisms
+    cdef object locales
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ConnectionStartOk(_DialectMethod):
-    cdef public object client_properties
-    cdef public object mechanism
-    cdef public object response
-    cdef public object locale
+    cdef object client_properties
+    cdef object mechanism
+    cdef object response
+    cdef object locale
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
-    cdef public object challenge
+    cdef object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
-    cdef public object response
+    cdef object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
-    cdef public object virtual_host
-    cdef public object capabilities
-    cdef public object insist
+    cdef object virtual_host
+    cdef object capabilities
+    cdef object insist
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -83,25 +83,25 @@ cdef class ConnectionOpen(_DialectMethod):
 
 @cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
-    cdef public object known_hosts
+    cdef object known_hosts
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionRedirect(_DialectMethod):
-    cdef public object host
-    cdef public object known_hosts
+    cdef object host
+    cdef object known_hosts
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -113,7 +113,7 @@ cdef class ConnectionCloseOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
-    cdef public object out_of_band
+    cdef object out_of_band
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -125,7 +125,7 @@ cdef class ChannelOpenOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -133,26 +133,26 @@ cdef class ChannelFlow(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ChannelAlert(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object details
+    cdef object reply_code
+    cdef object reply_text
+    cdef object details
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ChannelClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -164,12 +164,12 @@ cdef class ChannelCloseOk(_DialectMethod):
 
 @cython.no_gc
 cdef class AccessRequest(_DialectMethod):
-    cdef public object realm
-    cdef public object exclusive
-    cdef public object passive
-    cdef public object active
-    cdef public object write
-    cdef public object read
+    cdef object realm
+    cdef object exclusive
+    cdef object passive
+    cdef object active
+    cdef object write
+    cdef object read
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -177,21 +177,21 @@ cdef class AccessRequest(_DialectMethod):
 
 @cython.no_gc
 cdef class AccessRequestOk(_DialectMethod):
-    cdef public object ticket
+    cdef object ticket
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ExchangeDeclare(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object type
-    cdef public object passive
-    cdef public object durable
-    cdef public object auto_delete
-    cdef public object internal
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object exchange
+    cdef object type
+    cdef object passive
+    cdef object durable
+    cdef object auto_delete
+    cdef object internal
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -204,10 +204,10 @@ cdef class ExchangeDeclareOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object if_unused
-    cdef public object nowait
+    cdef object ticket
+    cdef object exchange
+    cdef object if_unused
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -219,14 +219,14 @@ cdef class ExchangeDeleteOk(_DialectMethod):
 
 
 cdef class QueueDeclare(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object passive
-    cdef public object durable
-    cdef public object exclusive
-    cdef public object auto_delete
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object queue
+    cdef object passive
+    cdef object durable
+    cdef object exclusive
+    cdef object auto_delete
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -234,20 +234,20 @@ cdef class QueueDeclare(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
-    cdef public object queue
-    cdef public object message_count
-    cdef public object consumer_count
+    cdef object queue
+    cdef object message_count
+    cdef object consumer_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class QueueBind(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object queue
+    cdef object exchange
+    cdef object routing_key
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -260,9 +260,9 @@ cdef class QueueBindOk(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurge(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -270,18 +270,18 @@ cdef class QueuePurge(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class QueueDelete(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object if_unused
-    cdef public object if_empty
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object if_unused
+    cdef object if_empty
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -289,16 +289,16 @@ cdef class QueueDelete(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -311,13 +311,13 @@ cdef class BasicQosOk(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -325,15 +325,15 @@ cdef class BasicConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -341,18 +341,18 @@ cdef class BasicCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicPublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -362,10 +362,10 @@ cdef class BasicPublish(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -374,11 +374,11 @@ cdef class BasicReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -388,9 +388,9 @@ cdef class BasicDeliver(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGet(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object no_ack
+    cdef object ticket
+    cdef object queue
+    cdef object no_ack
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -398,11 +398,11 @@ cdef class BasicGet(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object message_count
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
+    cdef object message_count
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -412,15 +412,15 @@ cdef class BasicGetOk(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
-    cdef public object cluster_id
+    cdef object cluster_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicAck(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
+    cdef object delivery_tag
+    cdef object multiple
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -428,8 +428,8 @@ cdef class BasicAck(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReject(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -437,7 +437,7 @@ cdef class BasicReject(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicRecover(_DialectMethod):
-    cdef public object requeue
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -445,9 +445,9 @@ cdef class BasicRecover(_DialectMethod):
 
 @cython.no_gc
 cdef class FileQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -460,13 +460,13 @@ cdef class FileQosOk(_DialectMethod):
 
 @cython.no_gc
 cdef class FileConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -474,15 +474,15 @@ cdef class FileConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class FileConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -490,22 +490,22 @@ cdef class FileCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class FileCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileOpen(_DialectMethod):
-    cdef public object identifier
-    cdef public object content_size
+    cdef object identifier
+    cdef object content_size
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileOpenOk(_DialectMethod):
-    cdef public object staged_size
+    cdef object staged_size
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -519,12 +519,12 @@ cdef class FileStage(_DialectMethod):
 
 @cython.no_gc
 cdef class FilePublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
-    cdef public object identifier
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
+    cdef object identifier
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -532,10 +532,10 @@ cdef class FilePublish(_DialectMethod):
 
 @cython.no_gc
 cdef class FileReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -544,12 +544,12 @@ cdef class FileReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class FileDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object identifier
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
+    cdef object identifier
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -557,8 +557,8 @@ cdef class FileDeliver(_DialectMethod):
 
 @cython.no_gc
 cdef class FileAck(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
+    cdef object delivery_tag
+    cdef object multiple
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -566,8 +566,8 @@ cdef class FileAck(_DialectMethod):
 
 @cython.no_gc
 cdef class FileReject(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -575,10 +575,10 @@ cdef class FileReject(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object consume_rate
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object consume_rate
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -591,12 +591,12 @@ cdef class StreamQosOk(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object exclusive
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object exclusive
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -604,15 +604,15 @@ cdef class StreamConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class StreamCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -620,18 +620,18 @@ cdef class StreamCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class StreamPublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -641,10 +641,10 @@ cdef class StreamPublish(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -653,10 +653,10 @@ cdef class StreamReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object exchange
-    cdef public object queue
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object exchange
+    cdef object queue
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -705,7 +705,7 @@ cdef class DtxSelectOk(_DialectMethod):
 
 @cython.no_gc
 cdef class DtxStart(_DialectMethod):
-    cdef public object dtx_identifier
+    cdef object dtx_identifier
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -716,7 +716,7 @@ cdef class DtxStartOk(_DialectMethod):
 
 
 cdef class TunnelRequest(_DialectMethod):
-    cdef public object meta_data
+    cdef object meta_data
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -725,50 +725,50 @@ cdef class TunnelRequest(_DialectMethod):
 
 @cython.no_gc
 cdef class TestInteger(_DialectMethod):
-    cdef public object integer_1
-    cdef public object integer_2
-    cdef public object integer_3
-    cdef public object integer_4
-    cdef public object operation
+    cdef object integer_1
+    cdef object integer_2
+    cdef object integer_3
+    cdef object integer_4
+    cdef object operation
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class TestIntegerOk(_DialectMethod):
-    cdef public object result
+    cdef object result
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class TestString(_DialectMethod):
-    cdef public object string_1
-    cdef public object string_2
-    cdef public object operation
+    cdef object string_1
+    cdef object string_2
+    cdef object operation
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class TestStringOk(_DialectMethod):
-    cdef public object result
+    cdef object result
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class TestTable(_DialectMethod):
-    cdef public object table
-    cdef public object integer_op
-    cdef public object string_op
+    cdef object table
+    cdef object integer_op
+    cdef object string_op
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class TestTableOk(_DialectMethod):
-    cdef public object integer_result
-    cdef public object string_result
+    cdef object integer_result
+    cdef object string_result
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -782,7 +782,7 @@ cdef class TestContent(_DialectMethod):
 
 @cython.no_gc
 cdef class TestContentOk(_DialectMethod):
-    cdef public object content_checksum
+    cdef object content_checksum
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -790,20 +790,20 @@ cdef class TestContentOk(_DialectMethod):
 
 
 cdef class BasicProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object delivery_mode
-    cdef public object priority
-    cdef public object correlation_id
-    cdef public object reply_to
-    cdef public object expiration
-    cdef public object message_id
-    cdef public object timestamp
-    cdef public object type
-    cdef public object user_id
-    cdef public object app_id
-    cdef public object cluster_id
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object delivery_mode
+    cdef object priority
+    cdef object correlation_id
+    cdef object reply_to
+    cdef object expiration
+    cdef object message_id
+    cdef object timestamp
+    cdef object type
+    cdef object user_id
+    cdef object app_id
+    cdef object cluster_id
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -812,15 +812,15 @@ cdef class BasicProperties(_DialectProperties):
 
 
 cdef class FileProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object priority
-    cdef public object reply_to
-    cdef public object message_id
-    cdef public object filename
-    cdef public object timestamp
-    cdef public object cluster_id
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object priority
+    cdef object reply_to
+    cdef object message_id
+    cdef object filename
+    cdef object timestamp
+    cdef object cluster_id
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -829,11 +829,11 @@ cdef class FileProperties(_DialectProperties):
 
 
 cdef class StreamProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object priority
-    cdef public object timestamp
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object priority
+    cdef object timestamp
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -842,11 +842,11 @@ cdef class StreamProperties(_DialectProperties):
 
 
 cdef class TunnelProperties(_DialectProperties):
-    cdef public object headers
-    cdef public object proxy_name
-    cdef public object data_name
-    cdef public object durable
-    cdef public object broadcast
+    cdef object headers
+    cdef object proxy_name
+    cdef object data_name
+    cdef object durable
+    cdef object broadcast
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)

@@ -20,61 +20,61 @@ cdef class _DialectProperties(_Properties):
 
 
 cdef class ConnectionStart(_DialectMethod):
-    cdef public object version_major
-    cdef public object version_minor
-    cdef public object server_properties
-    cdef public object mechanisms
-    cdef public object locales
+    cdef object version_major
+    cdef object version_minor
+    cdef object server_properties
+    cdef object mechanisms
+    cdef object locales
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ConnectionStartOk(_DialectMethod):
-    cdef public object client_properties
-    cdef public object mechanism
-    cdef public object response
-    cdef public object locale
+    cdef object client_properties
+    cdef object mechanism
+    cdef object response
+    cdef object locale
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
-    cdef public object challenge
+    cdef object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
-    cdef public object response
+    cdef object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
-    cdef public object virtual_host
-    cdef public object capabilities
-    cdef public object insist
+    cdef object virtual_host
+    cdef object capabilities
+    cdef object insist
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -82,25 +82,25 @@ cdef class ConnectionOpen(_DialectMethod):
 
 @cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
-    cdef public object known_hosts
+    cdef object known_hosts
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionRedirect(_DialectMethod):
-    cdef public object host
-    cdef public object known_hosts
+    cdef object host
+    cdef object known_hosts
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -112,21 +112,21 @@ cdef class ConnectionCloseOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
-    cdef public object out_of_band
+    cdef object out_of_band
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ChannelOpenOk(_DialectMethod):
-    cdef public object channel_id
+    cdef object channel_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -134,7 +134,7 @@ cdef class ChannelFlow(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -142,10 +142,10 @@ cdef class ChannelFlowOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -157,7 +157,7 @@ cdef class ChannelCloseOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelResume(_DialectMethod):
-    cdef public object channel_id
+    cdef object channel_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -179,12 +179,12 @@ cdef class ChannelOk(_DialectMethod):
 
 @cython.no_gc
 cdef class AccessRequest(_DialectMethod):
-    cdef public object realm
-    cdef public object exclusive
-    cdef public object passive
-    cdef public object active
-    cdef public object write
-    cdef public object read
+    cdef object realm
+    cdef object exclusive
+    cdef object passive
+    cdef object active
+    cdef object write
+    cdef object read
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -192,21 +192,21 @@ cdef class AccessRequest(_DialectMethod):
 
 @cython.no_gc
 cdef class AccessRequestOk(_DialectMethod):
-    cdef public object ticket
+    cdef object ticket
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ExchangeDeclare(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object type
-    cdef public object passive
-    cdef public object durable
-    cdef public object auto_delete
-    cdef public object internal
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object exchange
+    cdef object type
+    cdef object passive
+    cdef object durable
+    cdef object auto_delete
+    cdef object internal
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -219,10 +219,10 @@ cdef class ExchangeDeclareOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object if_unused
-    cdef public object nowait
+    cdef object ticket
+    cdef object exchange
+    cdef object if_unused
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -234,14 +234,14 @@ cdef class ExchangeDeleteOk(_DialectMethod):
 
 
 cdef class QueueDeclare(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object passive
-    cdef public object durable
-    cdef public object exclusive
-    cdef public object auto_delete
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object queue
+    cdef object passive
+    cdef object durable
+    cdef object exclusive
+    cdef object auto_delete
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -249,20 +249,20 @@ cdef class QueueDeclare(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
-    cdef public object queue
-    cdef public object message_count
-    cdef public object consumer_count
+    cdef object queue
+    cdef object message_count
+    cdef object consumer_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class QueueBind(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object nowait
-    cdef public object arguments
+    cdef object ticket
+    cdef object queue
+    cdef object exchange
+    cdef object routing_key
+    cdef object nowait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -274,11 +274,11 @@ cdef class QueueBindOk(_DialectMethod):
 
 
 cdef class QueueUnbind(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object arguments
+    cdef object ticket
+    cdef object queue
+    cdef object exchange
+    cdef object routing_key
+    cdef object arguments
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -290,9 +290,9 @@ cdef class QueueUnbindOk(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurge(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -300,18 +300,18 @@ cdef class QueuePurge(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class QueueDelete(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object if_unused
-    cdef public object if_empty
-    cdef public object nowait
+    cdef object ticket
+    cdef object queue
+    cdef object if_unused
+    cdef object if_empty
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -319,16 +319,16 @@ cdef class QueueDelete(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -340,14 +340,14 @@ cdef class BasicQosOk(_DialectMethod):
 
 
 cdef class BasicConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object nowait
-    cdef public object filter
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object nowait
+    cdef object filter
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -355,15 +355,15 @@ cdef class BasicConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -371,18 +371,18 @@ cdef class BasicCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicPublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -392,10 +392,10 @@ cdef class BasicPublish(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -404,11 +404,11 @@ cdef class BasicReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -418,9 +418,9 @@ cdef class BasicDeliver(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGet(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object no_ack
+    cdef object ticket
+    cdef object queue
+    cdef object no_ack
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -428,11 +428,11 @@ cdef class BasicGet(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object message_count
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
+    cdef object message_count
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -442,15 +442,15 @@ cdef class BasicGetOk(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
-    cdef public object cluster_id
+    cdef object cluster_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicAck(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
+    cdef object delivery_tag
+    cdef object multiple
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -458,8 +458,8 @@ cdef class BasicAck(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReject(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -467,7 +467,7 @@ cdef class BasicReject(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicRecover(_DialectMethod):
-    cdef public object requeue
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -475,9 +475,9 @@ cdef class BasicRecover(_DialectMethod):
 
 @cython.no_gc
 cdef class FileQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -489,14 +489,14 @@ cdef class FileQosOk(_DialectMethod):
 
 
 cdef class FileConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object nowait
-    cdef public object filter
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object nowait
+    cdef object filter
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -504,15 +504,15 @@ cdef class FileConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class FileConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -520,22 +520,22 @@ cdef class FileCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class FileCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileOpen(_DialectMethod):
-    cdef public object identifier
-    cdef public object content_size
+    cdef object identifier
+    cdef object content_size
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class FileOpenOk(_DialectMethod):
-    cdef public object staged_size
+    cdef object staged_size
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -549,12 +549,12 @@ cdef class FileStage(_DialectMethod):
 
 @cython.no_gc
 cdef class FilePublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
-    cdef public object identifier
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
+    cdef object identifier
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -562,10 +562,10 @@ cdef class FilePublish(_DialectMethod):
 
 @cython.no_gc
 cdef class FileReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -574,12 +574,12 @@ cdef class FileReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class FileDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object identifier
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
+    cdef object identifier
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -587,8 +587,8 @@ cdef class FileDeliver(_DialectMethod):
 
 @cython.no_gc
 cdef class FileAck(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
+    cdef object delivery_tag
+    cdef object multiple
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -596,8 +596,8 @@ cdef class FileAck(_DialectMethod):
 
 @cython.no_gc
 cdef class FileReject(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -605,10 +605,10 @@ cdef class FileReject(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object consume_rate
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object consume_rate
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -620,13 +620,13 @@ cdef class StreamQosOk(_DialectMethod):
 
 
 cdef class StreamConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object exclusive
-    cdef public object nowait
-    cdef public object filter
+    cdef object ticket
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object exclusive
+    cdef object nowait
+    cdef object filter
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -634,15 +634,15 @@ cdef class StreamConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class StreamCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object nowait
+    cdef object consumer_tag
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -650,18 +650,18 @@ cdef class StreamCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class StreamPublish(_DialectMethod):
-    cdef public object ticket
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
+    cdef object ticket
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -671,10 +671,10 @@ cdef class StreamPublish(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -683,10 +683,10 @@ cdef class StreamReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class StreamDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object exchange
-    cdef public object queue
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object exchange
+    cdef object queue
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -735,7 +735,7 @@ cdef class DtxSelectOk(_DialectMethod):
 
 @cython.no_gc
 cdef class DtxStart(_DialectMethod):
-    cdef public object dtx_identifier
+    cdef object dtx_identifier
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -746,7 +746,7 @@ cdef class DtxStartOk(_DialectMethod):
 
 
 cdef class TunnelRequest(_DialectMethod):
-    cdef public object meta_data
+    cdef object meta_data
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -754,41 +754,41 @@ cdef class TunnelRequest(_DialectMethod):
 
 
 cdef class MessageTransfer(_DialectMethod):
-    cdef public object ticket
-    cdef public object destination
-    cdef public object redelivered
-    cdef public object immediate
-    cdef public object ttl
-    cdef public object priority
-    cdef public object timestamp
-    cdef public object delivery_mode
-    cdef public object expiration
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object message_id
-    cdef public object correlation_id
-    cdef public object reply_to
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object user_id
-    cdef public object app_id
-    cdef public object transaction_id
-    cdef public object security_token
-    cdef public object application_headers
-    cdef public object body
+    cdef object ticket
+    cdef object destination
+    cdef object redelivered
+    cdef object immediate
+    cdef object ttl
+    cdef object priority
+    cdef object timestamp
+    cdef object delivery_mode
+    cdef object expiration
+    cdef object exchange
+    cdef object routing_key
+    cdef object message_id
+    cdef object correlation_id
+    cdef object reply_to
+    cdef object content_type
+    cdef object content_encoding
+    cdef object user_id
+    cdef object app_id
+    cdef object transaction_id
+    cdef object security_token
+    cdef object application_headers
+    cdef object body
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class MessageConsume(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object destination
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object filter
+    cdef object ticket
+    cdef object queue
+    cdef object destination
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object filter
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -796,17 +796,17 @@ cdef class MessageConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class MessageCancel(_DialectMethod):
-    cdef public object destination
+    cdef object destination
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageGet(_DialectMethod):
-    cdef public object ticket
-    cdef public object queue
-    cdef public object destination
-    cdef public object no_ack
+    cdef object ticket
+    cdef object queue
+    cdef object destination
+    cdef object no_ack
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -814,7 +814,7 @@ cdef class MessageGet(_DialectMethod):
 
 @cython.no_gc
 cdef class MessageRecover(_DialectMethod):
-    cdef public object requeue
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -822,47 +822,47 @@ cdef class MessageRecover(_DialectMethod):
 
 @cython.no_gc
 cdef class MessageOpen(_DialectMethod):
-    cdef public object reference
+    cdef object reference
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageClose(_DialectMethod):
-    cdef public object reference
+    cdef object reference
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageAppend(_DialectMethod):
-    cdef public object reference
-    cdef public object bytes
+    cdef object reference
+    cdef object bytes
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageCheckpoint(_DialectMethod):
-    cdef public object reference
-    cdef public object identifier
+    cdef object reference
+    cdef object identifier
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageResume(_DialectMethod):
-    cdef public object reference
-    cdef public object identifier
+    cdef object reference
+    cdef object identifier
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -880,34 +880,34 @@ cdef class MessageEmpty(_DialectMethod):
 
 @cython.no_gc
 cdef class MessageReject(_DialectMethod):
-    cdef public object code
-    cdef public object text
+    cdef object code
+    cdef object text
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class MessageOffset(_DialectMethod):
-    cdef public object value
+    cdef object value
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class BasicProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object delivery_mode
-    cdef public object priority
-    cdef public object correlation_id
-    cdef public object reply_to
-    cdef public object expiration
-    cdef public object message_id
-    cdef public object timestamp
-    cdef public object type
-    cdef public object user_id
-    cdef public object app_id
-    cdef public object cluster_id
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object delivery_mode
+    cdef object priority
+    cdef object correlation_id
+    cdef object reply_to
+    cdef object expiration
+    cdef object message_id
+    cdef object timestamp
+    cdef object type
+    cdef object user_id
+    cdef object app_id
+    cdef object cluster_id
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -916,15 +916,15 @@ cdef class BasicProperties(_DialectProperties):
 
 
 cdef class FileProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object priority
-    cdef public object reply_to
-    cdef public object message_id
-    cdef public object filename
-    cdef public object timestamp
-    cdef public object cluster_id
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object priority
+    cdef object reply_to
+    cdef object message_id
+    cdef object filename
+    cdef object timestamp
+    cdef object cluster_id
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -933,11 +933,11 @@ cdef class FileProperties(_DialectProperties):
 
 
 cdef class StreamProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object priority
-    cdef public object timestamp
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object priority
+    cdef object timestamp
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)
@@ -946,11 +946,11 @@ cdef class StreamProperties(_DialectProperties):
 
 
 cdef class TunnelProperties(_DialectProperties):
-    cdef public object headers
-    cdef public object proxy_name
-    cdef public object data_name
-    cdef public object durable
-    cdef public object broadcast
+    cdef object headers
+    cdef object proxy_name
+    cdef object data_name
+    cdef object durable
+    cdef object broadcast
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)

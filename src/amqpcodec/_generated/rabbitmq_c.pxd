@@ -22,61 +22,61 @@ cdef class _DialectProperties(_Properties):
 
 
 cdef class ConnectionStart(_DialectMethod):
-    cdef public object version_major
-    cdef public object version_minor
-    cdef public object server_properties
-    cdef public object mechanisms
-    cdef public object locales
+    cdef object version_major
+    cdef object version_minor
+    cdef object server_properties
+    cdef object mechanisms
+    cdef object locales
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class ConnectionStartOk(_DialectMethod):
-    cdef public object client_properties
-    cdef public object mechanism
-    cdef public object response
-    cdef public object locale
+    cdef object client_properties
+    cdef object mechanism
+    cdef object response
+    cdef object locale
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecure(_DialectMethod):
-    cdef public object challenge
+    cdef object challenge
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionSecureOk(_DialectMethod):
-    cdef public object response
+    cdef object response
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTune(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionTuneOk(_DialectMethod):
-    cdef public object channel_max
-    cdef public object frame_max
-    cdef public object heartbeat
+    cdef object channel_max
+    cdef object frame_max
+    cdef object heartbeat
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionOpen(_DialectMethod):
-    cdef public object virtual_host
-    cdef public object reserved_1
-    cdef public object reserved_2
+    cdef object virtual_host
+    cdef object reserved_1
+    cdef object reserved_2
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -84,17 +84,17 @@ cdef class ConnectionOpen(_DialectMethod):
 
 @cython.no_gc
 cdef class ConnectionOpenOk(_DialectMethod):
-    cdef public object reserved_1
+    cdef object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ConnectionClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -106,7 +106,7 @@ cdef class ConnectionCloseOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ConnectionBlocked(_DialectMethod):
-    cdef public object reason
+    cdef object reason
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -118,8 +118,8 @@ cdef class ConnectionUnblocked(_DialectMethod):
 
 @cython.no_gc
 cdef class ConnectionUpdateSecret(_DialectMethod):
-    cdef public object new_secret
-    cdef public object reason
+    cdef object new_secret
+    cdef object reason
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -131,21 +131,21 @@ cdef class ConnectionUpdateSecretOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelOpen(_DialectMethod):
-    cdef public object reserved_1
+    cdef object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ChannelOpenOk(_DialectMethod):
-    cdef public object reserved_1
+    cdef object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class ChannelFlow(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -153,7 +153,7 @@ cdef class ChannelFlow(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelFlowOk(_DialectMethod):
-    cdef public object active
+    cdef object active
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -161,10 +161,10 @@ cdef class ChannelFlowOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ChannelClose(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object class_id
-    cdef public object method_id
+    cdef object reply_code
+    cdef object reply_text
+    cdef object class_id
+    cdef object method_id
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -175,15 +175,15 @@ cdef class ChannelCloseOk(_DialectMethod):
 
 
 cdef class ExchangeDeclare(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object exchange
-    cdef public object type
-    cdef public object passive
-    cdef public object durable
-    cdef public object auto_delete
-    cdef public object internal
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object exchange
+    cdef object type
+    cdef object passive
+    cdef object durable
+    cdef object auto_delete
+    cdef object internal
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -196,10 +196,10 @@ cdef class ExchangeDeclareOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ExchangeDelete(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object exchange
-    cdef public object if_unused
-    cdef public object no_wait
+    cdef object reserved_1
+    cdef object exchange
+    cdef object if_unused
+    cdef object no_wait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -211,12 +211,12 @@ cdef class ExchangeDeleteOk(_DialectMethod):
 
 
 cdef class ExchangeBind(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object destination
-    cdef public object source
-    cdef public object routing_key
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object destination
+    cdef object source
+    cdef object routing_key
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -228,12 +228,12 @@ cdef class ExchangeBindOk(_DialectMethod):
 
 
 cdef class ExchangeUnbind(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object destination
-    cdef public object source
-    cdef public object routing_key
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object destination
+    cdef object source
+    cdef object routing_key
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -245,14 +245,14 @@ cdef class ExchangeUnbindOk(_DialectMethod):
 
 
 cdef class QueueDeclare(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object passive
-    cdef public object durable
-    cdef public object exclusive
-    cdef public object auto_delete
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object queue
+    cdef object passive
+    cdef object durable
+    cdef object exclusive
+    cdef object auto_delete
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -260,20 +260,20 @@ cdef class QueueDeclare(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeclareOk(_DialectMethod):
-    cdef public object queue
-    cdef public object message_count
-    cdef public object consumer_count
+    cdef object queue
+    cdef object message_count
+    cdef object consumer_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 cdef class QueueBind(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object queue
+    cdef object exchange
+    cdef object routing_key
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -285,11 +285,11 @@ cdef class QueueBindOk(_DialectMethod):
 
 
 cdef class QueueUnbind(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object queue
+    cdef object exchange
+    cdef object routing_key
+    cdef object arguments
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
@@ -301,9 +301,9 @@ cdef class QueueUnbindOk(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurge(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object no_wait
+    cdef object reserved_1
+    cdef object queue
+    cdef object no_wait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -311,18 +311,18 @@ cdef class QueuePurge(_DialectMethod):
 
 @cython.no_gc
 cdef class QueuePurgeOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class QueueDelete(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object if_unused
-    cdef public object if_empty
-    cdef public object no_wait
+    cdef object reserved_1
+    cdef object queue
+    cdef object if_unused
+    cdef object if_empty
+    cdef object no_wait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -330,16 +330,16 @@ cdef class QueueDelete(_DialectMethod):
 
 @cython.no_gc
 cdef class QueueDeleteOk(_DialectMethod):
-    cdef public object message_count
+    cdef object message_count
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicQos(_DialectMethod):
-    cdef public object prefetch_size
-    cdef public object prefetch_count
-    cdef public object global_
+    cdef object prefetch_size
+    cdef object prefetch_count
+    cdef object global_
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -351,14 +351,14 @@ cdef class BasicQosOk(_DialectMethod):
 
 
 cdef class BasicConsume(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object consumer_tag
-    cdef public object no_local
-    cdef public object no_ack
-    cdef public object exclusive
-    cdef public object no_wait
-    cdef public object arguments
+    cdef object reserved_1
+    cdef object queue
+    cdef object consumer_tag
+    cdef object no_local
+    cdef object no_ack
+    cdef object exclusive
+    cdef object no_wait
+    cdef object arguments
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -366,15 +366,15 @@ cdef class BasicConsume(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicConsumeOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicCancel(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object no_wait
+    cdef object consumer_tag
+    cdef object no_wait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -382,18 +382,18 @@ cdef class BasicCancel(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicCancelOk(_DialectMethod):
-    cdef public object consumer_tag
+    cdef object consumer_tag
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicPublish(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object mandatory
-    cdef public object immediate
+    cdef object reserved_1
+    cdef object exchange
+    cdef object routing_key
+    cdef object mandatory
+    cdef object immediate
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -403,10 +403,10 @@ cdef class BasicPublish(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReturn(_DialectMethod):
-    cdef public object reply_code
-    cdef public object reply_text
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object reply_code
+    cdef object reply_text
+    cdef object exchange
+    cdef object routing_key
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
     cdef bint _has_content(self) except -1
@@ -415,11 +415,11 @@ cdef class BasicReturn(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicDeliver(_DialectMethod):
-    cdef public object consumer_tag
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
+    cdef object consumer_tag
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -429,9 +429,9 @@ cdef class BasicDeliver(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGet(_DialectMethod):
-    cdef public object reserved_1
-    cdef public object queue
-    cdef public object no_ack
+    cdef object reserved_1
+    cdef object queue
+    cdef object no_ack
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -439,11 +439,11 @@ cdef class BasicGet(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetOk(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object redelivered
-    cdef public object exchange
-    cdef public object routing_key
-    cdef public object message_count
+    cdef object delivery_tag
+    cdef object redelivered
+    cdef object exchange
+    cdef object routing_key
+    cdef object message_count
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -453,15 +453,15 @@ cdef class BasicGetOk(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicGetEmpty(_DialectMethod):
-    cdef public object reserved_1
+    cdef object reserved_1
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
 
 
 @cython.no_gc
 cdef class BasicAck(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
+    cdef object delivery_tag
+    cdef object multiple
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -469,8 +469,8 @@ cdef class BasicAck(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicReject(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -478,7 +478,7 @@ cdef class BasicReject(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicRecoverAsync(_DialectMethod):
-    cdef public object requeue
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -486,7 +486,7 @@ cdef class BasicRecoverAsync(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicRecover(_DialectMethod):
-    cdef public object requeue
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -499,9 +499,9 @@ cdef class BasicRecoverOk(_DialectMethod):
 
 @cython.no_gc
 cdef class BasicNack(_DialectMethod):
-    cdef public object delivery_tag
-    cdef public object multiple
-    cdef public object requeue
+    cdef object delivery_tag
+    cdef object multiple
+    cdef object requeue
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -539,7 +539,7 @@ cdef class TxRollbackOk(_DialectMethod):
 
 @cython.no_gc
 cdef class ConfirmSelect(_DialectMethod):
-    cdef public object nowait
+    cdef object nowait
     @cython.locals(bits=cython.int)
     cdef int _read(self, _Reader reader) except -1
     cdef int _write(self, _Writer writer) except -1
@@ -551,20 +551,20 @@ cdef class ConfirmSelectOk(_DialectMethod):
 
 
 cdef class BasicProperties(_DialectProperties):
-    cdef public object content_type
-    cdef public object content_encoding
-    cdef public object headers
-    cdef public object delivery_mode
-    cdef public object priority
-    cdef public object correlation_id
-    cdef public object reply_to
-    cdef public object expiration
-    cdef public object message_id
-    cdef public object timestamp
-    cdef public object type
-    cdef public object user_id
-    cdef public object app_id
-    cdef public object reserved
+    cdef object content_type
+    cdef object content_encoding
+    cdef object headers
+    cdef object delivery_mode
+    cdef object priority
+    cdef object correlation_id
+    cdef object reply_to
+    cdef object expiration
+    cdef object message_id
+    cdef object timestamp
+    cdef object type
+    cdef object user_id
+    cdef object app_id
+    cdef object reserved
     @cython.locals(flags=cython.int)
     cdef int _read(self, _Reader reader) except -1
     @cython.locals(flags=cython.int)

