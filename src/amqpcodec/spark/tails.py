@@ -1,5 +1,5 @@
-"""When the last packet of a capture came, from the end of the file: captures that follow each other are told
-apart from captures made side by side without reading either."""
+"""When the last packet of a capture came, from the end of the file: captures that follow each other are
+distinguished from captures made side by side without reading either."""
 
 from __future__ import annotations
 
