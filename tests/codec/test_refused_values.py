@@ -157,6 +157,8 @@ def test_arguments_that_do_not_fit_are_refused(
     with pytest.raises(EncodeError) as caught:
         LOCATIONS[location](amqp, value)
     assert caught.value.message == message
+    # Nothing of a fast path that declined before.
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 NAMED = {

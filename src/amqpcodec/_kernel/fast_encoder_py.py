@@ -39,13 +39,14 @@ class Encoder(encoder_py.Encoder):
         try:
             fast(method, out, rules)
             _envelope_into(out, 0, METHOD, channel, len(out) - ENVELOPE_SIZE)
+            out.append(FRAME_END)
+            return bytes(out)
         except DECLINED:
-            writer = rules.writer()
-            writer.fast = False
-            self._put_method(writer, channel, method, writer.payload_limit(0), False)
-            return writer.finish()
-        out.append(FRAME_END)
-        return bytes(out)
+            pass
+        writer = rules.writer()
+        writer.fast = False
+        self._put_method(writer, channel, method, writer.payload_limit(0), False)
+        return writer.finish()
 
 
 # The generated classes have no docstring of their own: help shows that of the next class they are made of.

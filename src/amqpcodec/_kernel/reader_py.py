@@ -296,16 +296,16 @@ class Reader:
 
     def table(self, field: str) -> Any:
         """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
-        if not self.fast:
-            return self._slow_table(field)
-        data, pos = self._data, self._pos
-        try:
-            stop = pos + 4 + _LONG.unpack_from(data, pos)[0]
-            table = self.fast_table(data, pos + 4, stop, self._end)
-        except DECLINED:
-            return self._slow_table(field)
-        self._pos = stop
-        return table
+        if self.fast:
+            data, pos = self._data, self._pos
+            try:
+                stop = pos + 4 + _LONG.unpack_from(data, pos)[0]
+                table = self.fast_table(data, pos + 4, stop, self._end)
+                self._pos = stop
+                return table
+            except DECLINED:
+                pass
+        return self._slow_table(field)
 
     def _slow_table(self, field: str) -> Any:
         start = self._pos + 4
