@@ -73,7 +73,7 @@ def _pika_own_encode(peer: Copy, random: Random) -> tuple[Any, ...]:
 
 def _is_method_with(own: str) -> Callable[[Outcome, Outcome], bool]:
     """Whether a frame with a method that has an attribute of this name was written."""
-    return lambda stock, accelerated: repr(own) in str(stock[-2])
+    return lambda stock, accelerated: repr(own) in str(stock[-2:-1])
 
 
 _TOO_DEEP = "pamqp.exceptions.UnmarshalingException: Could not unmarshal Unknown frame: nested too deeply"

@@ -35,6 +35,7 @@ _REPR = (str, complex, Decimal, date, time, timedelta, tzinfo, range)
 
 Scenario = Callable[["Copy", Random], tuple[Any, ...]]
 Outcome = tuple[Any, ...]
+NEVER_ENDS: Outcome = ("did not end",)
 
 
 class Copy:
@@ -236,7 +237,7 @@ def play(peer: Copy, scenario: Scenario, seed: str) -> Outcome:
                 function, *arguments = scenario(peer, Random(seed))
                 outcome: Outcome = "gave", describe(function(*arguments), peer)
         except Endless:
-            return ("did not end",)
+            return NEVER_ENDS
         except Exception as error:
             outcome = "raised", peer.name_of(type(error)), *_describe_error(error, peer)
     return *outcome, [describe(argument, peer) for argument in arguments], logged

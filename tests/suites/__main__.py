@@ -126,9 +126,11 @@ def surroundings(source: Path) -> Iterator[dict[str, str]]:
     """Environment variables by which suites find a broker that has just been started."""
     with ExitStack() as stack:
         certificates = source / "tests" / "certs"
+        if not certificates.exists():
+            certificates = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            _certify(certificates)
         (secure,) = free_ports(1)
-        settings = TLS.format(port=secure, folder=certificates) if certificates.exists() else ""
-        node = stack.enter_context(started(settings=settings))
+        node = stack.enter_context(started(settings=TLS.format(port=secure, folder=certificates)))
         host = stack.enter_context(docker({"5672/tcp": node.port, "5671/tcp": secure}))
         yield {
             "RABBITMQ_HOST": "127.0.0.1",
@@ -137,6 +139,25 @@ def surroundings(source: Path) -> Iterator[dict[str, str]]:
             "RABBITMQ_URL": f"{node.url}%2F",
             "DOCKER_HOST": host,
         }
+
+
+def _certify(folder: Path) -> None:
+    """Make a certificate that signs itself, for suites that bring none and verify none."""
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-days",
+        "2",
+    ]
+    files = ["-keyout", str(folder / "server.key"), "-out", str(folder / "server.pem")]
+    subprocess.run([*command, *files], capture_output=True, check=True)
+    shutil.copy(folder / "server.pem", folder / "ca.pem")
 
 
 def both(suite: Suite, source: Path) -> tuple[Result, Result]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from importlib import import_module
@@ -59,7 +60,7 @@ def plan(options: Options) -> Plan:
         del served[name]
     if "Basic.Properties" not in served:
         return Plan((), counts, stock)
-    hardening = list(_hardening()) if options.hardened else []
+    hardening = list(_hardening(options.rules)) if options.hardened else []
     guards = (
         _guards(_READ_BY, _DICTS_READ_BY, hardening),
         _guards(_WRITTEN_BY, _DICTS_WRITTEN_BY, hardening),
@@ -233,48 +234,60 @@ def _derivation(layout: Any, rules: str) -> Callable[[type], Any]:
 # -- hardened
 
 
-class _BoundError(ValueError):
-    """Octets that would keep pamqp busy for ever; pamqp 3.3 does not expect a ValueError everywhere."""
+# What these raise is struct.error, since both releases make an exception of their own of it.
 
 
-def _hardening() -> Iterator[Patch]:
+def _hardening(rules: str) -> Iterator[Patch]:
     """Functions of pamqp that hostile octets can keep busy for ever, with the checks that they lack."""
     decode, header = import_module("pamqp.decode"), import_module("pamqp.header")
-    field_array = _checked_array(decode)
-    yield Patch(decode, "field_array", field_array)
-    yield Patch(decode.METHODS, "array", field_array, "pamqp.decode.METHODS['array']")
-    yield Patch(decode.TABLE_MAPPING, b"A", field_array, "pamqp.decode.TABLE_MAPPING[b'A']")
-    yield Patch(header.ContentHeader, "_get_flags", staticmethod(_checked_flags(decode, header)))
+    if rules == "3.3":
+        field_array = _checked_array(decode)
+        yield Patch(decode, "field_array", field_array)
+        yield Patch(decode.METHODS, "array", field_array, "pamqp.decode.METHODS['array']")
+        yield Patch(decode.TABLE_MAPPING, b"A", field_array, "pamqp.decode.TABLE_MAPPING[b'A']")
+    yield Patch(header.ContentHeader, "_get_flags", staticmethod(_checked_flags(header, rules)))
 
 
 def _checked_array(decode: ModuleType) -> Callable[[bytes], Any]:
+    """pamqp 3.3 adds None for ever where an array says that it is longer than its octets."""
     original: FunctionType = decode.field_array
 
     @wraps(original)
     def field_array(value: bytes) -> Any:
-        if 4 + int.from_bytes(value[:4], "big") > len(value) >= 4:
-            raise _BoundError(
-                "Field array length exceeds available data"
-            )  # as pamqp 4 says it; 3.3 never ends
-        return original(value)
+        end = 4 + int.from_bytes(value[:4], "big")
+        if len(value) < 4 or end <= len(value):
+            return original(value)
+        offset, items = 4, []
+        while offset < end:
+            if offset >= len(value):
+                raise struct.error("Field array length exceeds available data")
+            consumed, item = decode.embedded_value(value[offset:])
+            offset += consumed
+            items.append(item)
+        return offset, items
 
     return field_array
 
 
-def _checked_flags(decode: ModuleType, header: ModuleType) -> Callable[[bytes], tuple[int, int]]:
-    @wraps(header.ContentHeader._get_flags)
-    def _get_flags(data: bytes) -> tuple[int, int]:
-        consumed = flags = 0
-        while True:
-            if len(data) < consumed + 2:
-                raise _BoundError("Content header flags are truncated")
-            partial: int = decode.short_int(data[consumed : consumed + 2])[1]
-            flags |= partial << consumed * 8
-            consumed += 2
-            if not partial & 1:
-                return consumed, flags
-            if consumed == 2 * _FLAG_WORDS:
-                raise _BoundError(f"Content header has more than {_FLAG_WORDS} words of flags")
+def _checked_flags(header: ModuleType, rules: str) -> Callable[[bytes], tuple[int, int]]:
+    """pamqp 4 takes time that grows with the square of the words; 3.3 reads the first one for ever."""
+    original: FunctionType = header.ContentHeader._get_flags
+
+    @wraps(original)
+    def _get_flags(data: bytes) -> Any:
+        words = 1
+        while data[2 * words - 1 : 2 * words] and data[2 * words - 1] & 1:
+            words += 1
+        if words > _FLAG_WORDS:
+            raise struct.error(f"Content header has more than {_FLAG_WORDS} words of flags")
+        if words == 1 or rules != "3.3":
+            return original(data)
+        if len(data) < 2 * words:
+            raise struct.error("Content header flags are truncated")
+        # The first word is the lowest, as in pamqp 4.
+        return 2 * words, int.from_bytes(
+            b"".join(data[at : at + 2] for at in range(2 * words - 2, -1, -2)), "big"
+        )
 
     return _get_flags
 
@@ -287,8 +300,6 @@ def _bounded(unmarshal: FunctionType) -> Callable[[bytes], Any]:
     def bounded(data_in: bytes) -> Any:
         try:
             return unmarshal(data_in)
-        except _BoundError as error:
-            raise exceptions.UnmarshalingException("Unknown", error) from error
         except RecursionError as error:
             raise exceptions.UnmarshalingException("Unknown", "nested too deeply") from error
 
