@@ -42,6 +42,16 @@ def test_stock_and_accelerated_do_random_things_alike(peers: Pair) -> None:
 
 
 @needs_compiled
+@pytest.mark.parametrize("peer", PEERS)
+def test_stock_and_hardened_do_alike_what_stock_does_at_all(peer: str) -> None:
+    pytest.importorskip(peer)
+    both = pair(peer)
+    with compat.installed(peer, hardened=True):
+        for found in (given_mismatches(both), random_mismatches(both, "hardened", COUNT // 2)):
+            _none_of(unexpected(found, peer, hardened=True))
+
+
+@needs_compiled
 @pytest.mark.parametrize("known", DIFFERENCES, ids=lambda known: f"{known.peer}: {known.name}")
 def test_a_difference_kept_on_purpose_occurs(known: Difference) -> None:
     both = pair(known.peer)

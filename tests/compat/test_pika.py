@@ -16,7 +16,6 @@ from unittest import mock
 
 import pytest
 from compat import inputs
-from compat.compare import given_mismatches, random_mismatches, unexpected
 from compat.engine import Copy, Pair, pair
 from support.implementation import wanted
 
@@ -325,14 +324,6 @@ def test_words_of_flags_without_end_are_refused_at_once_if_hardened() -> None:
         some = peer.frame.decode_frame(inputs.enveloped(head + b"\0\1" * 60 + b"\0\0", 2))[1]
         assert vars(some.properties) == vars(peer.spec.BasicProperties())
         assert peer.frame.decode_frame(endless[:-1]) == (0, None)
-
-
-def test_what_is_sound_or_refused_by_pika_anyway_is_the_same_if_hardened() -> None:
-    both = pair("pika")
-    with compat.installed("pika", hardened=True):
-        for found in (given_mismatches(both), random_mismatches(both, "hardened", 1500)):
-            first = next(unexpected(found, "pika", hardened=True), None)
-            assert first is None, f"\n{first}"
 
 
 def test_octets_that_are_no_text_stay_the_same_however_often_they_come(both: Pair) -> None:
