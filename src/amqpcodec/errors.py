@@ -102,7 +102,7 @@ class DecodeError(AmqpError, ValueError):
 
 
 class EncodeError(AmqpError, ValueError):
-    """A value that cannot be put on the wire. Raised before any octet is given out.
+    """A value that cannot be put on the wire. Raised before any octet is returned.
 
     Attributes:
         message: what is wrong, without its place.

@@ -26,7 +26,7 @@ class Limits:
         array_items: items of one array, those of nested ones not counted.
         body_size: octets of one message body, as announced by its content header (`MessageDecoder`).
         open_messages: channels with a message not yet complete (`MessageDecoder`).
-        cached_strings: short strings that a decoder of the compiled build keeps to give out again, rounded
+        cached_strings: short strings that a decoder of the compiled build keeps to return again, rounded
             down to a power of two, at most 65536; a string that is not kept is made anew.
 
     Going over a limit raises `DecodeError`: 501 for frames, 506 for tables, arrays and open messages,

@@ -176,7 +176,7 @@ cdef class MessageEncoder:
             self._forget()
 
     cdef int _resize(self, size_t size) except -1:
-        """Have as much memory for the frames, which are put together where they are given out."""
+        """Have as much memory for the frames, which are joined in the memory that is returned."""
         if self._result is NULL:
             self._result = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size)
             if self._result is NULL:

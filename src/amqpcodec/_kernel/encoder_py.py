@@ -31,7 +31,7 @@ _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 class Encoder:
     """Turns methods, content headers, bodies and messages of one dialect into frames.
 
-    Every function returns whole frames or raises `EncodeError`; nothing is given out before all of it
+    Every function returns whole frames or raises `EncodeError`; nothing is returned before all of it
     could be written. An encoder keeps no state between calls and may be shared by threads.
 
     Args:

@@ -45,7 +45,7 @@ class FrameDecoder(StreamDecoder):
             is all eight octets. `tables`, `profile` and `strict` do not matter.
 
     Iterating raises `DecodeError` on octets that break the protocol, after every frame before them was
-    given out. The decoder then stays failed: it raises the same error again until `reset`, or until
+    emitted. The decoder then stays failed: it raises the same error again until `reset`, or until
     `skip_frame` where the error is not fatal. What is fed meanwhile is kept.
 
     Source: 0-9-1 section 4.2.3; the reply codes follow section 4.8 and RabbitMQ.

@@ -40,12 +40,12 @@ class Content:
 class MessageDecoder(StreamDecoder):
     """Turns a stream of octets into messages, and into frames for what is not content.
 
-    A content-bearing method, its content header and its body frames become one `Message`, given out
-    when its last octet has come. Every other frame is given out as a `Frame`, in the order of the stream.
+    A content-bearing method, its content header and its body frames become one `Message`, emitted
+    when its last octet has come. Every other frame is emitted as a `Frame`, in the order of the stream.
 
     Args:
         aborted: what to do when a method cuts a content off: ``"error"`` raises the reply code for an
-            unexpected frame, as brokers do; ``"keep"`` gives out what has come with ``complete=False``,
+            unexpected frame, as brokers do; ``"keep"`` emits what has come with ``complete=False``,
             then the method.
         body: ``"bytes"`` for a body in one piece, ``"pieces"`` for the list of the body frames' octets.
         frame_max, frame_max_slack, tables, profile, strict, limits, expect_header: as for `FrameDecoder`.
@@ -152,7 +152,7 @@ class MessageDecoder(StreamDecoder):
             self._open[channel] = content
 
     def _method(self) -> Any:
-        """A method opens a content, or is given out as it is."""
+        """A method opens a content, or is emitted as it is."""
         channel = self._reader.channel
         cut_off = self._find(channel)
         if cut_off is not None:

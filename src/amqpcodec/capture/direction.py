@@ -150,7 +150,7 @@ class DirectionDecoder:
         self._owner.recognise()
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is told of each packet in it."""
+        """What `restore` makes the same of; `note` is called with each packet in it."""
         state = self.state
         following = state.following
         fresh = following and not state.start  # told since earlier versions did not see it by themselves
@@ -286,7 +286,7 @@ class DirectionDecoder:
         return Verdict.YES if len(octets) == dialects.HEADER_SIZE else Verdict.MORE
 
     def _break_off(self, reason: str) -> Iterator[Item]:
-        """The octets at hand will not be continued: give out what they hold, and tell what is left over."""
+        """The octets at hand will not be continued: emit what they hold, and report what is left over."""
         state = self.state
         yield from self.advance(final=True)
         while state.following and state.start < state.end:

@@ -100,7 +100,7 @@ class ConnectionDecoder:
                 yield from self._conclude(event)
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is told of each packet in it."""
+        """What `restore` makes the same of; `note` is called with each packet in it."""
         spoken = " ".join(filter(None, self._spoken))
         known = [spoken, self.connection.dialect, self.header_seen, self.recognised]
         directions = (each.snapshot(note) for each in self.directions)
