@@ -28,7 +28,6 @@ def describe_error(error: BaseException) -> tuple[Any, ...]:
     """Everything that a caller can see of an exception."""
     before = None if error.__suppress_context__ else error.__context__
     seen: tuple[Any, ...] = (type(error).__name__, shown(error), error.args)
-    seen += (type(before).__name__, type(error.__cause__).__name__)  # a traceback shows them
     if isinstance(error, DecodeError):
         seen += (
             error.message, error.reply_code, error.reply_name, error.closes, error.offset, error.dialect,
@@ -36,7 +35,7 @@ def describe_error(error: BaseException) -> tuple[Any, ...]:
         )  # fmt: skip
     elif isinstance(error, EncodeError):
         seen += (error.message, error.method, error.field, error.path)
-    return seen
+    return (*seen, type(before).__name__, type(error.__cause__).__name__)  # a traceback shows the last two
 
 
 def shown(error: BaseException) -> str:
