@@ -90,7 +90,7 @@ def store(table: str, paths: list[Path], target: Path) -> None:
 
     from amqpcodec import arrow
 
-    session = arrow.CaptureSession(table, columns=columns_of(table), credentials=True)
+    session = arrow.CaptureSession(table, columns=columns_of(table), include_credentials=True)
     with parquet.ParquetWriter(str(target), session.schema, compression="snappy") as writer:
         for path in paths:
             for batch in session.read(str(path)):

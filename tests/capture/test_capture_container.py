@@ -197,7 +197,7 @@ def test_damaged_gzip_is_reported() -> None:
 
 @pytest.mark.parametrize(
     ("octets", "complaint"),
-    [(b"", "empty"), (b"hello, world", "neither pcap nor pcapng"), (b"AMQP\0\0\x09\x01", "--raw"),
+    [(b"", "empty"), (b"hello, world", "neither pcap nor pcapng"), (b"AMQP\0\0\x09\x01", "--input stream"),
      (gzip.compress(b"", mtime=0), "holds nothing"), (b"\x1f\x8b\x08 no gzip", "gzip")],
 )  # fmt: skip
 def test_what_is_no_capture_is_refused_in_one_line(octets: bytes, complaint: str) -> None:

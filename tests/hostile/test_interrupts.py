@@ -35,7 +35,7 @@ ARROW = ("amqpcodec.arrow.",)
 
 def interrupted(work: Callable[[], Any], step: int, modules: tuple[str, ...]) -> bool:
     """Whether work was interrupted, at this step of all that functions of some modules do in it."""
-    # An interpreter interrupted as it leaves an `except` goes on as if it still handled that exception, and every
+    # An interpreter interrupted as it leaves an `except` still "handles" that exception afterwards, and every
     # later one would get it as its context. A generator takes this state along when it ends.
     return next(_interruptions(work, step, modules))
 

@@ -78,5 +78,5 @@ def _complaint(source: ByteSource, magic: bytes) -> str:
         return f"the {form} file holds nothing" if form else "the file is empty"
     what = f"neither pcap nor pcapng: it begins with {magic.hex(' ')}"
     if magic in (b"AMQP", b"\x01\x00\x00\x00"):
-        return what + "; a stream of AMQP octets is read with --raw (read_raw_frames)"
+        return what + "; a stream of AMQP octets is read with --input stream (read_raw_frames)"
     return what
