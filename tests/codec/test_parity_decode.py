@@ -10,7 +10,7 @@ import pytest
 from support import vectors
 from support.failures import Failures
 from support.implementation import Implementation
-from support.outcomes import decoding, octet_by_octet
+from support.outcomes import FATAL, decoding, octet_by_octet
 
 from amqpcodec import DecodeError
 
@@ -202,7 +202,7 @@ def test_skipping_bad_frames(both: tuple[Implementation, Implementation], dialec
         outcomes: list[Any] = []
         while True:
             outcomes.append(decoding(decoder, [b""]))
-            if outcomes[-1][1] is None or outcomes[-1][1][-1]:
+            if outcomes[-1][1] is None or outcomes[-1][1][FATAL]:
                 break
             decoder.skip_frame()
         seen.append(outcomes)

@@ -24,6 +24,9 @@ def describe(value: Any) -> Any:
     return name, repr(value)
 
 
+FATAL = 11  # where the description of a DecodeError says whether it is fatal
+
+
 def describe_error(error: BaseException) -> tuple[Any, ...]:
     """Everything that a caller can see of an exception."""
     before = None if error.__suppress_context__ else error.__context__
