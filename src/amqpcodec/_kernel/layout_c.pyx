@@ -137,7 +137,7 @@ cdef int _set_field(PyObject *instance, PyObject *value, void *offset) except -1
 cdef int _add_attributes(type cls, list names, list offsets) except -1:
     """Make the slots of a generated class attributes. Cython would write three functions for each of them, a
     third of the C of a dialect."""
-    cdef PyGetSetDef *definition = <PyGetSetDef *>PyMem_Calloc(len(names) + 1, sizeof(PyGetSetDef))
+    cdef PyGetSetDef *definition = <PyGetSetDef *>PyMem_Calloc(<size_t>(len(names) + 1), sizeof(PyGetSetDef))
     if definition is NULL:
         raise MemoryError
     attributes = <dict>(<ClassType *>cls).tp_dict
