@@ -302,7 +302,7 @@ cdef object frame_origin(object connection, int direction, const Position *posit
 cdef class Totals:
     """What is counted of the frames of a connection; see `contents_py.Totals`."""
 
-    def __cinit__(self):
+    def __init__(self):
         self.first_ns = self.last_ns = NO_NUMBER
 
     def see(self, int64_t time_ns):

@@ -21,8 +21,8 @@ cdef class DirectionState:
     cdef Py_ssize_t _first_mark, _last_mark, _mark_room
 
     cdef inline const unsigned char *first(self) noexcept nogil:
-        """Where the octets lie, as long as none are added or passed."""
-        return self._memory + self._begin
+        """Where the octets lie, as long as none are added or passed; NULL if there never were any."""
+        return self._memory + self._begin if self._begin else self._memory
 
     cdef inline size_t size(self) noexcept nogil:
         return self._end - self._begin

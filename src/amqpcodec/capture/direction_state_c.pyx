@@ -31,7 +31,7 @@ cdef class DirectionState:
     A view of the octets is of use until octets are added or passed.
     """
 
-    def __cinit__(self):
+    def __init__(self):  # a __cinit__ without arguments is undefined behaviour in Cython's own code: NULL + 0
         self.last_packet = self.last_time_ns = NO_NUMBER
 
     def __dealloc__(self):
@@ -88,6 +88,8 @@ cdef class DirectionState:
 
     def pass_to(self, int64_t offset):
         """Forget the octets before an offset; none of them need have come."""
+        if offset < self.start:
+            raise ValueError(f"offset {offset} lies before {self.start}, where the octets begin")
         self.skip(offset)
 
     def brought_by(self, int64_t end):
@@ -158,11 +160,13 @@ cdef class DirectionState:
     cdef bint _mark(self, int64_t end, int64_t packet, int64_t time_ns) noexcept nogil:
         """Note which packet brought the octets before an offset; False if there is no memory for it."""
         cdef Py_ssize_t count = self._last_mark - self._first_mark, room
-        cdef Mark *last = self._marks + self._last_mark - 1
+        cdef Mark *last
         cdef void *moved
-        if count and last.packet == packet and last.time_ns == time_ns:
-            last.end = end  # one for all that a packet, or a stream without packets, has brought
-            return True
+        if count:
+            last = self._marks + self._last_mark - 1
+            if last.packet == packet and last.time_ns == time_ns:
+                last.end = end  # one for all that a packet, or a stream without packets, has brought
+                return True
         if self._last_mark == self._mark_room:
             if self._first_mark:
                 memmove(self._marks, self._marks + self._first_mark, <size_t>count * sizeof(Mark))

@@ -50,6 +50,8 @@ class DirectionState:
 
     def pass_to(self, offset: int) -> None:
         """Forget the octets before an offset; none of them need have come."""
+        if offset < self.start:
+            raise ValueError(f"offset {offset} lies before {self.start}, where the octets begin")
         del self.octets[: offset - self.start]
         self.start = offset
         while self._marks and self._marks[0][0] <= offset:
