@@ -5,9 +5,16 @@ PYTHON := .venv/bin/python
 WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
-.PHONY: demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
 
-# Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
+# This list: what stands above each target, up to the first full stop or colon.
+help:
+	@awk '/^# / { text = text substr($$0, 2); next } \
+		/^[a-z][a-z-]*:/ && text { split(text, said, /[.:;]( |$$)/); sub(/:.*/, ""); printf "make %-21s%s\n", $$0, said[1] } \
+		!/^[A-Z_]+ / { text = "" }' $(MAKEFILE_LIST)
+
+# The main job on a real capture. Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
 demo: $(DEMO)/bin/amqpcodec
 	@$(DEMO)/bin/amqpcodec decode --summary examples/real-bunny.pcap
@@ -26,18 +33,18 @@ $(DEMO)/bin/amqpcodec:
 	@printf '%s\n' '#!/bin/sh' 'exec "$(abspath $(DEMO))/bin/python" -m amqpcodec "$$@"' >$@
 	@chmod +x $@
 
-# In several processes, each of which takes files of tests in turns (tests/support/distribution.py). WORKERS=0
+# The tests, on both builds. In several processes, each of which takes files of tests in turns (tests/support/distribution.py). WORKERS=0
 # makes it one; a plain `pytest PATH` is one as well, which is quicker for a few tests.
 test: build
 	@echo "Running the tests on both builds, in $(WORKERS) processes"
 	@$(PYTHON) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# What `make test` leaves out for the time it takes: most of what needs a session of Spark, clusters of
+# The long tests of Spark. What `make test` leaves out for the time it takes: most of what needs a session of Spark, clusters of
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
 test-spark: build
 	$(PYTHON) -m pytest tests/spark -m spark
 
-# All tests of Spark with other versions of PySpark, each in a virtual environment of its own under build/.
+# All tests of Spark with other versions of PySpark. Each has a virtual environment of its own under build/.
 SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1
 test-spark-versions: build $(SPARK_VERSIONS:%=build/pyspark-%/installed)
 	set -e; for version in $(SPARK_VERSIONS); do \
@@ -48,22 +55,25 @@ build/pyspark-%/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/pyspark-$*/bin/python -m pip install -q --disable-pip-version-check -e '.[test]' pyspark==$*
 	touch $@
 
-# The pure build on PyPy, and both builds on a CPython without the global lock. PYPY and FREETHREADED name an
-# interpreter; by default one is made under build/, once, on Debian as root. The first gets the test tools installed.
+# The pure build on PyPy. PYPY names an interpreter, which gets the test tools installed; by default one is made
+# under build/, once, on Debian as root.
 PYPY ?= build/pypy/bin/python3
 test-pypy: $(dir $(PYPY)).tested-with
 	AMQPCODEC_TEST_IMPLS=py PYTHONPATH=src $(PYPY) -m pytest -p no:cacheprovider tests/codec tests/hostile tests/capture
 
+# Both builds on a CPython without the global lock, and how much two threads gain. FREETHREADED names an
+# interpreter; by default one is made, likewise.
 FREETHREADED ?= build/freethreaded/bin/python3
 UNLOCKED := build/freethreaded-env/bin/python
 test-freethreaded: freethreaded-suite
 	$(UNLOCKED) benchmarks/scaling.py
 
+# The same without the timings of threads.
 freethreaded-suite: build/freethreaded-env/installed
 	AMQPCODEC_BUILD=require $(UNLOCKED) setup.py -q build_ext --inplace
 	$(UNLOCKED) -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# The codec on a CPython with assertions and counts of all references (Debian: python3.11-dbg libpython3.11-dev).
+# The codec on a debug build of CPython. Debian has one: python3.11-dbg libpython3.11-dev.
 DEBUG_PYTHON ?= python3.11-dbg
 test-debug: build/debug-env/installed
 	AMQPCODEC_BUILD=require CFLAGS=-UNDEBUG build/debug-env/bin/python setup.py -q build_ext --inplace
@@ -93,12 +103,12 @@ build/freethreaded-env/installed: pyproject.toml | $(FREETHREADED)
 		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
 	touch $@
 
-# What `python -m build` left in dist/, installed into empty environments and tested there.
+# The archives in dist/, as `python -m build` left them. They are installed into empty environments and tested there.
 test-dist:
 	$(PYTHON3) tools/check_dist.py
 
-# The suites of pamqp, py-amqp and of clients on pamqp, from their source distributions, without and with acceleration,
-# and our own tests that fetch other releases. SUITES names some of tests/suites/__main__.py; all by default.
+# The suites of pamqp, py-amqp and their clients, without and with acceleration. They come from source
+# distributions; our own tests that fetch other releases run as well. SUITES names some of tests/suites/__main__.py; all by default.
 test-compat: build build/suites/installed
 	$(PYTHON) -m pytest tests/compat -m fetches
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
@@ -108,15 +118,17 @@ build/suites/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/suites/venv/bin/python -m pip install -q --disable-pip-version-check -e '.[suites]'
 	touch $@
 
-# Whole clients against a RabbitMQ, CLIENT_MESSAGES messages each, without and with acceleration.
+# Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each.
 CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -rP
 
+# Style, types, and whether the generated files are those of the specifications.
 lint: build
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	.venv/bin/codespell
 	$(PYTHON) tools/gen_codec.py --check
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
@@ -141,6 +153,7 @@ build: .venv/installed
 	AMQPCODEC_BUILD=skip $(PYTHON) -m pip install -q --disable-pip-version-check -e '.[fuzz]'
 	touch $@
 
+# Removes all that was built or installed here.
 clean:
 	rm -rf .venv build src/*.egg-info
 	find src -name '*.so' -delete

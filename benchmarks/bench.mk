@@ -8,7 +8,7 @@ export BENCH_PYAMQP_CYTHON
 
 .PHONY: bench bench-c bench-clients bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
-# All libraries in one process and one run; what is missing is named at the end. The clock is the CPU time of
+# The codec beside other libraries. All in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
 bench:
 	@mkdir -p $(BENCH_RESULTS)
@@ -25,14 +25,14 @@ BENCH_INTERPRETERS ?= $(PYTHON) $(UNLOCKED) $(PYPY)
 bench-interpreters:
 	$(PYTHON) benchmarks/interpreters.py $(BENCH_INTERPRETERS)
 
-# Columns beside rabbitmq-c and the object path, and captures of BENCH_MB megabytes beside tshark.
+# Columns and captures. Columns beside rabbitmq-c and the object path, captures of BENCH_MB megabytes beside tshark.
 BENCH_MB ?= 1000
 BENCH_MEMORY_MB ?= 4000
 bench-columnar:
 	$(PYTHON) benchmarks/columnar.py
 	$(PYTHON) benchmarks/columnar_captures.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
 
-# Codec calls and whole clients, without and with `amqpcodec.compat`, at a RabbitMQ of their own.
+# Codec calls and whole clients, without and with acceleration. At a RabbitMQ of their own.
 BENCH_CLIENT_MESSAGES ?= 10000
 BENCH_CLIENT_ROUNDS ?= 7
 bench-clients:
@@ -43,11 +43,11 @@ BENCH_SPARK_MB ?= 500
 bench-spark:
 	$(PYTHON) benchmarks/spark_pipeline.py --mb $(BENCH_SPARK_MB)
 
-# A capture of BENCH_MEMORY_MB megabytes through workers of Spark with 500 MB of address space.
+# Memory of workers of Spark. A capture of BENCH_MEMORY_MB megabytes goes through workers of Spark with 500 MB of address space.
 bench-spark-memory:
 	$(PYTHON) benchmarks/spark_memory.py --mb $(BENCH_MEMORY_MB)
 
-# Rows of a damaged capture of BENCH_MB megabytes through Spark, in parts of several sizes, beside those made without it.
+# Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
 spark-equality:
 	$(PYTHON) benchmarks/spark_equality.py --mb $(BENCH_MB) --result $(BENCH_RESULTS)/spark-equality.json
 
@@ -59,10 +59,11 @@ bench-report:
 bench-profile:
 	$(PYTHON) benchmarks/profiles.py
 
-# Instructions per operation against benchmarks/guard-baseline.json.
+# Instructions per operation against the stored baseline: benchmarks/guard-baseline.json.
 bench-guard:
 	$(PYTHON) benchmarks/guard.py
 
+# Stores the instructions counted now as the baseline.
 bench-guard-accept:
 	$(PYTHON) benchmarks/guard.py --accept
 

@@ -15,20 +15,23 @@ FUZZ_PATH := src:tests:fuzz
 
 .PHONY: fuzz fuzz-all fuzz-long fuzz-report test-asan lint-c leaks soak
 
+# Fuzzes one target: TARGET, for SECONDS.
 fuzz:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) $(TARGET)
 
+# Fuzzes all targets: SECONDS each, JOBS at a time.
 fuzz-all:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --jobs $(JOBS) all
 
-# The generated tests with examples chosen anew, many of them, in place of a few that are always the same.
+# The generated tests with other examples. Many of them are chosen anew, in place of a few that are always the same.
 fuzz-long:
 	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest tests/hostile/test_damage.py
 
+# docs/reliability.md from the stored figures.
 fuzz-report:
 	$(PYTHON) fuzz/report.py
 
-# The whole test suite on a build with AddressSanitizer and UndefinedBehaviorSanitizer.
+# The whole test suite with the sanitizers of addresses and undefined behaviour.
 test-asan:
 	$(PYTHON) fuzz/asan.py
 
@@ -36,9 +39,11 @@ test-asan:
 lint-c:
 	$(PYTHON) fuzz/lint_c.py
 
+# Looks for leaks: FRAMES frames through each build.
 leaks:
 	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/leaks.py --frames $(FRAMES) --impl c
 	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/leaks.py --frames $(FRAMES) --impl py
 
+# Decodes and encodes damaged octets for MINUTES.
 soak:
 	PYTHONPATH=$(FUZZ_PATH) $(PYTHON) fuzz/soak.py --minutes $(MINUTES)

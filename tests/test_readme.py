@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PACKAGE = ROOT / "src" / "amqpcodec"
-DOCUMENTS = [README, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
+DOCUMENTS = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
@@ -94,9 +95,10 @@ def run(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_make_commands_exist() -> None:
     named = {
-        word for path in DOCUMENTS for word in re.findall(r"^\s+make (\w+)", path.read_text(), re.MULTILINE)
+        word
+        for path in DOCUMENTS
+        for word in re.findall(r"(?:^\s+|`)make ([\w-]+)", path.read_text(), re.MULTILINE)
     }
-    named |= {word for path in DOCUMENTS for word in re.findall(r"`make (\w+)`", path.read_text())}
     assert {"demo", "test"} <= named
     assert named <= makefile_targets()
 
@@ -122,11 +124,12 @@ def test_named_files_of_the_repository_exist() -> None:
     ] == []
 
 
-def test_files_that_the_architecture_names_exist() -> None:
-    named = set(re.findall(r"`([\w./*]+)`", prose(ARCHITECTURE)))
+@pytest.mark.parametrize(("document", "least"), [(ARCHITECTURE, 30), (CONTRIBUTING, 10)])
+def test_files_that_a_document_for_developers_names_exist(document: Path, least: int) -> None:
+    named = set(re.findall(r"`([\w./*]+)`", prose(document)))
     # `X` stands for any module that has two builds.
     paths = {name for name in named if re.search(r"/|\.(py|pxd|pyx)$", name) and not name.startswith("X_")}
-    assert len(paths) >= 30
+    assert len(paths) >= least
     folders = (ROOT, PACKAGE, *(folder for folder in PACKAGE.iterdir() if folder.is_dir()))
     assert [name for name in sorted(paths) if not any(has(folder, name) for folder in folders)] == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -38,3 +39,18 @@ def test_every_promised_python_is_tested() -> None:
     tags = re.findall(r"^\| cp3(\d+)(t?)\b", (ROOT / "docs" / "releasing.md").read_text(), re.MULTILINE)
     wanted |= {f"3.{minor}{suffix}" for minor, suffix in tags} | {"pypy-3.11"}
     assert versions(TESTED.read_text()) == wanted
+
+
+def test_make_help_names_every_target() -> None:
+    named = set(re.findall(r"^make ([a-z-]+) ", _make_help(), re.MULTILINE))
+    targets = {target for file in MAKEFILES for target in _phony(file.read_text())}
+    assert named == targets
+
+
+def _make_help() -> str:
+    done = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+def _phony(text: str) -> list[str]:
+    return [target for line in re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE) for target in line.split()]
