@@ -8,6 +8,7 @@ not take raises `Declined`, or any other exception: the library's own code then 
 from sys import intern
 from types import MemberDescriptorType
 
+cimport cython
 from cpython.object cimport PyObject, PyObject_GetAttr, PyObject_SetAttr
 from cpython.ref cimport Py_INCREF
 
@@ -88,6 +89,7 @@ cdef class RecordLayout:
         self._find_slots()
 
     @property
+    @cython.nonecheck(True)
     def replaced(self):
         """What of the class somebody had replaced before the layout was made, by dotted name."""
         return self._guard.replaced

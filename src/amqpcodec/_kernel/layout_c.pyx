@@ -104,7 +104,7 @@ cdef Py_ssize_t _octets_before_slots(type cls) except -1:
 cdef class Maker:
     """Makes instances of one generated class whose fields are all None, for a decoder to fill."""
 
-    def __cinit__(self, type cls):
+    def __cinit__(self, type cls not None):
         _octets_before_slots(cls)
         self._model = cls.__new__(cls)
         self._fields = len(cls.spec.fields)

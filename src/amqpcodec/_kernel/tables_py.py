@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """Field tables on their own. One text for both builds: tables_c is this file, compiled."""
 
 from __future__ import annotations

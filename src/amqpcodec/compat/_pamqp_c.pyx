@@ -5,6 +5,7 @@ Each of these functions takes what nearly every call brings and gives it to pamq
 same arguments. Which classes there are, their fields and what they insist on, `_pamqp.py` tells.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
@@ -154,7 +155,8 @@ cdef class PeerClass:
             set_slot(place, <PyObject *>instead)
         return True
 
-    def serve(self, Counts counts):
+    @cython.nonecheck(True)
+    def serve(self, Counts counts not None):
         """Let calls of the class be served, and count them."""
         cdef Layout *layout = self.layout.layout
         self.counts = counts
@@ -167,6 +169,7 @@ cdef class PeerClass:
             layout.place[field] = <unsigned char>field
         serve(layout)
 
+    @cython.nonecheck(True)
     def stop(self):
         """Leave calls of the class to the interpreter."""
         stop_serving(self.layout.layout)
