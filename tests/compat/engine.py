@@ -29,7 +29,7 @@ from random import Random
 from types import FrameType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-SECONDS = 1.0  # of CPU time, after which a call counts as one that does not end
+SECONDS = 0.25  # of CPU time, after which a call counts as one that does not end
 _ADDRESS = re.compile(r"(?<= at )0x[0-9a-f]+")
 _REPR = (str, complex, Decimal, date, time, timedelta, tzinfo, range)
 

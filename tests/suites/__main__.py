@@ -26,7 +26,7 @@ from .plugin import VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = ROOT / "build" / "suites"
-ATTEMPTS = 4  # for tests that end differently
+ATTEMPTS = 20  # for tests that end differently
 TLS = """\
 listeners.ssl.1 = 127.0.0.1:{port}
 ssl_options.cacertfile = {folder}/ca.pem
