@@ -17,6 +17,8 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
+from .errors import UnknownReleaseError
+
 VARIABLE = "AMQPCODEC_COMPAT"
 OPTIONS = ("loops", "hardened", "force")
 USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
@@ -36,11 +38,9 @@ def peers(text: str) -> dict[str, dict[str, bool]]:
         name, *options = part.split("+")
         unknown = [option for option in options if option not in OPTIONS]
         if unknown:
-            raise ValueError(
-                f"{VARIABLE}: no option {unknown[0]!r} in {part!r}; there are {', '.join(OPTIONS)}"
-            )
+            raise ValueError(f"no option {unknown[0]!r} in {part!r}; there are {', '.join(OPTIONS)}")
         if not name or name in found:
-            raise ValueError(f"{VARIABLE}: {text!r} {'names ' + name + ' twice' if name else 'lacks a name'}")
+            raise ValueError(f"it names {name} twice" if name else "it lacks a name")
         found[name] = dict.fromkeys(options, True)
     return found
 
@@ -54,15 +54,7 @@ def main(arguments: list[str]) -> None:
     module = arguments[:1] == ["-m"]
     if len(arguments) < 1 + module:
         sys.exit(USAGE)
-    try:
-        wanted = peers(os.environ.get(VARIABLE, ""))
-    except ValueError as error:
-        sys.exit(str(error))
-    if wanted:
-        from . import compat
-
-        for name, options in wanted.items():
-            compat.install(name, **options)
+    _install(os.environ.get(VARIABLE, ""))
     sys.argv[:] = arguments
     sys.excepthook = _Excepthook(sys.excepthook)
     # Ours stays alive beside the program's: functions that still run look up their names in it.
@@ -74,6 +66,19 @@ def main(arguments: list[str]) -> None:
         _run_module(arguments[1], True)
     else:
         _become(arguments[0])
+
+
+def _install(text: str) -> None:
+    """Accelerate what the variable asks for. Where that cannot be, the program does not begin."""
+    if not text:
+        return
+    from . import compat
+
+    try:
+        for name, options in peers(text).items():
+            compat.install(name, **options)
+    except (ModuleNotFoundError, UnknownReleaseError, ValueError) as error:
+        sys.exit(f"{VARIABLE}={text}: {error}")
 
 
 def _become(path: str) -> None:
