@@ -93,5 +93,6 @@ def test_only_where_the_stream_begins_a_protocol_header_is_taken_for_a_frame() -
     ],
 )
 def test_each_error_names_what_is_wrong_and_the_octet(octets: bytes, message: str, offset: int) -> None:
-    error = framing_error(b"??" + octets, 2, 2 + len(octets), TYPES, LIMIT, 1000)
+    status, size = found(octets)
+    error = framing_error(status, size, b"??" + octets, 2, LIMIT, 1000)
     assert (error.message, error.offset, error.reply_code, error.fatal) == (message, offset, 501, True)

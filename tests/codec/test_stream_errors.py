@@ -307,6 +307,7 @@ ENTRIES: dict[str, Callable[[Any], Any]] = {
     "reset": lambda decoder: decoder.reset(),
     "get_buffer": lambda decoder: decoder.get_buffer(1),
     "buffer_updated": lambda decoder: decoder.buffer_updated(0),
+    "constructor": lambda decoder: decoder.__init__(),
 }
 
 
@@ -333,6 +334,18 @@ class TestInUse:
         assert len(list(decoder.feed(frame))) == 1
         assert caught
         assert len(list(decoder.feed(amqp.encode_heartbeat()))) == 1
+
+    def test_a_constructor_called_again_begins_anew_with_its_options(self, amqp: ModuleType) -> None:
+        heartbeat = amqp.encode_heartbeat()
+        decoder = amqp.FrameDecoder(payloads="raw")
+        assert [frame.payload for frame in decoder.feed(heartbeat + heartbeat[:3])] == [b""]
+        with pytest.raises(ValueError, match="frame_max"):
+            decoder.__init__(frame_max=1)
+        assert [frame.payload for frame in decoder.feed(heartbeat[3:])] == [b""]
+        decoder.__init__()
+        assert (decoder.offset, decoder.pending) == (0, 0)
+        assert [frame.type for frame in decoder.feed(amqp.protocol_header() + heartbeat)] == [65, 8]
+        assert next(decoder.feed(amqp.encode_body(1, b"x" * 100))).payload == b"x" * 100
 
     def test_the_decoder_is_of_use_after_any_exception(
         self, amqp: ModuleType, monkeypatch: pytest.MonkeyPatch

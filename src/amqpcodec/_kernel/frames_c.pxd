@@ -14,7 +14,7 @@ cdef class FrameDecoder(StreamDecoder):
     cdef object _channel_object
 
     @cython.locals(reader=Reader, frame=Frame)
-    cdef object _next(self)
+    cdef object _read(self)
     @cython.locals(header=ContentHeader)
     cdef object _header(self)
     @cython.locals(reader=Reader, octets=bytes)

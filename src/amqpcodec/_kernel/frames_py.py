@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import FRAME_ERROR, DecodeError
+from ..limits import Limits, checked_limits
 from .fast_stream_py import fast_frame
 from .records_py import ContentHeader, Frame
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from _typeshed import ReadableBuffer
-
-    from ..limits import Limits
 
 # As objects, which C code would have to make of its constants for every frame.
 _METHOD: Any = METHOD
@@ -67,10 +66,12 @@ class FrameDecoder(StreamDecoder):
     ) -> None:
         if payloads not in ("decoded", "raw"):
             raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
+        limits = checked_limits(limits)
+        size_limit = self._payload_limit(frame_max, frame_max_slack, limits)
+        self._set_up(self._reader_rules(tables, profile, strict, limits), size_limit, expect_header)
         self._raw = payloads == "raw"
         self._channel = -1  # of the last frame: mostly it is that of the next one too,
         self._channel_object: Any = None  # which saves C code from making the number an object again
-        self._set_up(frame_max, frame_max_slack, tables, profile, strict, limits, expect_header)
 
     if TYPE_CHECKING:
 
@@ -90,20 +91,20 @@ class FrameDecoder(StreamDecoder):
                 self._reader.fast = not self._strict
             return slow
 
-    def _next(self) -> Any:
-        if not self._advance():
-            return None
+    def _read(self) -> Any:
         if self._raw:
             return self._read_raw()
         reader = self._reader
-        frame = Frame.__new__(Frame)
         if reader.frame_type == METHOD:
+            frame = Frame.__new__(Frame)
             frame.type = _METHOD
             frame.payload = self._read_method()
         elif reader.frame_type == HEADER:
+            frame = Frame.__new__(Frame)
             frame.type = _HEADER
             frame.payload = self._header()
         elif reader.frame_type == BODY:
+            frame = Frame.__new__(Frame)
             frame.type = _BODY
             frame.payload = self._read_body()
         else:

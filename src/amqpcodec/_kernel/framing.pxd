@@ -25,14 +25,13 @@ cdef inline FrameStatus frame_at(
         size[0] = ENVELOPE_SIZE
         return MORE
     whole = <long long>u32(p + 3) + OVERHEAD
-    if p[0] > 31 or not types >> p[0] & 1:
-        if p[0] == PROTOCOL_HEADER and opens:
-            size[0] = OVERHEAD
-            return MORE if left < OVERHEAD else WHOLE
-        size[0] = whole
-        return UNKNOWN_TYPE
     size[0] = whole
-    if whole - OVERHEAD > size_limit:
+    if p[0] > 31 or not types >> p[0] & 1:
+        if p[0] != PROTOCOL_HEADER or not opens:
+            return UNKNOWN_TYPE
+        size[0] = OVERHEAD
+        return MORE if left < OVERHEAD else WHOLE
+    if whole > size_limit + OVERHEAD:
         return TOO_LARGE
     if whole > left:
         return MORE

@@ -49,11 +49,11 @@ def frame_at(
     if left < ENVELOPE_SIZE:
         return MORE, ENVELOPE_SIZE
     frame_type, _, size = _envelope_at(data, at)
-    if frame_type == PROTOCOL_HEADER and opens:
-        return (MORE if left < OVERHEAD else WHOLE), OVERHEAD
     size += OVERHEAD
     if not types >> frame_type & 1:
-        return UNKNOWN_TYPE, size
+        if frame_type != PROTOCOL_HEADER or not opens:
+            return UNKNOWN_TYPE, size
+        return (MORE if left < OVERHEAD else WHOLE), OVERHEAD
     if size > size_limit + OVERHEAD:
         return TOO_LARGE, size
     if size > left:
@@ -67,15 +67,15 @@ def type_mask(types: Iterable[int]) -> int:
 
 
 def framing_error(
-    data: bytes | bytearray | memoryview, at: int, end: int, types: int, size_limit: int, offset: int
+    status: int, size: int, data: bytes | bytearray | memoryview, at: int, size_limit: int, offset: int
 ) -> DecodeError:
     """The error of octets that begin no frame. It is fatal: no later frame can be trusted either.
 
     Args:
-        data, at, end, types, size_limit: as for `frame_at`, which has found no frame.
+        status, size: what `frame_at` has found: UNKNOWN_TYPE, TOO_LARGE or WRONG_END, and the frame's octets.
+        data, at, size_limit: what it was given.
         offset: octets of the stream before data[at].
     """
-    status, size = frame_at(data, at, end, types, size_limit, opens=False)
     if status == UNKNOWN_TYPE:
         message, ahead = _unknown_type(data[at]), 0
     elif status == TOO_LARGE:

@@ -6,11 +6,6 @@ from .stream_c cimport StreamDecoder
 from .wire cimport BODY, HEADER, METHOD
 
 
-cdef inline bint fast_enter(decoder) noexcept:
-    """Of fast_stream_py, for interpreters; C code has no need of it."""
-    return False
-
-
 @cython.no_gc
 @cython.freelist(16)
 cdef class Content:
@@ -31,10 +26,9 @@ cdef class MessageDecoder(StreamDecoder):
     cdef Content _current
     cdef Content _spare
     cdef dict _open
-    cdef object _deferred
 
     @cython.locals(frame_type=cython.int)
-    cdef object _next(self)
+    cdef object _read(self)
     cdef int _forget(self) except -1
     @cython.locals(current=Content)
     cdef Content _find(self, int channel)

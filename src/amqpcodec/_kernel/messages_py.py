@@ -9,7 +9,6 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import MAX_LIMIT, Limits, checked_limits
-from .fast_stream_py import fast_enter
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
@@ -55,7 +54,7 @@ class MessageDecoder(StreamDecoder):
     method comes.
     """
 
-    __slots__ = ("_body_limit", "_current", "_deferred", "_join", "_keep", "_open", "_open_limit", "_spare")
+    __slots__ = ("_body_limit", "_current", "_join", "_keep", "_open", "_open_limit", "_spare")
 
     if TYPE_CHECKING:
 
@@ -82,11 +81,12 @@ class MessageDecoder(StreamDecoder):
         if body not in ("bytes", "pieces"):
             raise ValueError(f'body must be "bytes" or "pieces", not {body!r}')
         limits = checked_limits(limits)
+        size_limit = self._payload_limit(frame_max, frame_max_slack, limits)
+        self._set_up(self._reader_rules(tables, profile, strict, limits), size_limit, expect_header)
         self._keep = aborted == "keep"
         self._join = body == "bytes"
         self._body_limit = limits.body_size
         self._open_limit = limits.open_messages
-        self._set_up(frame_max, frame_max_slack, tables, profile, strict, limits, expect_header)
 
     def _forget(self) -> None:
         """Open messages are forgotten as well."""
@@ -95,26 +95,16 @@ class MessageDecoder(StreamDecoder):
         self._current: Content | None = None
         self._open: dict[int, Content] = {}
         self._spare: Content | None = None  # done with, to be used again
-        self._deferred: Frame | None = None  # the method that cut a content off, for the next call
 
-    def _next(self) -> Any:
-        if self._deferred is not None:
-            frame = self._deferred
-            self._deferred = None
-            return frame
-        while fast_enter(self) or self._advance():
-            frame_type = self._reader.frame_type
-            if frame_type == METHOD:
-                value = self._method()
-            elif frame_type == HEADER:
-                value = self._header()
-            elif frame_type == BODY:
-                value = self._body()
-            else:
-                value = self._read_other()
-            if value is not None:
-                return value
-        return None
+    def _read(self) -> Any:
+        frame_type = self._reader.frame_type
+        if frame_type == METHOD:
+            return self._method()
+        if frame_type == HEADER:
+            return self._header()
+        if frame_type == BODY:
+            return self._body()
+        return self._read_other()
 
     def _find(self, channel: int) -> Content | None:
         """The content open on a channel."""

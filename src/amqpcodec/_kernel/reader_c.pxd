@@ -1,7 +1,11 @@
+cimport cython
 from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
+from .framing cimport MORE, WHOLE, FrameStatus, frame_at
+from .octets cimport u16, u32
 from .rawtable_c cimport RawTable
+from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
 cdef enum:
@@ -34,9 +38,11 @@ cdef class ReaderRules:
     cdef Reader reader(self, bint keeps_texts)
 
 
+@cython.final
 cdef class Reader:
     cdef readonly bint strict
     cdef public int frame_type
+    cdef public long long frame_size
     cdef public int channel
     cdef public int weight
     cdef public unsigned long long body_size
@@ -56,14 +62,9 @@ cdef class Reader:
 
     cdef int attach(self, object data) except -1
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
-    cdef long long enter(
-        self, object data, Py_ssize_t at, Py_ssize_t end, unsigned int types, long long size_limit,
-        long long offset, bint opens
-    ) except -1
-    cdef long long method_index(self) except -1
+    cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset)
     cdef int content_head(self) except -1
-    cdef Py_ssize_t left(self) noexcept
-    cdef int finish(self) except -1
+    cdef object _left_over(self)
     cdef object refuse(self, int code, object message, Py_ssize_t back)
     cdef object refuse_frame(self, int code, object message)
 
@@ -109,3 +110,50 @@ cdef class Reader:
     cdef object _peer_value(self, int kind, const unsigned char *end)
     cdef object field(self, int kind)
     cdef object _seldom_field(self, int kind)
+
+    # What decoders call for each frame, to be inlined.
+
+    cdef inline bint enter(
+        self, object data, Py_ssize_t at, Py_ssize_t end, unsigned int types, long long size_limit,
+        long long offset, bint opens
+    ) except -1:
+        """Stand on the payload of the frame at data[at:end]; False where the frame is not whole.
+
+        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Either way
+        `frame_size` is what `frame_at` tells of the frame's size.
+        """
+        cdef const unsigned char *p
+        cdef FrameStatus status
+        if data is not self._owner or type(data) is not bytes:
+            self.attach(data)
+        p = self._data + at
+        status = frame_at(p, end - at, types, size_limit, opens, &self.frame_size)
+        if status != WHOLE:
+            if status == MORE:
+                return False
+            raise self._no_frame(status, at, size_limit, offset)
+        self.frame_type = p[0]
+        if p[0] == PROTOCOL_HEADER:
+            self.aim(at, at + <Py_ssize_t>self.frame_size, offset)
+            return True
+        self.channel = u16(p + 1)
+        self._start = self._pos = p + ENVELOPE_SIZE
+        self._end = p + self.frame_size - 1
+        self._base = offset + ENVELOPE_SIZE
+        return True
+
+    cdef inline long long method_index(self) noexcept:
+        """Class and method id as one number; the caller has seen that four octets are left."""
+        cdef const unsigned char *p = self._pos
+        self._pos = p + 4
+        return <long long>u32(p)
+
+    cdef inline Py_ssize_t left(self) noexcept:
+        """Octets not read yet."""
+        return self._end - self._pos
+
+    cdef inline int finish(self) except -1:
+        """Refuse octets that nothing has read."""
+        if self._pos != self._end:
+            raise self._left_over()
+        return 0

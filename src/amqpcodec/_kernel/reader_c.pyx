@@ -30,7 +30,6 @@ from .fields cimport (
     OCTETS_FIELD, SHORT_FIELD, SHORT_TIME_FIELD, SHORTSTR_FIELD, SIGNED_LONGLONG_FIELD, TABLE_FIELD, TEXT_FIELD,
     TEXT_OR_OCTETS_FIELD,
 )
-from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .kinds cimport (
     ARRAY, AWARE_TIME, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
     INT32, INT64, LONGSTR, NAIVE_TIME, OCTETS, OWN_INT, QUOTIENT, SCALED, SHORT_TIME, SHORTSTR, TABLE, TEXT,
@@ -39,8 +38,8 @@ from .kinds cimport (
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport RawTable
 from .texts cimport mix_of, same
+from .framing import framing_error
 from .values import Declined
-from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
@@ -130,40 +129,8 @@ cdef class Reader:
         self._end = self._data + end
         self._base = offset
 
-    cdef long long enter(
-        self, object data, Py_ssize_t at, Py_ssize_t end, unsigned int types, long long size_limit,
-        long long offset, bint opens
-    ) except -1:
-        """Stand on the payload of the frame at data[at:end], if it is whole.
-
-        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Returns the
-        octets of the frame; the octets that it is known to need, as a negative number; or 0 for what is no
-        frame.
-        """
-        cdef const unsigned char *p
-        cdef long long size
-        cdef FrameStatus status
-        if data is not self._owner or type(data) is not bytes:
-            self.attach(data)
-        p = self._data + at
-        status = frame_at(p, end - at, types, size_limit, opens, &size)
-        if status != WHOLE:
-            return -size if status == MORE else 0
-        self.frame_type = p[0]
-        if p[0] == PROTOCOL_HEADER:
-            self.aim(at, at + <Py_ssize_t>size, offset)
-            return size
-        self.channel = u16(p + 1)
-        self._start = self._pos = p + ENVELOPE_SIZE
-        self._end = p + size - 1
-        self._base = offset + ENVELOPE_SIZE
-        return size
-
-    cdef long long method_index(self) except -1:
-        """Class and method id as one number; the caller has seen that four octets are left."""
-        cdef const unsigned char *p = self._pos
-        self._pos = p + 4
-        return <long long>u32(p)
+    cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset):
+        return framing_error(status, self.frame_size, self._owner, at, size_limit, offset)
 
     cdef int content_head(self) except -1:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
@@ -178,15 +145,8 @@ cdef class Reader:
         self._pos = p + 12
         return u16(p)
 
-    cdef Py_ssize_t left(self) noexcept:
-        """Octets not read yet."""
-        return self._end - self._pos
-
-    cdef int finish(self) except -1:
-        """Refuse octets that nothing has read."""
-        if self._pos != self._end:
-            raise self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
-        return 0
+    cdef object _left_over(self):
+        return self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
 
     cdef object refuse(self, int code, object message, Py_ssize_t back):
         """An error at `back` octets before the cursor."""

@@ -41,7 +41,7 @@ from ..profiles import (
 )
 from ..types import InlineContent, ReferenceContent
 from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
-from .framing import MORE, WHOLE, frame_at
+from .framing import MORE, WHOLE, frame_at, framing_error
 from .rawtable_py import RawTable
 from .values import Declined
 from .wire import ENVELOPE_SIZE, PROTOCOL_HEADER
@@ -104,6 +104,7 @@ class Reader:
         "body_size",
         "channel",
         "fast",
+        "frame_size",
         "frame_type",
         "strict",
         "weight",
@@ -116,6 +117,7 @@ class Reader:
         self._data: bytes | bytearray = b""
         self._start = self._pos = self._end = self._base = 0
         self._entries = 0
+        self.frame_size = 0
         self.frame_type = 0
         self.channel = 0
         self.weight = 0
@@ -143,16 +145,21 @@ class Reader:
         size_limit: int,
         offset: int,
         opens: bool,
-    ) -> int:
-        """Stand on the payload of the frame at data[at:end], if it is whole.
+    ) -> bool:
+        """Stand on the payload of the frame at data[at:end]; False where the frame is not whole.
 
-        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Returns the
-        octets of the frame; the octets that it is known to need, as a negative number; or 0 for what is no
-        frame.
+        `offset` is where the frame lies in the stream; for the other arguments see `frame_at`. Either way
+        `frame_size` is what `frame_at` tells of the frame's size.
+
+        Raises:
+            DecodeError: what lies there is no frame.
         """
         status, size = frame_at(data, at, end, types, size_limit, opens)
+        self.frame_size = size
         if status != WHOLE:
-            return -size if status == MORE else 0
+            if status == MORE:
+                return False
+            raise framing_error(status, size, data, at, size_limit, offset)
         self._data = data
         self.frame_type, self.channel = _TYPE_AND_CHANNEL.unpack_from(data, at)
         if self.frame_type == PROTOCOL_HEADER:
@@ -161,7 +168,7 @@ class Reader:
             self._start = self._pos = at + ENVELOPE_SIZE
             self._end = at + size - 1
             self._base = offset - at
-        return size
+        return True
 
     def method_index(self) -> int:
         """Class and method id as one number; the caller has seen that four octets are left."""

@@ -7,6 +7,11 @@ from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, Pro
 from .wire cimport HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
 
 
+cdef inline bint fast_enter(decoder) noexcept:
+    """Of fast_stream_py, for interpreters; C code has no need of it."""
+    return False
+
+
 cdef class StreamDecoder:
     cdef object _dialect
     cdef Reader _reader
@@ -24,16 +29,16 @@ cdef class StreamDecoder:
     cdef Py_ssize_t _end
     cdef object _queue
     cdef object _partial
-    cdef long long _need
     cdef long long _offset
     cdef object _error
     cdef object _record
+    cdef object _deferred
 
-    cdef int _set_up(
-        self, object frame_max, object frame_max_slack, object tables, object profile, bint strict, object limits,
-        bint expect_header
-    ) except -1
-    cdef object _next(self)
+    @cython.locals(lock=Lock)
+    cdef int _set_up(self, ReaderRules rules, long long size_limit, bint expect_header) except -1
+    cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits)
+    cdef long long _payload_limit(self, object frame_max, object frame_max_slack, object limits) except? -1
+    cdef object _read(self)
     cdef int _acquire(self, Lock lock) except -1
     cdef object _entry_refused(self)
     cdef int _forget(self) except -1
@@ -42,12 +47,13 @@ cdef class StreamDecoder:
     cdef bint _extend(self, bytes octets) except -1
     cdef int _put_received(self, Py_ssize_t size) except -1
     cdef int _blame(self, object error) except -1
-    @cython.locals(offset=cython.longlong, size=cython.longlong)
-    cdef bint _advance(self) except -1
-    cdef int _set_aside(self, long long need) except -1
-    @cython.locals(stop=cython.Py_ssize_t, end=cython.Py_ssize_t, offset=cython.longlong, size=cython.longlong)
+    cdef inline bint _advance(self) except -1
+    cdef bint _next_chunk(self) except -1
+    @cython.locals(offset=cython.longlong, opens=cython.bint)
+    cdef inline bint _enter(self, object data, Py_ssize_t at, Py_ssize_t end) except -1
+    cdef int _set_aside(self) except -1
+    @cython.locals(reader=Reader, need=cython.longlong, stop=cython.Py_ssize_t)
     cdef bint _fill(self) except -1
-    cdef object _no_frame(self, object data, Py_ssize_t at, Py_ssize_t end)
     @cython.locals(frame=Frame)
     cdef Frame _frame(self, object frame_type, object channel, object payload)
     @cython.locals(reader=Reader, method=Method, index=cython.longlong)

@@ -12,10 +12,10 @@ from sys import exc_info
 
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, FRAME_ERROR, SYNTAX_ERROR, DecodeError, DecoderInUseError
-from ..limits import MAX_LIMIT, Limits, checked_limits
+from ..limits import MAX_LIMIT, Limits
 from ..profiles import table_profile
 from ..spec import violation
-from .framing import framing_error
+from .fast_stream_py import fast_enter
 from .lock_py import Lock
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
@@ -35,45 +35,59 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, framing, payloads, errors."""
 
     __slots__ = (
-        "_chunk", "_dialect", "_end", "_error", "_header_at", "_lock", "_methods", "_need",
+        "_chunk", "_deferred", "_dialect", "_end", "_error", "_header_at", "_lock", "_methods",
         "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
         "_size_limit", "_strict", "_types",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
+    _lock: Any
 
-    def _set_up(
-        self,
-        frame_max: int,
-        frame_max_slack: int,
-        tables: str,
-        profile: str | None,
-        strict: bool,
-        limits: Limits,
-        expect_header: bool,
-    ) -> None:
-        """What the constructors share. C code calls it by position, which costs less than keywords."""
+    def _set_up(self, rules: ReaderRules, size_limit: int, expect_header: bool) -> None:
+        """What the constructors share.
+
+        Args:
+            rules: what `_reader_rules` gives.
+            size_limit: octets of the largest payload to take, see `_payload_limit`.
+            expect_header: whether a protocol header may open the stream.
+        """
+        try:
+            lock = self._lock
+        except AttributeError:
+            lock = None
+        if lock is None:  # or else the constructor is called again
+            lock = self._lock = Lock()
+        if not (lock.acquire() or lock.reclaim()):
+            raise self._entry_refused()
+        try:
+            self._dialect = dialect = self.dialect
+            self._reader = rules.reader(True)
+            self._methods = dialect.method_dispatch
+            self._properties = dialect.properties_dispatch
+            self._types = dialect.frame_mask
+            self._size_limit = size_limit
+            self._strict = rules.strict
+            self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
+            self._receive: bytearray | None = None
+            self._forget()
+        finally:
+            lock.release()
+
+    def _reader_rules(self, tables: str, profile: str | None, strict: bool, limits: Limits) -> ReaderRules:
+        """What the options of a decoder say about payloads; C code calls it by position, which costs less."""
+        if tables not in ("dict", "raw"):
+            raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
+        table_rules = self.dialect.profile if profile is None else table_profile(profile)
+        return ReaderRules(table_rules, strict, limits, tables == "raw")
+
+    def _payload_limit(self, frame_max: int, frame_max_slack: int, limits: Limits) -> int:
+        """What the options of a decoder say about sizes: the octets of the largest payload."""
         if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
             raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
         if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
             raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
-        if tables not in ("dict", "raw"):
-            raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
-        limits = checked_limits(limits)
-        dialect = self.dialect
-        table_rules = dialect.profile if profile is None else table_profile(profile)
-        self._dialect = dialect
-        self._reader = ReaderRules(table_rules, strict, limits, tables == "raw").reader(True)
-        self._methods = dialect.method_dispatch
-        self._properties = dialect.properties_dispatch
-        self._types = dialect.frame_mask
         frame_size = min(frame_max or limits.frame_size, limits.frame_size)
-        self._size_limit = min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
-        self._strict = strict
-        self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
-        self._receive: bytearray | None = None
-        self._lock = Lock()
-        self.reset()
+        return min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
 
     def reset(self) -> None:
         """Forget all octets and any error: the next octet fed is the first of a new stream.
@@ -97,10 +111,10 @@ class StreamDecoder:
         self._end = 0
         self._queue: deque[bytes] | None = None  # chunks fed before the one being read was used up
         self._partial: Any = None  # a frame begun in chunks that are used up, in a bytearray
-        self._need = 0  # octets that this frame is known to need
         self._offset = 0  # octets of the stream before the next frame
         self._error: DecodeError | None = None
         self._record: Any = None  # the method or properties being read, to name it in errors
+        self._deferred: Any = None  # a value that came with the one before it, for the next call
         self._pin: memoryview | None = None
         self._reader.attach(b"")
 
@@ -158,7 +172,7 @@ class StreamDecoder:
         partial = self._partial
         if self._pos != self._end or self._queue or self._error is not None:
             return False
-        if len(partial) + len(octets) >= self._need:
+        if len(partial) + len(octets) >= self._reader.frame_size:
             return False
         partial += octets
         return True
@@ -273,7 +287,11 @@ class StreamDecoder:
             try:
                 if self._error is not None:
                     raise self._error.again()
-                value = self._next()
+                value = self._deferred
+                if value is not None:
+                    self._deferred = None
+                while value is None and (fast_enter(self) or self._advance()):
+                    value = self._read()
                 done = True
             finally:
                 # Not `except`, which costs something for every frame even where nothing is raised.
@@ -287,8 +305,8 @@ class StreamDecoder:
             raise StopIteration
         return value
 
-    def _next(self) -> Any:
-        """The next value, or None when more octets are needed."""
+    def _read(self) -> Any:
+        """The value of the frame that the reader is aimed at; None if it makes nothing complete."""
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
@@ -326,53 +344,48 @@ class StreamDecoder:
                 if self._fill():
                     return True
             elif self._pos != self._end:
-                offset = self._offset
-                size = self._reader.enter(
-                    self._chunk, self._pos, self._end, self._types, self._size_limit,
-                    offset, offset == self._header_at,
-                )  # fmt: skip
-                if size > 0:
-                    self._pos += size
-                    self._offset = offset + size
+                if self._enter(self._chunk, self._pos, self._end):
+                    self._pos += self._reader.frame_size
                     return True
-                if size == 0:
-                    raise self._no_frame(self._chunk, self._pos, self._end)
-                self._set_aside(-size)
-            if not self._queue:
+                self._set_aside()
+            if not self._next_chunk():
                 return False
-            self._chunk = self._queue.popleft()
-            self._pos = 0
-            self._end = len(self._chunk)
 
-    def _set_aside(self, need: int) -> None:
-        """Keep the rest of the chunk, the beginning of a frame that needs at least `need` octets."""
+    def _next_chunk(self) -> bool:
+        """Go on to the chunk after the one that is used up, if there is one."""
+        if not self._queue:
+            return False
+        self._chunk = self._queue.popleft()
+        self._pos = 0
+        self._end = len(self._chunk)
+        return True
+
+    def _enter(self, data: Any, at: int, end: int) -> bool:
+        """Aim the reader at the frame at data[at:end]; False where it is not whole."""
+        offset, opens = self._offset, self._offset == self._header_at
+        if not self._reader.enter(data, at, end, self._types, self._size_limit, offset, opens):
+            return False
+        self._offset = offset + self._reader.frame_size
+        return True
+
+    def _set_aside(self) -> None:
+        """Keep the rest of the chunk, the beginning of a frame."""
         self._partial = bytearray(self._chunk[self._pos : self._end])
-        self._need = need
         self._pos = self._end
 
     def _fill(self) -> bool:
         """Add to the frame set aside what it lacks; True once the reader is aimed at its payload."""
-        partial, offset = self._partial, self._offset
+        partial, reader = self._partial, self._reader
         while True:
-            stop = min(self._pos + self._need - len(partial), self._end)
+            need = reader.frame_size - len(partial)  # for its envelope, and then for all of it
+            stop = min(self._pos + need, self._end)
             partial += self._chunk[self._pos : stop]
             self._pos = stop
-            end = len(partial)
-            if end < self._need:
+            if len(partial) < reader.frame_size:
                 return False
-            size = self._reader.enter(
-                partial, 0, end, self._types, self._size_limit, offset, offset == self._header_at
-            )
-            if size > 0:
+            if self._enter(partial, 0, len(partial)):
                 self._partial = None
-                self._offset = offset + size
                 return True
-            if size == 0:
-                raise self._no_frame(partial, 0, end)
-            self._need = -size
-
-    def _no_frame(self, data: Any, at: int, end: int) -> DecodeError:
-        return framing_error(data, at, end, self._types, self._size_limit, self._offset)
 
     # -- payloads
 

@@ -73,7 +73,7 @@ class FrameReader:
             return bytes(buffer[:size])
         if status == MORE:
             return None
-        error = framing_error(buffer, 0, end, self._types, self._size_limit, start)
+        error = framing_error(status, size, buffer, 0, self._size_limit, start)
         error.dialect = self.dialect
         raise error
 

@@ -14,13 +14,14 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .._kernel.fields_c cimport RecordLayout
+from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.guards_c cimport ModuleGuard, TypeGuard
 from .._kernel.layout_c cimport Layout, serve, set_slot, slot, stop_serving
-from .._kernel.octets cimport put16, put32, u32
+from .._kernel.octets cimport put16, put32, u16, u32
 from .._kernel.peer_writer_c cimport PeerRules, is_number
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
-from .._kernel.wire cimport BODY, FRAME_END, HEADER, METHOD
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
 from .._kernel.writer_c cimport Writer
 from ._counts_c cimport Counts
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -264,26 +265,28 @@ cdef class Codec:
 
     cdef object read(self, bytes data):
         """Octets consumed, channel, and what the frame holds; or, in words, why pamqp has to tell."""
+        cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data)
         cdef Reader reader
-        cdef Py_ssize_t size
+        cdef long long size
         if not _unchanged(self.read_guards):
             return "patched"
+        if frame_at(p, PyBytes_GET_SIZE(data), _TYPES, _MOST_PAYLOAD, False, &size) != WHOLE:
+            return self.read_other(data)
         reader = self.readers.take()
         try:
-            size = <Py_ssize_t>reader.enter(data, 0, PyBytes_GET_SIZE(data), _TYPES, _MOST_PAYLOAD, 0, False)
-            if size <= 0:
-                return self.read_other(data)
-            if reader.frame_type == METHOD:
+            reader.attach(data)
+            reader.aim(ENVELOPE_SIZE, <Py_ssize_t>size - 1, ENVELOPE_SIZE)
+            if p[0] == METHOD:
                 payload = self.read_method(reader)
-            elif reader.frame_type == HEADER:
+            elif p[0] == HEADER:
                 payload = self.read_header(reader)
-            elif reader.frame_type == BODY and reader.left() > 0:
+            elif p[0] == BODY and reader.left() > 0:
                 payload = self.read_body(reader)
             else:
                 return "empty frame"
             if type(payload) is str:
                 return payload
-            return size, reader.channel, payload
+            return size, u16(p + 1), payload
         except Exception:
             return "values"
         finally:
