@@ -17,7 +17,7 @@ from support.subprocesses import python
 pytest.importorskip("pyarrow")
 
 from amqpcodec import arrow, capture, options, stats
-from amqpcodec._options import Option, declared, resolve
+from amqpcodec._options import Option, Ports, declared, resolve
 from amqpcodec.cli import main
 from amqpcodec.options import CaptureOptions
 
@@ -90,6 +90,19 @@ def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable
     ]
     with pytest.raises(TypeError, match=rf"{consumer.__name__}\(\) got .* 'dialects'; .* is 'dialect'"):
         consumer(*required, dialects="auto")
+
+
+@pytest.mark.parametrize("name", ["x", "zebra", "foo", "resolution_of_names"])
+def test_a_name_that_is_like_no_option_is_refused_without_a_guess(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'$"):
+        resolve(options.CaptureOptions, {name: 1})
+
+
+@pytest.mark.parametrize("text", ["any,5", "5,any", "any,any,1"])
+def test_ports_beside_any_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'any' is every port, and goes with no other"):
+        Ports().parse(text)
+    assert Ports().parse(" Any, any") is None
 
 
 @pytest.mark.parametrize(

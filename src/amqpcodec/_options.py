@@ -256,8 +256,12 @@ class Ports(Kind):
         return ports
 
     def parse(self, text: str) -> list[int] | None:
-        ports = [port.strip().lower() for port in text.split(",")]
-        return None if "any" in ports else sorted({self._port.parse(port) for port in ports})
+        ports = {port.strip().lower() for port in text.split(",")}
+        if ports == {"any"}:
+            return None
+        if "any" in ports:
+            raise ValueError("'any' is every port, and goes with no other")
+        return sorted({self._port.parse(port) for port in ports})
 
 
 @dataclass(frozen=True)
@@ -307,7 +311,7 @@ def resolve(
             import difflib
 
             message = f"{function}() got an unexpected keyword argument {name!r}"
-            nearest = difflib.get_close_matches(name, _public(known), 1, 0.0)
+            nearest = difflib.get_close_matches(name, _public(known), 1)
             raise TypeError(message + "".join(f"; the nearest option is {each!r}" for each in nearest))
     values = {}
     for name, option in known.items():

@@ -39,8 +39,11 @@ def unpack(state: bytes) -> Fields:
     """The tree that `pack` has packed.
 
     Raises:
+        TypeError: it is something else than bytes.
         ValueError: the bytes are damaged, or of another form.
     """
+    if not isinstance(state, bytes | bytearray):
+        raise TypeError(f"state: must be bytes, not {type(state).__name__}")
     head = _head()
     if not state.startswith(_MAGIC):
         raise ValueError("this is no state")

@@ -492,6 +492,11 @@ def _states() -> Iterator[tuple[str, bytes, bytes]]:
 
 
 class TestDamage:
+    @pytest.mark.parametrize("state", [1, "text", memoryview(b"")])
+    def test_a_state_that_is_no_bytes_is_refused(self, state: Any) -> None:
+        with pytest.raises(TypeError, match=f"state: must be bytes, not {type(state).__name__}"):
+            arrow.CaptureSession(state=state)
+
     def test_truncated_states_are_refused(self) -> None:
         for table, _, state in _states():
             for size in range(0, len(state), max(1, len(state) // 50)):

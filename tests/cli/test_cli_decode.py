@@ -134,6 +134,9 @@ def test_a_port_without_amqp_is_empty_and_any_port_finds_it(run: Run) -> None:
     [
         ["--port", "0"],
         ["--port", "x"],
+        ["--port", "any,5"],
+        ["--port", "5", "--port", "any"],
+        ["--por", "5672"],
         ["--channel", "65536"],
         ["--channel", "-1"],
         ["--dialect", "amqp-1-0"],
@@ -144,7 +147,8 @@ def test_bad_arguments_end_with_code_2(option: list[str], capsys: pytest.Capture
     with pytest.raises(SystemExit) as caught:
         main(["decode", str(BUNNY), *option])
     assert caught.value.code == 2
-    assert "error" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "amqpcodec decode: error: " in shown or "amqpcodec: error: unrecognized arguments: --por" in shown
 
 
 def test_what_is_no_capture_gets_one_line_and_code_2(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import amqpcodec
 
@@ -45,8 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Takes options by their whole names: one added later must not change what another means."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(allow_abbrev=False, **keywords)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
+    parser = _Parser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
     version = f"amqpcodec {amqpcodec.__version__} ({amqpcodec.IMPL})"
     parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

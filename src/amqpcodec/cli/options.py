@@ -64,4 +64,8 @@ class _Repeated(argparse.Action):
         texts = self.__dict__.setdefault("texts", [])
         texts.append(text)
         kind: Kind = self.type.kind  # type: ignore[union-attr]
-        setattr(namespace, self.dest, kind.parse(",".join(texts)))
+        try:
+            value = kind.parse(",".join(texts))
+        except ValueError as error:  # each is right, but not with the others
+            raise argparse.ArgumentError(self, str(error)) from error
+        setattr(namespace, self.dest, value)

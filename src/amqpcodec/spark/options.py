@@ -13,6 +13,8 @@ from typing import Any, cast
 from .._options import declared, resolve
 from ..options import SparkReadOptions, SparkWriteOptions
 
+_SHOWN = 100  # characters of a wrong text
+
 
 def read_options(options: Mapping[str, str]) -> SparkReadOptions:
     """The options of reading; errors as for `parsed`.
@@ -20,12 +22,23 @@ def read_options(options: Mapping[str, str]) -> SparkReadOptions:
     `paths` is what Spark makes of a call of ``load`` with several: JSON. Of a single one, it makes `path`.
     """
     paths = [
-        json.loads(text) if name.lower() == "paths" else [text]
+        _paths(text) if name.lower() == "paths" else [text]
         for name, text in options.items()
         if name.lower() in ("path", "paths")
     ]
     others = {name: text for name, text in options.items() if name.lower() not in ("path", "paths")}
     return cast(SparkReadOptions, parsed(others, SparkReadOptions) | {"paths": tuple(chain(*paths))})
+
+
+def _paths(text: str) -> list[str]:
+    try:
+        paths = json.loads(text)
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        raise ValueError(f"option 'paths': {shown!r} is no JSON list of paths; for one path, give 'path'")
+    return paths
 
 
 def write_options(options: Mapping[str, str]) -> SparkWriteOptions:
