@@ -12,6 +12,7 @@ from codecgen.explain import bit_places, explain
 from codecgen.load import load_dialect, load_project
 from codecgen.model import Dialect, Field
 from codecgen.peers import Peer
+from codecgen.wire_types import WIRE_TYPES
 
 ROOT = Path(__file__).resolve().parent.parent
 METHOD = '<method name="call" index="1">{}</method>'
@@ -134,18 +135,6 @@ def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-PRIMITIVES = (
-    "bit",
-    "octet",
-    "short",
-    "long",
-    "longlong",
-    "shortstr",
-    "longstr",
-    "timestamp",
-    "table",
-    "content",
-)
 INTEGERS = {"octet", "short", "long", "longlong"}
 STRINGS = {"shortstr", "longstr"}
 CHECKS = [
@@ -153,14 +142,14 @@ CHECKS = [
     ('<assert check="regexp" value="a"/>', STRINGS),
     ('<assert check="ne" value="0"/>', INTEGERS),
     ('<assert check="le" method="call" field="x"/>', INTEGERS),
-    ('<assert check="notnull"/>', set(PRIMITIVES)),
-    ('<assert check="null"/>', set(PRIMITIVES)),
-    ('<assert check="syntax" rule="path"/>', set(PRIMITIVES)),
-    ('<assert check="enum" value="a b"/>', set(PRIMITIVES)),
+    ('<assert check="notnull"/>', set(WIRE_TYPES)),
+    ('<assert check="null"/>', set(WIRE_TYPES)),
+    ('<assert check="syntax" rule="path"/>', set(WIRE_TYPES)),
+    ('<assert check="enum" value="a b"/>', set(WIRE_TYPES)),
 ]
 
 
-@pytest.mark.parametrize("type_", PRIMITIVES)
+@pytest.mark.parametrize("type_", WIRE_TYPES)
 @pytest.mark.parametrize(("check", "types"), CHECKS)
 def test_an_assert_is_taken_only_on_a_type_it_can_be_made_on(
     tmp_path: Path, check: str, types: set[str], type_: str

@@ -51,7 +51,7 @@ class FieldSpec(NamedTuple):
     Attributes:
         name: the name in the specification, such as ``"routing-key"``.
         attribute: its Python name, such as ``"routing_key"``.
-        type: the wire type: bit, octet, short, long, longlong, shortstr, longstr, timestamp, table, content.
+        type: the wire type, such as ``"shortstr"``.
         domain: the domain the specification gives it; the type's own name where it gives none.
         reserved: True for fields the dialect no longer uses; they stay on the wire.
         label: a few words on its meaning.

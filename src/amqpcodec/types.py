@@ -89,3 +89,7 @@ class ReferenceContent(_Content):
     """
 
     __slots__ = ()
+
+
+NO_CONTENT = InlineContent(b"")
+"""The default of content arguments."""

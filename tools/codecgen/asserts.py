@@ -6,6 +6,7 @@ import re
 
 from codecgen.elements import Element
 from codecgen.model import Assert
+from codecgen.wire_types import WIRE_TYPES
 
 OPERANDS = {
     "notnull": (),
@@ -19,14 +20,14 @@ OPERANDS = {
 }
 """The checks in use, and the attributes each of them needs."""
 
-INTEGERS = ("octet", "short", "long", "longlong")
-STRINGS = ("shortstr", "longstr")
+INTEGERS = tuple(each.name for each in WIRE_TYPES.values() if each.annotation == "int")
+STRINGS = tuple(each.name for each in WIRE_TYPES.values() if each.annotation in ("str", "bytes"))
 TYPES = {"length": STRINGS, "regexp": STRINGS, "ne": INTEGERS, "le": INTEGERS}
-"""The primitive types that a check can be made on, where not on all."""
+"""The wire types that a check can be made on, where not on all."""
 
 
 def load_asserts(holder: Element, type_: str, owner: Element | None) -> tuple[Assert, ...]:
-    """The asserts of a field or domain that comes down to the primitive type `type_`.
+    """The asserts of a field or domain that comes down to the wire type `type_`.
 
     `owner` is the class whose methods they may refer to, if any.
     """

@@ -17,11 +17,13 @@ from codecgen.emit_packaging import render_pyproject, render_setup
 from codecgen.emit_peers import render_peers
 from codecgen.emit_reply_codes import render_reply_codes
 from codecgen.emit_types import render_types
+from codecgen.emit_wire_types import render_c, render_python
 from codecgen.model import Dialect, Source
 from codecgen.output import MARKER
 from codecgen.peers import Peer
 
 _PACKAGE = "src/amqpcodec"
+_OF_WIRE_TYPES = f"{MARKER} from tools/codecgen/wire_types.py; do not edit.\n"
 
 
 def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
@@ -32,6 +34,8 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
         f"{generated}/__init__.py": f'{header(sources)}"""What tools/gen_codec.py writes."""\n',
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
         f"{generated}/index.py": header(sources) + render_index(dialects),
+        f"{generated}/wire_types.py": _OF_WIRE_TYPES + render_python(),
+        f"{generated}/wire_types.pxd": _OF_WIRE_TYPES + render_c(),
     }
     for dialect in dialects:
         module = f"amqpcodec.{dialect.module}"

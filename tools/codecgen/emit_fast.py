@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from struct import calcsize
 
 from codecgen.code import Code, string
 from codecgen.layout import BitRun, Flag, flags, steps, words
 from codecgen.model import Class, Dialect, Field, Method
+from codecgen.wire_types import WIRE_TYPES
 
 _IMPORTS = """\
 from struct import Struct
@@ -26,10 +28,7 @@ from amqpcodec._kernel.writer_py import WriterRules
 from amqpcodec._typing import TYPE_CHECKING, Any
 """
 
-_LAYOUTS = {"octet": "B", "short": "H", "long": "I", "longlong": "Q", "timestamp": "Q"}
-_SIZES = {"B": 1, "H": 2, "I": 4, "Q": 8}
-_RARE = {"content"}  # types that only the slow path knows
-_STRUCT = re.compile(r"\b_(read|write)_([BHIQ]+)\(")
+_STRUCT = re.compile(r"\b_(read|write)_([A-Za-z]+)\(")
 
 
 def render_fast(dialect: Dialect, classes: str) -> str:
@@ -38,7 +37,7 @@ def render_fast(dialect: Dialect, classes: str) -> str:
     names = []
     for cls in dialect.classes:
         for method in cls.methods:
-            if not any(field.type in _RARE for field in method.fields):
+            if _are_fast(method.fields):
                 emit_method_functions(body, method)
                 names.append(method.python_name)
         if cls in dialect.content_classes and has_fast_path(cls):
@@ -61,7 +60,11 @@ def render_fast(dialect: Dialect, classes: str) -> str:
 
 def has_fast_path(cls: Class) -> bool:
     """Whether properties are of the common kind: one word of flags, and no rare type."""
-    return words(cls.properties) == 1 and not any(field.type in _RARE for field in cls.properties)
+    return words(cls.properties) == 1 and _are_fast(cls.properties)
+
+
+def _are_fast(fields: tuple[Field, ...]) -> bool:
+    return all(WIRE_TYPES[field.type].fast for field in fields)
 
 
 def _structs(text: str) -> Iterator[str]:
@@ -103,7 +106,7 @@ def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[list[Field | BitRun], Fie
     """Fields of a fixed size as far as they stand together, and the field without one that ends the run."""
     run: list[Field | BitRun] = []
     for step in steps(fields):
-        if isinstance(step, BitRun) or step.type in _LAYOUTS:
+        if isinstance(step, BitRun) or WIRE_TYPES[step.type].layout:
             run.append(step)
         else:
             yield run, step
@@ -113,11 +116,11 @@ def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[list[Field | BitRun], Fie
 
 
 def _layout(run: list[Field | BitRun]) -> str:
-    return "".join("B" if isinstance(step, BitRun) else _LAYOUTS[step.type] for step in run)
+    return "".join("B" if isinstance(step, BitRun) else WIRE_TYPES[step.type].layout for step in run)
 
 
 def _size(layout: str) -> int:
-    return sum(_SIZES[letter] for letter in layout)
+    return calcsize(f">{layout}")
 
 
 def _read_call(layout: str) -> str:
@@ -202,7 +205,7 @@ def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
     for place, field in enumerate(fields):
         if _is_checked(field):
             code.line(f"value{place} = record.{field.attribute}")
-            checks.append(f"type(value{place}) is not {'bool' if field.type == 'bit' else 'int'}")
+            checks.append(f"type(value{place}) is not {WIRE_TYPES[field.type].annotation}")
     if checks:
         code.line("if (")
         for place, check in enumerate(checks):
@@ -211,7 +214,7 @@ def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
 
 
 def _is_checked(field: Field) -> bool:
-    return field.type == "bit" or (field.type in _LAYOUTS and field.type != "timestamp")
+    return field.type == "bit" or (WIRE_TYPES[field.type].layout != "" and field.type != "timestamp")
 
 
 def _value(step: Field | BitRun, places: dict[Field, int]) -> str:
@@ -251,8 +254,8 @@ def _emit_property_reading(code: Code, field: Field) -> None:
     if field.type == "bit":
         code.line(f"record.{field.attribute} = True")
         return
-    layout = _LAYOUTS.get(field.type)
-    if layout is None:
+    layout = WIRE_TYPES[field.type].layout
+    if not layout:
         size = "data[pos]" if field.type == "shortstr" else "_read_I(data, pos)[0]"
         code.line(f"start = pos + {1 if field.type == 'shortstr' else 4}")
         code.line(f"pos = start + {size}")
@@ -260,7 +263,7 @@ def _emit_property_reading(code: Code, field: Field) -> None:
         return
     number = _read_call(layout)
     code.line(f"record.{field.attribute} = {f'timestamp({number})' if field.type == 'timestamp' else number}")
-    code.line(f"pos += {_SIZES[layout]}")
+    code.line(f"pos += {_size(layout)}")
 
 
 def _emit_properties_writing(code: Code, places: list[Flag]) -> None:
@@ -282,8 +285,9 @@ def _emit_property_writing(code: Code, field: Field) -> None:
         code.lines("octets = _encode(value)", "out.append(len(octets))", "out += octets")
     elif field.type == "timestamp":
         code.line("out += _write_Q(seconds(value))")
-    elif field.type in _LAYOUTS:
-        code.lines("if type(value) is not int:", "    raise Declined")
-        _emit_packing(code, _LAYOUTS[field.type], ["value"])
+    elif WIRE_TYPES[field.type].layout:
+        kind = WIRE_TYPES[field.type]
+        code.lines(f"if type(value) is not {kind.annotation}:", "    raise Declined")
+        _emit_packing(code, kind.layout, ["value"])
     else:
         _emit_sized_writing(code, field, "value")

@@ -11,16 +11,10 @@ from codecgen.emit_records import (
     emit_properties,
 )
 from codecgen.model import Class, Dialect
+from codecgen.wire_types import WIRE_TYPES
 
 _IMPORTS = """\
-from collections.abc import Mapping as _Mapping
-from datetime import datetime as _datetime
-
 from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
-from amqpcodec._typing import Any as _Any
-from amqpcodec.types import EPOCH as _EPOCH
-from amqpcodec.types import InlineContent as _InlineContent
-from amqpcodec.types import ReferenceContent as _ReferenceContent
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
@@ -72,7 +66,7 @@ def render_module(dialect: Dialect, module: str, facts: str) -> str:
     code = Code()
     code.docstring([f"{dialect.label or dialect.name}: methods, content headers and constants."])
     code.line()
-    _emit_imports(code, facts)
+    _emit_imports(code, dialect, facts)
     for constant in dialect.constants:
         comment = f"  # {constant.label}" if constant.label else ""
         code.line(f"{constant.python_name} = {constant.value}{comment}")
@@ -100,11 +94,14 @@ def _emit_classes(code: Code, dialect: Dialect) -> None:
         _emit_container(code, cls)
 
 
-def _emit_imports(code: Code, facts: str) -> None:
-    code.lines("from __future__ import annotations", "", *_IMPORTS.splitlines())
+def _emit_imports(code: Code, dialect: Dialect, facts: str) -> None:
+    holders = (*(method.fields for method in dialect.methods), *(cls.properties for cls in dialect.classes))
+    used = {WIRE_TYPES[field.type] for fields in holders for field in fields}
+    needed = sorted({line for kind in used for line in kind.imports})
+    code.lines("from __future__ import annotations", "", *needed, *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
     code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines())
-    code.lines("", '_NO_CONTENT = _InlineContent(b"")')
+    code.line()
 
 
 def _emit_bound(code: Code) -> None:

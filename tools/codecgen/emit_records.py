@@ -6,20 +6,11 @@ from codecgen.code import Code, sentence, string
 from codecgen.emit_facts import sides
 from codecgen.emit_routines import emit_method_routines, emit_properties_routines
 from codecgen.model import Class, Dialect, Field, Method
+from codecgen.wire_types import WIRE_TYPES
 
 METHOD_BASE = "_DialectMethod"
 PROPERTIES_BASE = "_DialectProperties"
 _BASES = {METHOD_BASE: "_Method", PROPERTIES_BASE: "_Properties"}
-
-_TYPES = {
-    "bit": "bool", "octet": "int", "short": "int", "long": "int", "longlong": "int", "shortstr": "str",
-    "longstr": "bytes", "timestamp": "_datetime | int", "table": "_Mapping[str, _Any]",
-    "content": "_InlineContent | _ReferenceContent",
-}  # fmt: skip
-_DEFAULTS = {
-    "bit": "False", "octet": "0", "short": "0", "long": "0", "longlong": "0", "shortstr": '""',
-    "longstr": 'b""', "timestamp": "_EPOCH", "table": "None", "content": "_NO_CONTENT",
-}  # fmt: skip
 
 
 def emit_base(code: Code, name: str) -> None:
@@ -106,7 +97,7 @@ def _emit_constructor(code: Code, fields: tuple[Field, ...]) -> None:
     if not _emit_signature(code, fields, [_parameter(field) for field in fields]):
         return
     # To type checkers a parameter called str is what `str` means here; they find the same type without.
-    told = "" if any(field.attribute == "str" for field in fields) else f": {_TYPES['table']}"
+    told = "" if any(field.attribute == "str" for field in fields) else f": {WIRE_TYPES['table'].annotation}"
     for field in fields:
         name = field.attribute
         value = f"{{}} if {name} is None else {name}" if field.type == "table" else name
@@ -128,15 +119,17 @@ def _emit_signature(code: Code, fields: tuple[Field, ...], parameters: list[str]
 
 
 def _parameter(field: Field) -> str:
-    optional = " | None" if field.type == "table" else ""
-    return f"{field.attribute}: {_TYPES[field.type]}{optional} = {_DEFAULTS[field.type]}"
+    kind = WIRE_TYPES[field.type]
+    optional = " | None" if kind.default == "None" else ""
+    return f"{field.attribute}: {kind.annotation}{optional} = {kind.default}"
 
 
 def _emit_properties_constructor(code: Code, cls: Class) -> None:
     parameters = []
     for field in cls.properties:
-        kind, default = ("bool", "False") if field.type == "bit" else (f"{_TYPES[field.type]} | None", "None")
-        parameters.append(f"{field.attribute}: {kind} = {default}")
+        kind = WIRE_TYPES[field.type]
+        given = f"bool = {kind.default}" if field.type == "bit" else f"{kind.annotation} | None = None"
+        parameters.append(f"{field.attribute}: {given}")
     if not _emit_signature(code, cls.properties, parameters):
         return
     for field in cls.properties:

@@ -9,11 +9,10 @@ from codecgen.code import Code
 from codecgen.emit_records import METHOD_BASE, PROPERTIES_BASE
 from codecgen.layout import word_name, words
 from codecgen.model import Class, Dialect, Field, Method
+from codecgen.wire_types import WIRE_TYPES
 
 _READ = "cdef int _read(self, _Reader reader) except -1"
 _WRITE = "cdef int _write(self, _Writer writer) except -1"
-# Types whose values may hold others, and so may be part of a reference cycle.
-_CONTAINERS = {"table", "content"}
 
 
 def render_types(dialect: Dialect) -> str:
@@ -63,7 +62,7 @@ def _emit_properties(code: Code, cls: Class) -> None:
 @contextmanager
 def _class_block(code: Code, name: str, base: str, fields: tuple[Field, ...]) -> Iterator[None]:
     code.lines("", "")
-    if fields and not any(field.type in _CONTAINERS for field in fields):
+    if fields and not any(WIRE_TYPES[field.type].holds_others for field in fields):
         code.line("@cython.no_gc")
     with code.block(f"cdef class {name}({base}):"):
         for field in fields:

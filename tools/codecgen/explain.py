@@ -6,19 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
 from codecgen.model import Assert, Class, Correction, Dialect, Field, Method
-
-OCTETS = {
-    "octet": "1 octet",
-    "short": "2 octets",
-    "long": "4 octets",
-    "longlong": "8 octets",
-    "timestamp": "8 octets",
-    "shortstr": "1 + n octets",
-    "longstr": "4 + n octets",
-    "table": "4 + n octets",
-    "content": "1 + 4 + n octets",
-}
-"""How many octets a value takes; a bit is laid out by `bit_places`."""
+from codecgen.wire_types import WIRE_TYPES
 
 FLAGS_PER_WORD = 15
 """Properties told by one word of flags; its lowest bit says that another word follows."""
@@ -79,8 +67,7 @@ def _property_rows(properties: Sequence[Field]) -> Iterator[tuple[str, ...]]:
         word, place = divmod(number, FLAGS_PER_WORD)
         bit = 15 - place
         flag = f"bit {bit} (0x{1 << bit:04X})" + (f" of word {word + 1}" if word else "")
-        octets = "no octets" if field.type == "bit" else OCTETS[field.type]
-        yield (flag, octets, *_field_columns(field))
+        yield (flag, WIRE_TYPES[field.type].octets, *_field_columns(field))
 
 
 def _method(dialect: Dialect, method: Method) -> Iterator[str]:
@@ -103,7 +90,7 @@ def _method(dialect: Dialect, method: Method) -> Iterator[str]:
 def _argument_rows(fields: Sequence[Field]) -> Iterator[tuple[str, ...]]:
     for field, place in zip(fields, bit_places(fields), strict=True):
         if place is None:
-            wire = OCTETS[field.type]
+            wire = WIRE_TYPES[field.type].octets
         else:
             octet, bit = place
             wire = f"bit {bit} (0x{1 << bit:02X}) of bit octet {octet}"

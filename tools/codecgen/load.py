@@ -11,7 +11,6 @@ from codecgen.asserts import load_asserts
 from codecgen.elements import Element, read_elements
 from codecgen.extend import extend
 from codecgen.model import (
-    PRIMITIVES,
     Class,
     Constant,
     Correction,
@@ -23,6 +22,7 @@ from codecgen.model import (
     protocol_header,
 )
 from codecgen.overlay import corrected, read_overlay
+from codecgen.wire_types import WIRE_TYPES
 
 PROJECT_DIALECTS = ("amqp-0-8", "qpid-0-8", "amqp-0-9", "amqp-0-9-1", "rabbitmq-0-9-1")
 """The dialects of this project, in the order they are generated and explained."""
@@ -137,11 +137,11 @@ class _Loader:
         """The domain of a declared name, its asserts after those of the domain it is made of."""
         element = self._domain_elements[name]
         type_ = element.need("type")
-        if type_ in chain or (type_ == name and name not in PRIMITIVES):
+        if type_ in chain or (type_ == name and name not in WIRE_TYPES):
             element.fail(f"domain {type_!r} is defined by itself")
-        if name in PRIMITIVES and type_ != name:
+        if name in WIRE_TYPES and type_ != name:
             element.fail(f"{name!r} is a type of the wire format and cannot be another name for {type_!r}")
-        if type_ in PRIMITIVES:
+        if type_ in WIRE_TYPES:
             return Domain(name, type_, element.label, load_asserts(element, type_, None))
         if type_ not in self._domain_elements:
             element.fail(f"unknown type {type_!r}")
@@ -236,11 +236,11 @@ class _Loader:
         if (domain is None) == (type_ is None):
             element.fail("a field names either a domain or a type")
         name = domain or type_ or ""
-        if type_ is not None and type_ not in PRIMITIVES:
+        if type_ is not None and type_ not in WIRE_TYPES:
             element.fail(f"unknown type {type_!r}")
         if name in self._domains:
             return self._domains[name]
-        if name not in PRIMITIVES:
+        if name not in WIRE_TYPES:
             element.fail(f"unknown domain {domain!r}")
         return Domain(name, name, "", ())
 

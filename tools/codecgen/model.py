@@ -1,7 +1,7 @@
 """What a dialect consists of, once its XML has been read, checked and corrected.
 
 Everything here is immutable and resolved: names are lower case with hyphens, every field knows its
-primitive type, and every Python name has already been chosen. The emitters only read it.
+wire type, and every Python name has already been chosen. The emitters only read it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codecgen.naming import class_name
-
-PRIMITIVES = (
-    "bit", "octet", "short", "long", "longlong", "shortstr", "longstr", "timestamp", "table", "content",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """A named type; `type` is the primitive it comes down to, `asserts` those along the way."""
+    """A named type; `type` is the wire type it comes down to, `asserts` those along the way."""
 
     name: str
     type: str

@@ -9,24 +9,9 @@ cdef enum:
     LEAST_METHOD = 12  # octets of a frame with the ids of a method
     LEAST_HEADER = 20  # and with the fixed part of a content header
 
-cdef enum:
-    BIT = 1
-    OCTET = 2
-    SHORT = 3
-    LONG = 4
-    LONGLONG = 5
-    SHORTSTR = 6
-    LONGSTR = 7
-    TIMESTAMP = 8
-    TABLE = 9
-    CONTENT = 10
-
-
-cdef dict WIRE_TYPES  # their names in specifications to these numbers
-
 
 cdef struct Step:
-    int type  # of the field on the wire
+    int type  # of the field on the wire, from `wire_types.pxd`
     int bit  # its number in a packed octet, for bits
     Column *column  # where it goes; NULL if nobody asked for it
     Column *raw  # where the octets of a table go

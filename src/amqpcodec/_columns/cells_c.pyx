@@ -8,6 +8,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from .._generated.wire_types cimport (
+    BIT, CONTENT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP,
+)
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
@@ -16,6 +19,8 @@ from .buffers_c cimport (
     put_number, put_octets, put_text,
 )
 from .text_c cimport LAST_SECOND, MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value
+
+from .._generated.wire_types import NUMBERS
 
 cdef extern from *:
     const uint64_t LAST_INT64 "9223372036854775807ULL"
@@ -27,10 +32,6 @@ cdef enum:
     _CONTENT_HEAD_END = 19  # and of a content header's up to its property flags
     _ACK = 0x10
 
-cdef dict WIRE_TYPES = {
-    "bit": BIT, "octet": OCTET, "short": SHORT, "long": LONG, "longlong": LONGLONG, "shortstr": SHORTSTR,
-    "longstr": LONGSTR, "timestamp": TIMESTAMP, "table": TABLE, "content": CONTENT,
-}
 _HEADERS = ("headers", "")
 
 
@@ -104,7 +105,7 @@ cdef class Plan:
         for field in spec.fields:
             step = shape.steps + shape.count
             shape.count += 1
-            step.type = WIRE_TYPES[field.type]
+            step.type = NUMBERS[field.type]
             if step.type == BIT:
                 step.bit = bits & 7
                 bits += 1

@@ -4,10 +4,10 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
+from .._generated.wire_types cimport LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
 from .._kernel.octets cimport is_ascii, put16, put32, put64
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END
 from .buffers_c cimport Octets, View, cell_at, copied_ascii, is_given, is_utf8, number_at, offset_at
-from .cells_c cimport LONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
 
 cdef extern from *:
     const int64_t LAST_MICROSECOND "253402300799999999LL"  # of the year 9999
@@ -46,8 +46,19 @@ cdef inline int put_long(Octets *out, const unsigned char *p, size_t size) noexc
     return WRITTEN
 
 
+cdef inline size_t size_of_number(int type) noexcept nogil:
+    """Octets of a number; 0 for contents, and for types that only the slow path knows."""
+    if type == OCTET:
+        return 1
+    if type == SHORT:
+        return 2
+    if type == LONG:
+        return 4
+    return 8 if type == LONGLONG or type == TIMESTAMP else 0
+
+
 cdef inline int put_number(Octets *out, int type, uint64_t number) noexcept nogil:
-    cdef size_t size = 1 if type == OCTET else 2 if type == SHORT else 4 if type == LONG else 8
+    cdef size_t size = size_of_number(type)
     cdef unsigned char *to
     if type == TIMESTAMP:
         if <int64_t>number > LAST_MICROSECOND:
@@ -132,6 +143,8 @@ cdef inline int put_other(Octets *out, const Source *source, Py_ssize_t row, bin
         if given:
             p = cell_at(view, row, &size)
         return put_long(out, p, size)
+    if not size_of_number(source.type):
+        return DECLINED
     if given:
         if number_at(view, row) < 0:
             return DECLINED

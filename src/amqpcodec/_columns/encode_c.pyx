@@ -15,13 +15,14 @@ from libc.string cimport memcmp, memcpy
 
 from array import array
 
+from .._generated.wire_types cimport BIT, TABLE
 from .._kernel.octets cimport put16, put64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, MAX_PAYLOAD, METHOD, OVERHEAD
 from .buffers_c cimport (
     Octets, View, append, cell_at, free_view, is_given, is_true, look_at, number_at, octets_in,
 )
-from .cells_c cimport BIT, TABLE, WIRE_TYPES
 
+from .._generated.wire_types import NUMBERS
 from .encode_py import Encoded
 from .encode_py import MessageEncoder as RowEncoder
 
@@ -136,9 +137,7 @@ cdef class MessageEncoder:
         fields = properties.spec.fields
         carrier.property_count = <int>len(fields)
         carrier.properties = _sources(fields, self._encoder.properties[properties], inside)
-        carrier.declined = len(fields) > _MOST_PROPERTIES or any(
-            [field.type in ("bit", "content") for field in fields]
-        )
+        carrier.declined = len(fields) > _MOST_PROPERTIES or any([field.type == "bit" for field in fields])
         return 0
 
     def encode(self, batch, Py_ssize_t first=0):
@@ -414,7 +413,7 @@ cdef Source *_sources(object fields, dict columns, list names) except NULL:
     if sources is NULL:
         raise MemoryError
     for field in fields:
-        source.type = WIRE_TYPES[field.type]
+        source.type = NUMBERS[field.type]
         if source.type == BIT:
             source.bit = bits & 7
             bits += 1
@@ -428,10 +427,6 @@ cdef Source *_sources(object fields, dict columns, list names) except NULL:
 
 
 cdef bint _is_common(object method):
-    """Whether the arguments of a method are of the types written here, and zero or empty where nothing is given."""
+    """Whether the arguments of a method are zero or empty where nothing is given."""
     empty = method()
-    for field in method.spec.fields:
-        value = getattr(empty, field.attribute)
-        if field.type in ("content", "timestamp") or value:
-            return False
-    return True
+    return not any([getattr(empty, field.attribute) for field in method.spec.fields])

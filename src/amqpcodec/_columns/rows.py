@@ -432,11 +432,14 @@ class Rows:
         if plan is None:
             spec = record.spec
             fields = (field for field in spec.fields if not _is_headers(spec, field))
-            steps = ((field, *self._column_of(spec, field)) for field in fields)
+            steps = (
+                (field.attribute, _CELLS.get(field.type, _as_it_is), *self._column_of(spec, field))
+                for field in fields
+            )
             plan = tuple(
-                (field.attribute, _CELLS[field.type], name if wanted else None)
-                for field, name, wanted in steps
-                if wanted or (self.checks and (field.type == "table" or (name and field.type in _LIMITED)))
+                (attribute, cell, name if wanted else None)
+                for attribute, cell, name, wanted in steps
+                if wanted or (self.checks and (cell is pairs or (name and cell in _LIMITED)))
             )
             self._plans[type(record)] = plan
         return plan
@@ -554,18 +557,14 @@ def _content(value: InlineContent | ReferenceContent) -> dict[str, bytes]:
     return {"inline" if isinstance(value, InlineContent) else "reference": value.octets}
 
 
+# Wire types whose values are not cells as they are.
 _CELLS: dict[str, Callable[[Any], Any]] = {
-    "bit": _as_it_is,
-    "octet": _as_it_is,
-    "short": _as_it_is,
-    "long": _as_it_is,
     "longlong": _int64,
     "shortstr": clean,
-    "longstr": _as_it_is,
     "timestamp": _timestamp,
     "table": pairs,
     "content": _content,
 }
-_LIMITED = ("longlong", "timestamp")  # types with values that no column holds
+_LIMITED = (_int64, _timestamp)  # which refuse values that no column holds
 # How a field becomes a cell: its attribute, what makes the cell, the column; None where only errors count.
 _Step = tuple[str, Callable[[Any], Any], str | None]

@@ -12,25 +12,12 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from amqpcodec._generated.wire_types import COLUMN_KINDS
 from amqpcodec.capture.dialects import module
 from amqpcodec.options import STREAM_TABLES, TABLES
 from amqpcodec.spec import FieldSpec
 
 ALL_DIALECTS = ("rabbitmq-0-9-1", "amqp-0-9-1", "amqp-0-9", "amqp-0-8", "qpid-0-8")
-
-# What holds every value of a wire type; an unsigned 64-bit number may be too large for its column.
-_KINDS = {
-    "bit": "bool",
-    "octet": "int16",
-    "short": "int32",
-    "long": "int64",
-    "longlong": "int64",
-    "shortstr": "string",
-    "longstr": "binary",
-    "timestamp": "timestamp",
-    "table": "map",
-    "content": "content",
-}
 
 
 class Column(NamedTuple):
@@ -226,7 +213,7 @@ def union(
         for field in fields:
             if field.reserved and not reserved:
                 continue
-            kind = _KINDS[field.type]
+            kind = COLUMN_KINDS[field.type]
             for name in _names(field, taken):
                 known = kinds.setdefault(name, kind)
                 if _holds(known, kind):
@@ -252,7 +239,7 @@ def column_name(kinds: Mapping[str, str], field: FieldSpec, taken: Collection[st
         known = kinds.get(name)
         if known is None:
             return None
-        if _holds(known, _KINDS[field.type]):
+        if _holds(known, COLUMN_KINDS[field.type]):
             return name
     return None
 

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping as _Mapping
-from datetime import datetime as _datetime
-
-from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
-from amqpcodec.types import InlineContent as _InlineContent
-from amqpcodec.types import ReferenceContent as _ReferenceContent
+from collections.abc import Mapping as _Mapping
+from datetime import datetime as _datetime
+from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
@@ -27,7 +24,6 @@ if _TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
     from amqpcodec._kernel.writer_py import Writer as _Writer
 
-_NO_CONTENT = _InlineContent(b"")
 FRAME_METHOD = 1  # frame type that carries a method call
 FRAME_HEADER = 2  # frame type that opens a content
 FRAME_BODY = 3  # frame type with a piece of content
