@@ -19,6 +19,7 @@ cdef enum:
 cdef enum:
     NO_MEMORY = 1
     TOO_LARGE = 2
+    FAILED = 3  # by an exception
 
 cdef enum:
     BLOCK = 16  # octets copied at once; there is memory for as many behind those of every text
@@ -302,8 +303,10 @@ cdef class Columns:
     cdef readonly tuple described  # what schemas.py says of each
     cdef Table table
     cdef Spares _spares
+    cdef object _failure  # what `check` raises, if `trouble` is FAILED
 
     cdef Column *find(self, str name, str inner) except? NULL
+    cdef void fail(self, object failure) noexcept
     cdef int check(self) except -1
 
 

@@ -407,8 +407,17 @@ cdef class Columns:
             index += 1
         return NULL
 
+    cdef void fail(self, object failure) noexcept:
+        """Let `check` raise an exception that ended a row where nothing can be raised."""
+        self._failure = failure
+        self.table.trouble = FAILED
+
     cdef int check(self) except -1:
         """Complain if a cell could not be set."""
+        if self.table.trouble == FAILED:
+            self.table.trouble = NO_MEMORY  # the columns are no longer of one length
+            failure, self._failure = self._failure, None
+            raise failure
         if self.table.trouble == NO_MEMORY:
             raise MemoryError
         if self.table.trouble == TOO_LARGE:

@@ -62,6 +62,7 @@ cdef struct Position:  # of a frame or packet
 
 cdef struct Targets:  # the columns that every dialect has; NULL for those that nobody asked for
     Table *table
+    PyObject *columns  # whose table that is, borrowed
     Column *file
     Column *flow
     Column *client

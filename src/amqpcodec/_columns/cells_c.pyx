@@ -5,25 +5,25 @@ These functions may decline: a function that returns False has added nothing, an
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from .._generated.wire_types cimport (
     BIT, CONTENT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP,
 )
+from .._kernel.civil cimport LAST_SECOND
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport (
-    NO_MEMORY, Column, Columns, Table, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
+    Column, Columns, Table, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
     put_number, put_octets, put_text,
 )
-from .text_c cimport LAST_SECOND, MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value
+from .text_c cimport MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value
 
 from .._generated.wire_types import NUMBERS
 
 cdef extern from *:
-    const uint64_t LAST_INT64 "9223372036854775807ULL"
     const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods
 
 cdef enum:
@@ -250,7 +250,7 @@ cdef const unsigned char *_put_other(
     """The same for any field but short strings, which most are."""
     cdef Py_ssize_t left = end - p, size
     if step.type == LONGLONG:
-        if left < 8 or (u64(p) > LAST_INT64 and (layout.checks or step.column is not NULL)):
+        if left < 8 or (u64(p) > <uint64_t>INT64_MAX and (layout.checks or step.column is not NULL)):
             return NULL
         if step.column is not NULL:
             put_int64(step.column, row, <int64_t>u64(p))
@@ -350,6 +350,7 @@ cdef tuple name_origin(Origin *origin, dict cells):
 cdef int aim(Targets *targets, Columns columns) except -1:
     """Find the columns of a table."""
     targets.table = &columns.table
+    targets.columns = <PyObject *>columns
     targets.file = columns.find("file", "")
     targets.flow = columns.find("flow", "")
     targets.client = columns.find("client", "")
@@ -431,8 +432,7 @@ cdef void _put_former_file(const Targets *targets, int64_t packet) noexcept with
         name, number = (<object>targets.files).locate(packet)
         octets = b"" if name is None else name.encode()
     except BaseException as error:  # an interrupt, if not a lack of memory
-        (<object>targets.files).failure = error
-        targets.table.trouble = NO_MEMORY
+        (<Columns>targets.columns).fail(error)
         return
     if targets.packet is not NULL:
         put_int64(targets.packet, row, number)
@@ -537,7 +537,7 @@ cdef bint add_message(
     cdef const Shape *properties = shape_of_content(origin.layout, u16(header + 7))
     cdef uint64_t body_size = u64(header + 11)
     # A content on channel 0 is in error, and so is a class that nobody knows.
-    if u16(p + 1) == 0 or properties is NULL or properties.declined or body_size > LAST_INT64:
+    if u16(p + 1) == 0 or properties is NULL or properties.declined or body_size > <uint64_t>INT64_MAX:
         return False
     if targets.bare:
         return _count_row(targets, size)

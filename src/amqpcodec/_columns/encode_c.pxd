@@ -5,12 +5,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from .._generated.wire_types cimport LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP
+from .._kernel.civil cimport LAST_SECOND
 from .._kernel.octets cimport is_ascii, put16, put32, put64
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END
 from .buffers_c cimport Octets, View, cell_at, copied_ascii, is_given, is_utf8, number_at, offset_at
-
-cdef extern from *:
-    const int64_t LAST_MICROSECOND "253402300799999999LL"  # of the year 9999
 
 cdef enum:
     DECLINED = 0  # what became of a row
@@ -61,9 +59,9 @@ cdef inline int put_number(Octets *out, int type, uint64_t number) noexcept nogi
     cdef size_t size = size_of_number(type)
     cdef unsigned char *to
     if type == TIMESTAMP:
-        if <int64_t>number > LAST_MICROSECOND:
-            return DECLINED
         number //= 1_000_000
+        if number > LAST_SECOND:
+            return DECLINED
     elif size < 8 and number >> (8 * size):
         return DECLINED
     to = next_octets(out, size)

@@ -10,7 +10,7 @@ cimport cython
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
@@ -98,7 +98,7 @@ cdef class Feeder(OctetConsumer):
         self._body_limit = decoding.limits.body_size
         self._open_limit = min(decoding.limits.open_messages, 65536)  # there are no more channels
         self._most_rows = min(decoding.batch_rows, 2**31 - 1)
-        self._most_octets = min(decoding.batch_bytes, 2**63 - 1)
+        self._most_octets = min(decoding.batch_bytes, INT64_MAX)
         self._table = _TABLES[sink.table]
         self._payloads = sink.payloads
         aim(&self._targets, columns)
@@ -215,7 +215,6 @@ cdef class Feeder(OctetConsumer):
                 self._in_place(direction, &chunk)
         if self._targets.table.trouble:
             with gil:
-                self._sink.make.files.check()
                 (<Columns>self._sink.store).check()
         return 0
 
@@ -518,7 +517,7 @@ cdef class PacketFeeder(OctetConsumer):
         self.every_segment = True
         self._sink = sink
         self._most_rows = min(sink.decoding.batch_rows, 2**31 - 1)
-        self._most_octets = min(sink.decoding.batch_bytes, 2**63 - 1)
+        self._most_octets = min(sink.decoding.batch_bytes, INT64_MAX)
         aim(&self._targets, columns)
         self._targets.files = <PyObject *>sink.make.files
         self._file = name_file(&self._targets)
@@ -557,7 +556,6 @@ cdef class PacketFeeder(OctetConsumer):
         add_packet(&self._targets, <Origin *>state, headers, &position)
         if self._targets.table.trouble:
             with gil:
-                self._sink.make.files.check()
                 (<Columns>self._sink.store).check()
         if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
             with gil:

@@ -59,13 +59,9 @@ class Files:
 
     Args:
         name: of the first file; None for one without a name.
-
-    Attributes:
-        failure: what ended `locate` where nothing could be raised; `check` raises it.
     """
 
     def __init__(self, name: str | None = None) -> None:
-        self.failure: BaseException | None = None
         self._before = [0]  # packets before each file
         self._names = [name]
 
@@ -93,12 +89,6 @@ class Files:
             return self._names[-1], None
         at = max(bisect_left(self._before, packet) - 1, 0)
         return self._names[at], packet - self._before[at]
-
-    def check(self) -> None:
-        """Raise what ended `locate` before."""
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
 
     def state(self, packets: Iterable[int]) -> list[Any]:
         """What `restore` makes the same of, as far as these packets need it."""

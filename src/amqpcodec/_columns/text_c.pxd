@@ -1,9 +1,4 @@
-from libc.stdint cimport uint64_t
-
 from .buffers_c cimport Column
-
-cdef extern from *:
-    const uint64_t LAST_SECOND "253402300799ULL"  # 9999-12-31T23:59:59Z
 
 cdef enum:
     MOST_OCTETS = 1_000_000  # of a table: with more, it may have more entries than a reader takes

@@ -11,7 +11,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint64_t
 from libc.string cimport memcmp, memcpy, strlen
 
 from .._kernel cimport kinds as wire
-from .._kernel.civil cimport Civil, civil_time
+from .._kernel.civil cimport LAST_SECOND, Civil, civil_time
 from .._kernel.octets cimport f32, f64, u16, u32, u64
 from .buffers_c cimport (
     MAX_OCTETS, TOO_LARGE, Column, add_octets, claim, is_utf8, open_cell, put_text,
