@@ -6,12 +6,20 @@
     +-- DecoderInUseError (also a RuntimeError)  one decoder entered twice at once
     +-- UnknownReleaseError (also an ImportError)  another library whose release is not known
     +-- ReplyError                          what a peer says with a reply code
-        +-- AmqpNotFound, AmqpFrameError    one class per reply code, see `reply_errors`
+        +-- AmqpNotFound, AmqpFrameError    one class per reply code: `amqpcodec.reply_errors`
 
 Octets that merely have not arrived yet are never an error.
 """
 
 from __future__ import annotations
+
+from importlib import import_module
+
+from ._typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._kernel.dialect_py import Dialect
+    from ._kernel.records_py import Method
 
 FRAME_ERROR = 501
 SYNTAX_ERROR = 502
@@ -32,6 +40,10 @@ _REPLY_NAMES = {
     NOT_IMPLEMENTED: "not-implemented",
     CONTENT_TOO_LARGE: "content-too-large",
 }
+# The reply codes that the specifications call soft: they close the channel alone.
+_SOFT = frozenset((310, 311, 312, 313, 403, 404, 405, 406))
+# What an error has beside its constructor's positional arguments.
+_DETAILS = ("dialect", "method", "field", "fatal", "channel", "class_id", "method_id")
 
 
 class AmqpError(Exception):
@@ -47,6 +59,11 @@ class DecodeError(AmqpError, ValueError):
         reply_name: that code's name, such as ``"syntax-error"``.
         closes: ``"connection"`` or ``"channel"``: what the code closes.
         offset: octets from the start of the stream to the fault.
+        channel: the channel of the frame at fault; 0 where the connection is meant, as by octets that are
+            no frame.
+        class_id: the class of the method or content header at fault, also if it is not known. For content
+            out of order or too large, that of the method that the content belongs to. Else 0.
+        method_id: the method at fault, in the same way; 0 for a content header on its own.
         dialect: name of the dialect the octets were read as.
         method: ``"basic.deliver"`` for a method, ``"basic"`` for a content header, else None.
         field: name of the method argument or property being read, else None.
@@ -64,6 +81,9 @@ class DecodeError(AmqpError, ValueError):
         method: str | None = None,
         field: str | None = None,
         fatal: bool = False,
+        channel: int = 0,
+        class_id: int = 0,
+        method_id: int = 0,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -73,6 +93,11 @@ class DecodeError(AmqpError, ValueError):
         self.method = method
         self.field = field
         self.fatal = fatal
+        self.channel = channel
+        self.class_id = class_id
+        self.method_id = method_id
+        # The decoder's dialect; its module's path once the error was pickled; None if no decoder raised it.
+        self._definition: Dialect | str | None = None
 
     @property
     def reply_name(self) -> str:
@@ -81,8 +106,44 @@ class DecodeError(AmqpError, ValueError):
 
     @property
     def closes(self) -> str:
-        """What the reply code closes: ``"connection"``, or ``"channel"`` for the soft codes below 320."""
-        return "channel" if self.reply_code < 320 else "connection"
+        """What the reply code closes: ``"channel"`` if it is a soft one, ``"connection"`` if a hard one."""
+        return "channel" if self.reply_code in _SOFT else "connection"
+
+    def close_method(self) -> Method:
+        """The method to answer the peer with.
+
+        Returns:
+            channel.close for a soft reply code, to be sent on channel `channel`; connection.close for a hard
+            one, as of every framing error, to be sent on channel 0. It is of the dialect and build of the
+            decoder that raised the error, and has the error's reply code, its text and its ids.
+
+        Raises:
+            ValueError: the error is of no dialect, or of one that has no such method.
+
+        Source: 0-9-1 sections 4.8 and 4.10.
+        """
+        text = f"{self.reply_name.upper().replace('-', '_')} - {self.message}"
+        octets = text.encode("utf-8", "backslashreplace")[:255]  # a shortstr
+        close: Any = self._spoken().close_class(self.closes)
+        method: Method = close(
+            reply_code=self.reply_code,
+            reply_text=octets.decode("utf-8", "ignore"),
+            class_id=self.class_id,
+            method_id=self.method_id,
+        )
+        return method
+
+    def _spoken(self) -> Dialect:
+        """The dialect that the octets were read as."""
+        definition = self._definition
+        if definition is None:
+            if self.dialect is None:
+                raise ValueError("the error is of no dialect, so there is no method for it")
+            definition = import_module(__package__).dialect(self.dialect).DIALECT
+        elif isinstance(definition, str):
+            definition = import_module(definition).DIALECT
+        spoken: Dialect = definition
+        return spoken
 
     def __str__(self) -> str:
         where = _dotted(self.method, self.field)
@@ -91,13 +152,20 @@ class DecodeError(AmqpError, ValueError):
         return f"{self.message} ({place}offset {self.offset}{dialect}, {self.reply_code} {self.reply_name})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        state = {key: getattr(self, key) for key in ("dialect", "method", "field", "fatal")}
+        state = {name: getattr(self, name) for name in _DETAILS}
+        definition = self._definition
+        state["_definition"] = getattr(definition, "module", definition)
         return type(self), (self.message, self.reply_code, self.offset), state
+
+    def __copy__(self) -> DecodeError:
+        return self.again()
 
     def again(self) -> DecodeError:
         """A fresh copy, for raising the same error once more without a growing traceback."""
         copy = type(self)(self.message, self.reply_code, self.offset)
-        copy.dialect, copy.method, copy.field, copy.fatal = self.dialect, self.method, self.field, self.fatal
+        for name in _DETAILS:
+            setattr(copy, name, getattr(self, name))
+        copy._definition = self._definition
         return copy
 
 

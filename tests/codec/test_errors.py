@@ -19,16 +19,17 @@ from amqpcodec import (
     EncodeError,
     ReplyError,
     errors,
+    reply_errors,
 )
-from amqpcodec._generated import reply_codes
 
-OWN_CODES = {name: value for name, value in vars(errors).items() if name.isupper() and isinstance(value, int)}
+OWN_CODES = {name: value for name, value in vars(errors).items() if name.isupper() and type(value) is int}
 
 
 def decode_error() -> DecodeError:
     return DecodeError(
-        "broken", 502, 99, dialect="amqp-0-9", method="basic.ack", field="delivery-tag", fatal=True
-    )
+        "broken", 502, 99, dialect="amqp-0-9", method="basic.ack", field="delivery-tag", fatal=True,
+        channel=7, class_id=60, method_id=80,
+    )  # fmt: skip
 
 
 def encode_error() -> EncodeError:
@@ -56,6 +57,7 @@ def test_a_decode_error_says_what_and_where() -> None:
     assert (error.message, error.reply_code, error.reply_name) == ("broken", 502, "syntax-error")
     assert (error.offset, error.dialect, error.method) == (99, "amqp-0-9", "basic.ack")
     assert (error.field, error.fatal, error.closes) == ("delivery-tag", True, "connection")
+    assert (error.channel, error.class_id, error.method_id) == (7, 60, 80)
     assert str(DecodeError("broken", 501, 3)) == "broken (offset 3, 501 frame-error)"
     assert str(DecodeError("broken", 501, 3, method="basic")) == "broken (basic, offset 3, 501 frame-error)"
     assert DecodeError("large", 311).closes == "channel"
@@ -91,7 +93,7 @@ def test_an_error_raised_again_is_another_object() -> None:
 
 @pytest.mark.parametrize("name", OWN_CODES)
 def test_codes_of_decoders_are_those_of_the_specification(name: str) -> None:
-    reply = reply_codes.REPLY_ERRORS[OWN_CODES[name]]
+    reply = reply_errors.REPLY_ERRORS[OWN_CODES[name]]
     error = DecodeError("broken", OWN_CODES[name])
     assert reply.name == name.lower().replace("_", "-") == error.reply_name
     assert reply.closes == error.closes
@@ -104,16 +106,17 @@ def test_there_is_one_class_for_each_reply_code_of_any_dialect() -> None:
         for fact in oracle.facts(name)["constants"]
         if fact["error_kind"]
     }
-    found = {code: (cls.name, cls.closes) for code, cls in reply_codes.REPLY_ERRORS.items()}
+    found = {code: (cls.name, cls.closes) for code, cls in reply_errors.REPLY_ERRORS.items()}
     assert found == expected
 
 
-@pytest.mark.parametrize("code", reply_codes.REPLY_ERRORS)
+@pytest.mark.parametrize("code", reply_errors.REPLY_ERRORS)
 def test_reply_errors_can_be_raised_and_caught(code: int) -> None:
-    cls = reply_codes.REPLY_ERRORS[code]
+    cls = reply_errors.REPLY_ERRORS[code]
     assert cls.__name__ == "Amqp" + cls.name.title().replace("-", "")
-    assert cls.__name__ in reply_codes.__all__
+    assert cls.__name__ in reply_errors.__all__
     assert cls.code == code
+    assert cls.closes == DecodeError("refused", code).closes
     with pytest.raises(ReplyError, match="what the peer said"):
         raise cls("what the peer said")
     assert pickle.loads(pickle.dumps(cls("text"))).args == ("text",)

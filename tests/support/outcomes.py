@@ -34,7 +34,7 @@ def describe_error(error: BaseException) -> tuple[Any, ...]:
     if isinstance(error, DecodeError):
         seen += (
             error.message, error.reply_code, error.reply_name, error.closes, error.offset, error.dialect,
-            error.method, error.field, error.fatal,
+            error.method, error.field, error.fatal, error.channel, error.class_id, error.method_id,
         )  # fmt: skip
     elif isinstance(error, EncodeError):
         seen += (error.message, error.method, error.field, error.path)

@@ -45,3 +45,4 @@ cdef class MessageDecoder(StreamDecoder):
     @cython.locals(message=Message)
     cdef object _message(self, Content content, object body, object complete)
     cdef object _unexpected(self, object message)
+    cdef object _of(self, Content content, object error)

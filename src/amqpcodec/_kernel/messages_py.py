@@ -177,18 +177,18 @@ class MessageDecoder(StreamDecoder):
             raise self._unexpected("content header without a method before it")
         if content.properties is not None:
             self._drop(content)
-            raise self._unexpected("second content header after a method")
+            raise self._of(content, self._unexpected("second content header after a method"))
         if properties._class_id() != content.method._class_id():
             self._drop(content)
             names = f"{properties.spec.name} after {content.method.spec.name}"
-            raise self._unexpected(f"content header of class {names}")
+            raise self._of(content, self._unexpected(f"content header of class {names}"))
         content.properties = properties
         body_size = self._reader.body_size
         content.body_size = content.left = min(body_size, MAX_LIMIT)
         if body_size > self._body_limit:
             content.discarded = True
             message = f"body of {body_size} octets, limit {self._body_limit}"
-            raise self._reader.refuse_frame(CONTENT_TOO_LARGE, message)
+            raise self._of(content, self._reader.refuse_frame(CONTENT_TOO_LARGE, message))
         if content.left:
             return None
         self._drop(content)
@@ -199,16 +199,18 @@ class MessageDecoder(StreamDecoder):
         octets = self._read_body()
         content = self._find(self._reader.channel)
         if content is None or content.properties is None:
+            error = self._unexpected("body without a content header before it")
             if content is not None:
                 self._drop(content)
-            raise self._unexpected("body without a content header before it")
+                self._of(content, error)
+            raise error
         size = len(octets)
         if size > content.left:
             self._drop(content)
             message = (
                 f"body of {content.body_size - content.left + size} octets, {content.body_size} announced"
             )
-            raise self._reader.refuse_frame(FRAME_ERROR, message)
+            raise self._of(content, self._reader.refuse_frame(FRAME_ERROR, message))
         content.left -= size
         if content.left == 0:
             self._drop(content)
@@ -242,3 +244,10 @@ class MessageDecoder(StreamDecoder):
 
     def _unexpected(self, message: str) -> DecodeError:
         return self._reader.refuse_frame(self._dialect.unexpected_frame, message)
+
+    def _of(self, content: Content, error: DecodeError) -> DecodeError:
+        """An error about the content of a method, which it names."""
+        spec = content.method.spec
+        error.class_id = spec.class_id
+        error.method_id = spec.method_id
+        return error

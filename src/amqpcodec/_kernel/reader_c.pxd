@@ -63,6 +63,7 @@ cdef class Reader:
     cdef int attach(self, object data) except -1
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
     cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset)
+    cdef bytes head(self)
     cdef int content_head(self) except -1
     cdef object _left_over(self)
     cdef object refuse(self, int code, object message, Py_ssize_t back)

@@ -132,6 +132,10 @@ cdef class Reader:
     cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset):
         return framing_error(status, self.frame_size, self._owner, at, size_limit, offset)
 
+    cdef bytes head(self):
+        """The first four octets of the payload, as far as they are there; errors name the ids in them."""
+        return _octets(self._start, min(4, self._end - self._start))
+
     cdef int content_head(self) except -1:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
         are kept."""

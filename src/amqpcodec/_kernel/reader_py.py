@@ -176,6 +176,11 @@ class Reader:
         self._pos = pos + 4
         return int(_LONG.unpack_from(self._data, pos)[0])
 
+    def head(self) -> bytes:
+        """The first four octets of the payload, as far as they are there; errors name the ids in them."""
+        start = self._start
+        return bytes(self._data[start : min(start + 4, self._end)])
+
     def content_head(self) -> int:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
         are kept."""

@@ -4,7 +4,7 @@ from .dispatch_c cimport Dispatch
 from .lock_c cimport Lock
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
-from .wire cimport HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire cimport HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 
 cdef inline bint fast_enter(decoder) noexcept:
@@ -47,6 +47,8 @@ cdef class StreamDecoder:
     cdef bint _extend(self, bytes octets) except -1
     cdef int _put_received(self, Py_ssize_t size) except -1
     cdef int _blame(self, object error) except -1
+    @cython.locals(reader=Reader, head=bytes)
+    cdef int _identify(self, object error) except -1
     cdef inline bint _advance(self) except -1
     cdef bint _next_chunk(self) except -1
     @cython.locals(offset=cython.longlong, opens=cython.bint)

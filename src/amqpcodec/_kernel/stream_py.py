@@ -19,7 +19,7 @@ from .fast_stream_py import fast_enter
 from .lock_py import Lock
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
-from .wire import HEARTBEAT, OVERHEAD, PROTOCOL_HEADER
+from .wire import HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
     from .dialect_py import Dialect
@@ -331,9 +331,25 @@ class StreamDecoder:
         self._record = None  # no error to come is about it
         if self._error is None and isinstance(error, DecodeError):
             error.dialect = self._dialect.name
+            error._definition = self._dialect
             if record is not None:
                 error.method = record.spec.name
+            if not error.fatal:  # what is fatal is no frame, so it has neither channel nor ids
+                self._identify(error)
             self._error = error.again()
+
+    def _identify(self, error: DecodeError) -> None:
+        """Add the channel and the ids of the frame that the reader is aimed at."""
+        reader = self._reader
+        error.channel = reader.channel
+        head = reader.head()
+        if error.class_id != 0:
+            pass  # those of the method that a content belongs to
+        elif reader.frame_type == METHOD and len(head) == 4:
+            error.class_id = head[0] << 8 | head[1]
+            error.method_id = head[2] << 8 | head[3]
+        elif reader.frame_type == HEADER and len(head) >= 2:
+            error.class_id = head[0] << 8 | head[1]
 
     # -- from frame to frame
 
