@@ -62,10 +62,12 @@ cdef class Reader:
 
     cdef int attach(self, object data) except -1
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
-    cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset)
+    cdef int _refuse_envelope(
+        self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset
+    ) except -1
     cdef bytes head(self)
     cdef int content_head(self) except -1
-    cdef object _left_over(self)
+    cdef int _refuse_rest(self) except -1
     cdef object refuse(self, int code, object message, Py_ssize_t back)
     cdef object refuse_frame(self, int code, object message)
 
@@ -132,7 +134,7 @@ cdef class Reader:
         if status != WHOLE:
             if status == MORE:
                 return False
-            raise self._no_frame(status, at, size_limit, offset)
+            self._refuse_envelope(status, at, size_limit, offset)
         self.frame_type = p[0]
         if p[0] == PROTOCOL_HEADER:
             self.aim(at, at + <Py_ssize_t>self.frame_size, offset)
@@ -156,5 +158,5 @@ cdef class Reader:
     cdef inline int finish(self) except -1:
         """Refuse octets that nothing has read."""
         if self._pos != self._end:
-            raise self._left_over()
+            self._refuse_rest()
         return 0

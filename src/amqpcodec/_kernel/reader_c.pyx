@@ -129,8 +129,10 @@ cdef class Reader:
         self._end = self._data + end
         self._base = offset
 
-    cdef object _no_frame(self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset):
-        return framing_error(status, self.frame_size, self._owner, at, size_limit, offset)
+    cdef int _refuse_envelope(
+        self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset
+    ) except -1:
+        raise framing_error(status, self.frame_size, self._owner, at, size_limit, offset)
 
     cdef bytes head(self):
         """The first four octets of the payload, as far as they are there; errors name the ids in them."""
@@ -149,8 +151,8 @@ cdef class Reader:
         self._pos = p + 12
         return u16(p)
 
-    cdef object _left_over(self):
-        return self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
+    cdef int _refuse_rest(self) except -1:
+        raise self._error(FRAME_ERROR, f"{self._end - self._pos} octets left over", self._pos, None)
 
     cdef object refuse(self, int code, object message, Py_ssize_t back):
         """An error at `back` octets before the cursor."""
