@@ -201,8 +201,12 @@ def test_octets_are_refused_in_frames_that_no_decoder_returns(amqp: ModuleType) 
     for frame_type in (0, 9, 32, 66, -1, "1", None, 1.0, []):
         with pytest.raises(EncodeError, match=r"a frame of type .* does not carry bytes"):
             amqp.encode_frame(frame_of(amqp, frame_type, 1, b"octets"))
-    with pytest.raises(EncodeError, match="a protocol header must be 8 octets"):
-        amqp.encode_frame(frame_of(amqp, 65, 0, b"AMQP"))
+    for octets in (b"AMQP", b"XXXXXXXX", b"amqp\0\0\x09\x01"):
+        with pytest.raises(EncodeError, match=r"a protocol header must be 8 octets .* begin with AMQP"):
+            amqp.encode_frame(frame_of(amqp, 65, 0, octets))
+    for frame_type in (1.0, 2.0, 3.0, 8.0, 65.0):
+        with pytest.raises(EncodeError, match=r"a frame of type .*\.0 does not carry bytes"):
+            amqp.encode_frame(frame_of(amqp, frame_type, 0, b"AMQP\0\0\x09\x01"))
     with pytest.raises(EncodeError, match="belongs on channel 0"):
         amqp.encode_frame(frame_of(amqp, 65, 1, b"AMQP\0\0\x09\x01"))
     with pytest.raises(EncodeError, match="frame of 108 octets, frame_max 107"):

@@ -203,10 +203,12 @@ class Encoder:
         if not isinstance(frame, Frame):
             raise EncodeError(f"expected a frame, not {_named(frame)}")
         payload = frame.payload
+        if not isinstance(frame.type, int):
+            raise _not_carried(frame)
         if isinstance(payload, bytes) and frame.type != BODY:
             return self._encode_raw(frame, payload, frame_max)
         if frame.type != _type_of(payload, frame.type):
-            raise EncodeError(f"a frame of type {frame.type!r} does not carry {_named(payload)}")
+            raise _not_carried(frame)
         if isinstance(payload, Method):
             return self.encode_method(frame.channel, payload, frame_max=frame_max)
         if isinstance(payload, ContentHeader):
@@ -331,8 +333,8 @@ class Encoder:
         """A frame whose payload was not decoded."""
         if frame.type == PROTOCOL_HEADER:
             return self._encode_connection_frame(frame, ProtocolHeader(payload))
-        if not isinstance(frame.type, int) or frame.type not in self._dialect.frame_types:
-            raise EncodeError(f"a frame of type {frame.type!r} does not carry {_named(payload)}")
+        if frame.type not in self._dialect.frame_types:
+            raise _not_carried(frame)
         return self._raw_frame(frame.type, frame.channel, _view(payload), frame_max)
 
     def _encode_connection_frame(self, frame: Frame, payload: Heartbeat | ProtocolHeader) -> bytes:
@@ -340,9 +342,10 @@ class Encoder:
             raise EncodeError(f"{type(payload).__name__} belongs on channel 0", "channel")
         if isinstance(payload, Heartbeat):
             return _HEARTBEAT_FRAME
-        if type(payload.octets) is not bytes or len(payload.octets) != 8:
-            raise EncodeError("a protocol header must be 8 octets in bytes")
-        return payload.octets
+        octets = payload.octets
+        if type(octets) is not bytes or len(octets) != 8 or not octets.startswith(b"AMQP"):
+            raise EncodeError("a protocol header must be 8 octets in bytes, and begin with AMQP")
+        return octets
 
     def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int) -> bytes:
         if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):
@@ -361,6 +364,10 @@ def _type_of(payload: Any, given: Any) -> Any:
     if isinstance(payload, ProtocolHeader):
         return PROTOCOL_HEADER
     return given if isinstance(payload, OpaquePayload) else BODY
+
+
+def _not_carried(frame: Frame) -> EncodeError:
+    return EncodeError(f"a frame of type {frame.type!r} does not carry {_named(frame.payload)}")
 
 
 def _named(value: Any) -> str:
