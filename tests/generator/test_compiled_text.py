@@ -26,16 +26,16 @@ GENERIC = re.compile(
 )
 NAME = re.compile(r"__pyx_n_u_([a-z]\w*)")
 DIRECT = {
-    "frames": ("12FrameDecoder__next", "12FrameDecoder__header"),
-    "stream": ("13StreamDecoder__fill", "13StreamDecoder__frame"),
+    "frames": ("12FrameDecoder__read", "12FrameDecoder__header"),
+    "stream": ("fast_enter", "13StreamDecoder__advance", "13StreamDecoder__enter", "13StreamDecoder__fill", "13StreamDecoder__frame"),
     "messages": (
-        "14MessageDecoder__next", "14MessageDecoder__find", "14MessageDecoder__body_of",
+        "14MessageDecoder__read", "14MessageDecoder__find", "14MessageDecoder__body_of",
         "14MessageDecoder__message",
     ),
 }  # fmt: skip
 # What is looked up only where a frame spans chunks, or once the frame is refused. Constants need no mention.
 SELDOM = {
-    ("stream", "13StreamDecoder__advance"): {"popleft"},
+    ("stream", "13StreamDecoder__next_chunk"): {"popleft"},
     ("frames", "12FrameDecoder__read_raw"): {"dialect", "fatal", "name", "startswith"},
     ("stream", "13StreamDecoder__read_method"): set[str](),
     ("stream", "13StreamDecoder__read_body"): set[str](),
