@@ -89,7 +89,7 @@ def cut_into_frames(octets: bytes) -> Iterator[bytes]:
 def pass_through(stream: Stream, tables: str) -> tuple[int, int]:
     """Decode, encode and decode again; the numbers of octets and of values."""
     module = stream.module
-    first = module.MessageDecoder(frame_max=0, tables=tables, body=stream.numbers.choice(("bytes", "pieces")))
+    first = module.MessageDecoder(frame_max=0, tables=tables, body=stream.numbers.choice(("bytes", "chunks")))
     second = module.MessageDecoder(frame_max=0, tables=tables)
     values, again = [], []
     for chunk in stream.chunks():

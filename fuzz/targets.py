@@ -111,7 +111,7 @@ def stream(data: bytes) -> None:
         kind = "MessageDecoder"
         given |= {
             "aborted": "keep" if options & 32 else "error",
-            "body": "pieces" if options & 64 else "bytes",
+            "body": "chunks" if options & 64 else "bytes",
         }
     outcomes = []
     for module in modules(dialect):

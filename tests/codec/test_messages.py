@@ -65,17 +65,17 @@ class TestWhole:
     def test_a_body_may_come_in_any_frames(self, codec: ModuleType, cut: bool) -> None:
         header = codec.encode_header(1, codec.BasicProperties(), 6)
         method = codec.encode_method(1, codec.Basic.Publish())
-        pieces = [b"ab", b"", b"c", b"def"]
-        stream = method + header + b"".join(codec.encode_body(1, piece) for piece in pieces)
+        chunks = [b"ab", b"", b"c", b"def"]
+        stream = method + header + b"".join(codec.encode_body(1, chunk) for chunk in chunks)
         chunks = octet_by_octet(stream) if cut else [stream]
-        for form, expected in (("bytes", b"abcdef"), ("pieces", pieces)):
+        for form, expected in (("bytes", b"abcdef"), ("chunks", chunks)):
             values, error = drain(codec.MessageDecoder(body=form), chunks)
             assert error is None
             assert [value.body for value in values] == [expected]
 
     def test_bodies_of_one_frame_and_of_none(self, codec: ModuleType) -> None:
         stream = message_octets(codec, 1, b"one") + message_octets(codec, 1, b"")
-        values = list(codec.MessageDecoder(body="pieces").feed(stream))
+        values = list(codec.MessageDecoder(body="chunks").feed(stream))
         assert [value.body for value in values] == [[b"one"], []]
         assert b"".join(map(codec.encode, values)) == stream
 
@@ -128,7 +128,7 @@ class TestOrder:
             + codec.encode_heartbeat()
             + message_octets(codec, 2, b"")
         )
-        for options in ({}, {"body": "pieces"}, {"tables": "raw"}):
+        for options in ({}, {"body": "chunks"}, {"tables": "raw"}):
             values = codec.MessageDecoder(frame_max=4096, **options).feed(stream)
             assert b"".join(codec.encode(value, frame_max=4096) for value in values) == stream
 
@@ -153,7 +153,7 @@ class TestCutOff:
         assert error.message == "method tx.select before the end of a basic.publish"
 
     @pytest.mark.parametrize("stage", [1, 2, 3])
-    @pytest.mark.parametrize("body", ["bytes", "pieces"])
+    @pytest.mark.parametrize("body", ["bytes", "chunks"])
     def test_is_kept_if_asked_for(self, codec: ModuleType, stage: int, body: str) -> None:
         stream = b"".join(self.stages(codec)[:stage]) + codec.encode_method(1, codec.Tx.Select())
         values, error = drain(codec.MessageDecoder(aborted="keep", body=body), [stream])
@@ -161,8 +161,8 @@ class TestCutOff:
         message, frame = values
         assert message.complete is False
         assert describe(message.method) == describe(codec.Basic.Publish())
-        pieces = [b"abc"] if stage == 3 else []
-        assert message.body == (pieces if body == "pieces" else b"".join(pieces))
+        chunks = [b"abc"] if stage == 3 else []
+        assert message.body == (chunks if body == "chunks" else b"".join(chunks))
         assert (message.properties is None) == (stage == 1)
         assert frame.payload.spec.name == "tx.select"
 

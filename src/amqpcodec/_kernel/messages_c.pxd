@@ -14,7 +14,7 @@ cdef class Content:
     cdef public Properties properties
     cdef public long long body_size
     cdef public long long left
-    cdef public list pieces
+    cdef public list chunks
     cdef public bint discarded
 
 

@@ -25,14 +25,14 @@ class Content:
     One that was refused for its size is `discarded`: its body frames are in order, but lead to nothing.
     """
 
-    __slots__ = ("body_size", "channel", "discarded", "left", "method", "pieces", "properties")
+    __slots__ = ("body_size", "channel", "chunks", "discarded", "left", "method", "properties")
 
     channel: int
     method: Any
     properties: Any
     body_size: int
     left: int
-    pieces: list[bytes] | None
+    chunks: list[bytes] | None
     discarded: bool
 
 
@@ -46,7 +46,7 @@ class MessageDecoder(StreamDecoder):
         aborted: what to do when a method cuts a content off: ``"error"`` raises the reply code for an
             unexpected frame, as brokers do; ``"keep"`` emits what has come with ``complete=False``,
             then the method.
-        body: ``"bytes"`` for a body in one piece, ``"pieces"`` for the list of the body frames' octets.
+        body: ``"bytes"`` for a whole body, ``"chunks"`` for the list of the body frames' octets.
         frame_max, frame_max_slack, tables, profile, strict, limits, expect_header: as for `FrameDecoder`.
 
     Errors and their consequences are those of `FrameDecoder`. A method or content frame that is out of order
@@ -78,8 +78,8 @@ class MessageDecoder(StreamDecoder):
     ) -> None:
         if aborted not in ("error", "keep"):
             raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
-        if body not in ("bytes", "pieces"):
-            raise ValueError(f'body must be "bytes" or "pieces", not {body!r}')
+        if body not in ("bytes", "chunks"):
+            raise ValueError(f'body must be "bytes" or "chunks", not {body!r}')
         limits = checked_limits(limits)
         size_limit = self._payload_limit(frame_max, frame_max_slack, limits)
         self._set_up(self._reader_rules(tables, profile, strict, limits), size_limit, expect_header)
@@ -134,7 +134,7 @@ class MessageDecoder(StreamDecoder):
         content.properties = None
         content.body_size = 0
         content.left = 0
-        content.pieces = None
+        content.chunks = None
         content.discarded = False
         if self._current is None:
             self._current = content
@@ -195,7 +195,7 @@ class MessageDecoder(StreamDecoder):
         return self._message(content, self._body_of(content), True)
 
     def _body(self) -> Any:
-        """A body frame adds a piece, and ends the content once all octets have come."""
+        """A body frame adds a chunk, and ends the content once all octets have come."""
         octets = self._read_body()
         content = self._find(self._reader.channel)
         if content is None or content.properties is None:
@@ -216,19 +216,19 @@ class MessageDecoder(StreamDecoder):
             self._drop(content)
         if content.discarded:
             return None
-        if content.left == 0 and content.pieces is None and self._join:
+        if content.left == 0 and content.chunks is None and self._join:
             return self._message(content, octets, True)
-        if content.pieces is None:
-            content.pieces = []
-        content.pieces.append(octets)
+        if content.chunks is None:
+            content.chunks = []
+        content.chunks.append(octets)
         return self._message(content, self._body_of(content), True) if content.left == 0 else None
 
     def _body_of(self, content: Content) -> bytes | list[bytes]:
         """What has come of a body, in the form asked for."""
-        pieces = content.pieces
-        if pieces is None:
+        chunks = content.chunks
+        if chunks is None:
             return b"" if self._join else []
-        return b"".join(pieces) if self._join else pieces
+        return b"".join(chunks) if self._join else chunks
 
     def _message(self, content: Content, body: bytes | list[bytes], complete: bool) -> Message:
         message = Message.__new__(Message)
@@ -238,7 +238,7 @@ class MessageDecoder(StreamDecoder):
         message.body = body
         message.complete = complete
         # Serves the next message; what it refers to belongs to this one alone.
-        content.method = content.properties = content.pieces = None
+        content.method = content.properties = content.chunks = None
         self._spare = content
         return message
 

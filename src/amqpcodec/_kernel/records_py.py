@@ -262,7 +262,7 @@ class Message:
         channel: channel number.
         method: the content-bearing method, such as basic.deliver.
         properties: the properties of its content header; None if the content was cut off before it.
-        body: the body as `bytes`, or as the list of its pieces where the decoder was asked for those.
+        body: the body as `bytes`, or as the list of its chunks where the decoder was asked for those.
         complete: False when another method cut the content off.
     """
 
