@@ -191,7 +191,7 @@ def session(count: int) -> bytes:
 
 
 def events(source: Receiver, octets: bytes, size: int) -> list[Event]:
-    """All events of octets that come in pieces of one size."""
+    """All events of octets that come in chunks of one size."""
     found: list[Event] = []
     for begin in range(0, len(octets), size):
         found.extend(source.feed(octets[begin : begin + size]))

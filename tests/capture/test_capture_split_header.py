@@ -22,7 +22,7 @@ def _talk() -> make.Talk:
     return talk
 
 
-def _send_in_pieces(talk: make.Talk, side: int, frames: list[bytes], *sizes: int) -> None:
+def _send_in_chunks(talk: make.Talk, side: int, frames: list[bytes], *sizes: int) -> None:
     """Frames in segments of these sizes, and the rest in a last one."""
     offset, octets = talk.sent[side], b"".join(frames)
     for frame in frames:
@@ -51,7 +51,7 @@ def _assert_whole(talk: make.Talk) -> list[CapturedFrame]:
 @pytest.mark.parametrize("sizes", [*((cut,) for cut in CUTS), (1,) * 8, (1, 2), (3, 3)])
 def test_a_client_header_cut_anywhere_decides_the_dialect(sizes: tuple[int, ...]) -> None:
     talk = _talk()
-    _send_in_pieces(talk, make.CLIENT, [HEADER, amqp08.encode_method(1, REQUEST)], *sizes)
+    _send_in_chunks(talk, make.CLIENT, [HEADER, amqp08.encode_method(1, REQUEST)], *sizes)
     header, request = _assert_whole(talk)
     assert header.frame.payload == ProtocolHeader(HEADER)
     assert request.frame.payload == REQUEST
@@ -67,7 +67,7 @@ def test_a_server_header_of_another_version_cut_anywhere_is_a_frame(
     talk = _talk()
     if not answered_first:
         talk.send(make.CLIENT, rabbitmq.protocol_header())
-    _send_in_pieces(talk, make.SERVER, [HEADER], *sizes)
+    _send_in_chunks(talk, make.SERVER, [HEADER], *sizes)
     if answered_first:
         talk.send(make.CLIENT, rabbitmq.protocol_header())
     talk.close()
@@ -80,7 +80,7 @@ def test_a_server_that_answers_with_a_frame_in_chunks_is_followed(cut: int) -> N
     talk = _talk()
     talk.send(make.CLIENT, HEADER)
     start = amqp08.Connection.Start(8, 0, {}, b"PLAIN", b"en_US")
-    _send_in_pieces(talk, make.SERVER, [amqp08.encode_method(0, start)], cut)
+    _send_in_chunks(talk, make.SERVER, [amqp08.encode_method(0, start)], cut)
     assert _assert_whole(talk)[-1].frame.payload == start
 
 

@@ -49,13 +49,13 @@ def container(source: ByteSource) -> bytes:
     raise CaptureError(_complaint(source, magic), 0)
 
 
-def packet_reader(magic: bytes, source: Octets, max_record: int) -> PcapReader | PcapngReader:
+def packet_reader(magic: bytes, source: Octets, max_record_bytes: int) -> PcapReader | PcapngReader:
     """The reader of a container, at its start.
 
     Raises:
         CaptureError: it is damaged before its first packet.
     """
-    return (PcapngReader if magic == SECTION_HEADER else PcapReader)(source, max_record)
+    return (PcapngReader if magic == SECTION_HEADER else PcapReader)(source, max_record_bytes)
 
 
 def damage(error: CaptureError, number: int) -> Fault:

@@ -153,17 +153,17 @@ class DirectionDecoder:
         """What `restore` makes the same of; `note` is called with each packet in it."""
         state = self.state
         following = state.following
-        fresh = following and not state.start  # told since earlier versions did not see it by themselves
+        at_start = following and not state.start  # part of the form of states; `restore` does not need it
         marks = [[end, note(packet), time_ns] for end, packet, time_ns in state.marks]
         search = [self._lost_from, self._reason, self._consider_from, self._expected]
-        held = [
+        unreported = [
             [fault.kind, fault.message, note(fault.packet), fault.time_ns, fault.offset, fault.length]
             for fault in self._unreported
         ]
         head = b"" if self._owner.recognised else bytes(self.head)
-        place = [bytes(state.octets), marks, note(state.packet), state.time_ns]
+        octets = [bytes(state.octets), marks, note(state.packet), state.time_ns]
         losses = [self._losses, self._followed_from] if self._losses else []
-        return [following, fresh, *place, *search, held, head, *losses]
+        return [following, at_start, *octets, *search, unreported, head, *losses]
 
     def restore(self, fields: Fields, end: int) -> None:
         """Go on from a snapshot, `end` octets behind the first one of the direction."""
@@ -179,7 +179,7 @@ class DirectionDecoder:
         self._lost_from, self._reason = fields.number(0, end), fields.text()
         self._consider_from = fields.number(0, end)
         # No frame that one waits for is larger than frames may be.
-        self._expected = fields.perhaps(0 if following else start, end + self._owner.max_frame)
+        self._expected = fields.perhaps(0 if following else start, end + self._owner.frame_max)
         self._unreported = [
             _fault(fault, self._owner.connection, self._direction) for fault in fields.items()
         ]
@@ -279,7 +279,7 @@ class DirectionDecoder:
         """Whether the stream is that of an AMQP connection seen from its very beginning."""
         octets = bytes(self.state.octets[: dialects.HEADER_SIZE])
         if not octets.startswith(dialects.HEADER_PREFIX):
-            # A header may come in pieces. No frame begins with its first letter, so no frame is held up.
+            # A header may come in chunks. No frame begins with its first letter, so no frame is held up.
             if dialects.HEADER_PREFIX.startswith(octets) and not final:
                 return Verdict.MORE
             return Verdict.YES if self._owner.header_seen else Verdict.NO
@@ -332,8 +332,8 @@ class DirectionDecoder:
             self._unreported.append(fault)
 
     def _report_waiting(self) -> Iterator[Fault]:
-        held, self._unreported = self._unreported, []
-        yield from held
+        unreported, self._unreported = self._unreported, []
+        yield from unreported
 
 
 def _marks(state: Iterator[Fields], start: int, end: int) -> Iterator[Mark]:

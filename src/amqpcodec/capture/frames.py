@@ -34,7 +34,7 @@ class ConnectionDecoder:
         connection: gets its `dialect` set once that is known.
         dialect: a dialect's name, ``"auto"``, or the module of a foreign dialect.
         limits: `frame_size` is that of the largest frame accepted.
-        report_foreign: whether to tell of a connection without a single frame.
+        report_foreign: whether to report a connection without a single frame.
         payloads: whether to decode what frames carry; otherwise it stays octets, and what is wrong inside a
             frame is not noticed.
         new_state: makes what a direction's state is kept in: `DirectionState` of the build in use.
@@ -53,14 +53,14 @@ class ConnectionDecoder:
         self.automatic = dialect == "auto"
         self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
         self.beside: Any = None
-        self.max_frame = limits.frame_size
+        self.frame_max = limits.frame_size
         self._limits = limits
         self.header_seen = False
         self.recognised = False
         self._in_step = False  # whether every octet so far belongs to a frame, as nobody knows of a recording
         self._report_foreign = report_foreign
         self._payloads = payloads
-        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.max_frame)
+        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.frame_max)
         self._test: FrameTest | None = None
         self.reader = FrameReader(self.module, None, limits, payloads)
         self.directions = (
@@ -77,7 +77,7 @@ class ConnectionDecoder:
     @property
     def trusted_size(self) -> int:
         """Octets of the largest frame to believe the head of: any, where all before it were frames."""
-        return self.max_frame if self._in_step else self._trusted_size
+        return self.frame_max if self._in_step else self._trusted_size
 
     @property
     def ended(self) -> bool:
@@ -125,7 +125,7 @@ class ConnectionDecoder:
         if dialect is not None:
             dialects.readable(dialect, readable)
         self.header_seen, self.recognised = state.flag(), state.flag()
-        self._trusted_size, self._open = state.number(0, self.max_frame), state.number(1, 2)
+        self._trusted_size, self._open = state.number(0, self.frame_max), state.number(1, 2)
         for direction, position in zip(self.directions, positions, strict=True):
             direction.restore(state.fields(), position)
         self.connection.dialect = dialect
@@ -168,8 +168,8 @@ class ConnectionDecoder:
             if self.automatic:
                 self._speak(dialects.for_start(method, self._spoken))
         elif name == "connection.tune-ok":
-            agreed = method.frame_max or self.max_frame
-            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.max_frame)
+            agreed = method.frame_max or self.frame_max
+            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.frame_max)
             self._test = None
 
     @property
@@ -195,7 +195,7 @@ class ConnectionDecoder:
             self._test = None
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
-        """Both directions ended: tell if there was never a frame."""
+        """Both directions ended: report that there was never a frame, if so."""
         total = sum(direction.state.end for direction in self.directions)
         if self.recognised or not total or not self._report_foreign:
             return
@@ -213,7 +213,7 @@ def read_items(
 
     Args:
         events: of `streams.read_streams`, or of a raw stream.
-        report_foreign: whether to tell of connections without a single frame.
+        report_foreign: whether to report connections without a single frame.
         options: those of `DecodingOptions`.
     """
     decoders: dict[Connection, ConnectionDecoder] = {}

@@ -24,7 +24,7 @@ class PcapReader:
 
     Args:
         source: at the start of the file, or behind its header.
-        max_record: octets of one packet beyond which the file is taken to be damaged.
+        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
         header: the file header, if it was read before.
 
     Attributes:
@@ -38,9 +38,9 @@ class PcapReader:
         CaptureError: file header cut off.
     """
 
-    def __init__(self, source: Octets, max_record: int, header: bytes = b"") -> None:
+    def __init__(self, source: Octets, max_record_bytes: int, header: bytes = b"") -> None:
         self._source = source
-        self.max_record = max_record
+        self.max_record_bytes = max_record_bytes
         header = header or source.read(HEADER_SIZE)
         if len(header) < HEADER_SIZE:
             raise CaptureError("pcap file header is cut off", source.offset)
@@ -62,8 +62,8 @@ class PcapReader:
         head = self._source.read(16)
         if len(head) == 16:
             seconds, fraction, captured, original = self._record.unpack(head)
-            if captured > self.max_record:
-                message = f"record of {captured} octets, more than the limit of {self.max_record}"
+            if captured > self.max_record_bytes:
+                message = f"record of {captured} octets, more than the limit of {self.max_record_bytes}"
                 raise CaptureError(message, start)
             data = self._source.read(captured)
             if len(data) == captured:

@@ -38,7 +38,7 @@ class PcapngReader:
 
     Args:
         source: at the start of the file.
-        max_record: octets of one packet beyond which the file is taken to be damaged.
+        max_record_bytes: octets of one packet beyond which the file is taken to be damaged.
 
     Attributes:
         order: byte order of the present section.
@@ -47,9 +47,9 @@ class PcapngReader:
         ended: whether there is nothing more to read.
     """
 
-    def __init__(self, source: Octets, max_record: int) -> None:
+    def __init__(self, source: Octets, max_record_bytes: int) -> None:
         self._source = source
-        self.max_record = max_record
+        self.max_record_bytes = max_record_bytes
         self.order = "<"
         self.interfaces: list[Interface] = []
         self.number = 0
@@ -107,7 +107,7 @@ class PcapngReader:
         total = struct.unpack_from(self.order + "I", head, 4)[0]
         if total < 12 or total % 4:
             raise CaptureError(f"pcapng block of {total} octets, which no block can have", start)
-        if total > self.max_record + BLOCK_OVERHEAD:
+        if total > self.max_record_bytes + BLOCK_OVERHEAD:
             raise CaptureError(f"pcapng block of {total} octets, more than the limit", start)
         body = self._source.read(total - 12)
         tail = self._source.read(4)

@@ -62,23 +62,23 @@ class FilePosition:
             raise ValueError("the file is not the one that was being read: it begins otherwise")
         source.skip(self.offset)
 
-    def reader(self, source: Octets, max_record: int) -> PcapReader | PcapngReader:
+    def reader(self, source: Octets, max_record_bytes: int) -> PcapReader | PcapngReader:
         """A reader of packets from this position on.
 
         Args:
             source: the file, at this position.
-            max_record: see `read_packets`.
+            max_record_bytes: see `read_packets`.
 
         Raises:
             CaptureError: the file is damaged before its first packet.
         """
         if not self.offset:
-            return packet_reader(self.head[:4], source, max_record)
+            return packet_reader(self.head[:4], source, max_record_bytes)
         if self.head[:4] != SECTION_HEADER:
-            pcap = PcapReader(source, max_record, self.head)
+            pcap = PcapReader(source, max_record_bytes, self.head)
             pcap.number = self.number
             return pcap
-        reader = PcapngReader(source, max_record)
+        reader = PcapngReader(source, max_record_bytes)
         reader.order, reader.interfaces, reader.number = self._order, self._interfaces, self.number
         return reader
 

@@ -28,7 +28,7 @@ _LARGEST_BLIND_TAIL = 7  # octets at the end too few to tell whether a frame beg
 
 
 class Verdict(Enum):
-    """Whether a frame begins at a place: yes, no, or not to be told before more octets are there."""
+    """Whether a frame begins at a place: yes, no, or unknown before more octets are there."""
 
     YES = 1
     NO = 2

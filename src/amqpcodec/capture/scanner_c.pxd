@@ -45,7 +45,7 @@ cdef class Scanner:
     cdef bint _blocks
     cdef bint _little
     cdef long long _unit
-    cdef long long _max_record
+    cdef long long _max_record_bytes
     cdef list _described
     cdef Interface *_interfaces
     cdef Py_ssize_t _interface_count

@@ -149,7 +149,7 @@ cdef class Scanner:
         source: a `ByteSource`, at the start of the file.
         tracker: receives the segments.
         consumer: receives what is in order.
-        max_record: see `read_packets`.
+        max_record_bytes: see `read_packets`.
         position: the `FilePosition` of the source, if the recording continues in another file.
         before: packets of that recording before the file.
         end: only records that begin before this byte of the file are read; None for all.
@@ -160,7 +160,7 @@ cdef class Scanner:
         source,
         StreamTracker tracker not None,
         OctetConsumer consumer not None,
-        long long max_record,
+        long long max_record_bytes,
         position=None,
         long long before=0,
         end=None,
@@ -173,10 +173,10 @@ cdef class Scanner:
         self._tracker = tracker
         self._consumer = consumer
         self._table = FlowTable()
-        self._reader = self._position.reader(self._ahead, max_record)
+        self._reader = self._position.reader(self._ahead, max_record_bytes)
         self._segments = self._position.segments
         self._number, self._last_read = self._reader.number, self._position.last_read
-        self._max_record = max_record
+        self._max_record_bytes = max_record_bytes
         self._stopped = FULL
         self._blocks = isinstance(self._reader, PcapngReader)
         if not self._blocks:
@@ -288,7 +288,7 @@ cdef class Scanner:
         if there < self._need:
             return MORE
         captured = number_at(head + 8, self._little)
-        if captured > self._max_record:
+        if captured > self._max_record_bytes:
             return RECORD
         self._need += <Py_ssize_t>captured
         if there < self._need:
@@ -316,7 +316,7 @@ cdef class Scanner:
             number_at(head, little) != ENHANCED_PACKET
             or total < ENHANCED_OVERHEAD
             or total % 4
-            or total > self._max_record + ROOM
+            or total > self._max_record_bytes + ROOM
         ):
             return RECORD
         self._need = <Py_ssize_t>total

@@ -68,10 +68,10 @@ def parsed(options: Mapping[str, str], known: type) -> dict[str, Any]:
     Raises:
         ValueError: an option that is not known, given twice, or whose text is no value of it.
     """
-    names = {_plain(name): name for name in declared(known)}
+    names = {_folded(name): name for name in declared(known)}
     values: dict[str, Any] = {}
     for given, text in options.items():
-        name = names.get(_plain(given))
+        name = names.get(_folded(given))
         if name is None:
             raise ValueError(f"no option {given!r}; there are {', '.join(map(spark_name, declared(known)))}")
         if name in values:
@@ -89,5 +89,5 @@ def spark_name(name: str) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
-def _plain(name: str) -> str:
+def _folded(name: str) -> str:
     return name.lower().replace("_", "")

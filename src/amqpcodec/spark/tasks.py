@@ -193,8 +193,8 @@ class _File:
 def _is_group(batches: list[pa.RecordBatch], octets: int) -> bool:
     """Whether batches have the rows of a group, or so many octets."""
     rows: int = sum(batch.num_rows for batch in batches)
-    held: int = sum(batch.nbytes for batch in batches)
-    return rows >= _GROUP_ROWS or held >= octets
+    size: int = sum(batch.nbytes for batch in batches)
+    return rows >= _GROUP_ROWS or size >= octets
 
 
 def _names(options: SparkReadOptions) -> list[str]:
