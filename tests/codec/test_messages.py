@@ -65,10 +65,10 @@ class TestWhole:
     def test_a_body_may_come_in_any_frames(self, codec: ModuleType, cut: bool) -> None:
         header = codec.encode_header(1, codec.BasicProperties(), 6)
         method = codec.encode_method(1, codec.Basic.Publish())
-        chunks = [b"ab", b"", b"c", b"def"]
-        stream = method + header + b"".join(codec.encode_body(1, chunk) for chunk in chunks)
+        bodies = [b"ab", b"", b"c", b"def"]
+        stream = method + header + b"".join(codec.encode_body(1, body) for body in bodies)
         chunks = octet_by_octet(stream) if cut else [stream]
-        for form, expected in (("bytes", b"abcdef"), ("chunks", chunks)):
+        for form, expected in (("bytes", b"abcdef"), ("chunks", bodies)):
             values, error = drain(codec.MessageDecoder(body=form), chunks)
             assert error is None
             assert [value.body for value in values] == [expected]
