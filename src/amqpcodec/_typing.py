@@ -23,7 +23,7 @@ else:
         def __new__(mcs, name, bases, space):
             if not bases:
                 return super().__new__(mcs, name, bases, space)
-            fields = space["__annotations__"]
+            fields = space.get("__annotations__", ())
             defaults = [space[field] for field in fields if field in space]
             made = namedtuple(name, fields, defaults=defaults, module=space["__module__"])
             for key, value in space.items():

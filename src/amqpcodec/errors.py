@@ -4,6 +4,7 @@
     +-- DecodeError (also a ValueError)     octets that do not follow the protocol
     +-- EncodeError (also a ValueError)     values that the protocol cannot carry
     +-- DecoderInUseError (also a RuntimeError)  one decoder entered twice at once
+    +-- LocalProtocolError (also a RuntimeError)  a call that would break the protocol
     +-- UnknownReleaseError (also an ImportError)  another library whose release is not known
     +-- ReplyError                          what a peer says with a reply code
         +-- AmqpNotFound, AmqpFrameError    one class per reply code: `amqpcodec.reply_errors`
@@ -207,6 +208,25 @@ class DecoderInUseError(AmqpError, RuntimeError):
 
     In the pure build an interrupt may also have broken off a call; `reset` makes the decoder of use again.
     """
+
+
+class LocalProtocolError(AmqpError, RuntimeError):
+    """A call of `amqpcodec.connection.Connection` that would break the protocol: nothing is sent.
+
+    Attributes:
+        message: what is wrong.
+        reply_code: the code that a peer would be sent for it, such as 504 for a channel that is not open.
+        channel: the channel, 0 for the connection.
+    """
+
+    def __init__(self, message: str, reply_code: int = COMMAND_INVALID, channel: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.reply_code = reply_code
+        self.channel = channel
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.message, self.reply_code, self.channel)
 
 
 class UnknownReleaseError(AmqpError, ImportError):

@@ -1,0 +1,258 @@
+"""`amqpcodec.connection` on asyncio: a stream of events for each connection, for clients and servers.
+
+    async with await connect("localhost", login=ClientLogin("guest", "guest")) as stream:
+        channel = stream.connection.open_channel()
+        async for event in stream:
+            ...
+
+What is sent through `AmqpStream.connection` is written when the next event is awaited, or by `drain`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any
+
+from .connection import ClientLogin, Connection, ConnectionClosed, Event, Opened, ServerLogin
+from .errors import ReplyError
+from .reply_errors import REPLY_ERRORS
+
+BUFFER_SIZE = 65536
+UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
+
+
+class AmqpStream(asyncio.BufferedProtocol):
+    """One connection on a transport: an asynchronous iterator over its events.
+
+    Args:
+        connection: the connection without I/O. Its clock is that of the running loop.
+        login: answers the events of the handshake; what it answers is not returned.
+        handler: called with the stream once there is a transport, as a task; the stream ends with it.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        login: ClientLogin | ServerLogin | None = None,
+        handler: Callable[[AmqpStream], Awaitable[None]] | None = None,
+    ) -> None:
+        self.connection = connection
+        self._login = login
+        self._handler = handler
+        self._loop = asyncio.get_running_loop()
+        self._transport: Any = None
+        self._task: asyncio.Task[None] | None = None
+        self._buffer = memoryview(bytearray(BUFFER_SIZE))
+        self._unread = 0
+        self._due: deque[Event] = deque()  # events that time has brought
+        self._received = asyncio.Event()
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._lost = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    # -- what asyncio calls
+
+    def connection_made(self, transport: Any) -> None:
+        """There is a transport: the protocol header goes out."""
+        self._transport = transport
+        self._flush()
+        if self._handler is not None:
+            self._task = self._loop.create_task(self._handle(self._handler))
+
+    async def _handle(self, handler: Callable[[AmqpStream], Awaitable[None]]) -> None:
+        try:
+            await handler(self)
+        finally:
+            self._flush()
+            self._transport.close()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to receive into."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Octets have come."""
+        self.connection.receive_data(self._buffer[:nbytes])
+        self._unread += nbytes
+        if self._unread > UNREAD_BYTES:
+            self._transport.pause_reading()
+        self._received.set()
+
+    def eof_received(self) -> None:
+        """The peer sends no more."""
+        self.connection.receive_eof()
+        self._received.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport is gone."""
+        self._lost = True
+        self.connection.receive_eof()
+        self._received.set()
+        self._writable.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def pause_writing(self) -> None:
+        """The transport has enough to write: `drain` waits."""
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        """The transport has written: `drain` goes on."""
+        self._writable.set()
+
+    # -- what programs call
+
+    def __aiter__(self) -> AmqpStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            event = self._due.popleft() if self._due else next(self.connection, None)
+            if event is not None:
+                if self._login is None or not self._login.handle(self.connection, event):
+                    return event
+                continue
+            self._flush()
+            if self.connection.state == "closed":
+                self._transport.close()
+                raise StopAsyncIteration
+            if self._unread > UNREAD_BYTES:
+                self._transport.resume_reading()
+            self._unread = 0
+            self._received.clear()
+            await self._received.wait()
+
+    async def drain(self) -> None:
+        """Write what was sent, and wait while the transport has enough to write.
+
+        Raises:
+            ConnectionResetError: the transport is gone.
+        """
+        self._flush()
+        await self._writable.wait()
+        if self._lost:
+            raise ConnectionResetError("the connection is lost")
+
+    async def close(self, reply_code: int = 200, reply_text: str = "") -> None:
+        """Close the connection, and wait for the peer's answer. Events until then are dropped.
+
+        Args:
+            reply_code, reply_text: as in connection.close.
+        """
+        if self.connection.state == "open":
+            self.connection.close(reply_code, reply_text)
+        async for _ in self:
+            pass
+
+    async def __aenter__(self) -> AmqpStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- writing and time
+
+    def _flush(self) -> None:
+        """Give what is to be sent to the transport, and see to the next deadline."""
+        if self.connection.bytes_to_send:
+            buffers = self.connection.buffers_to_send()
+            if not self._lost:
+                self._transport.writelines(buffers)
+        deadline = self.connection.next_deadline()
+        if deadline is None or self._lost:
+            return
+        if self._timer is not None:
+            if deadline >= self._timer.when():
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(deadline, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self._due.extend(self.connection.on_time())
+        if self._due:
+            self._received.set()
+        self._flush()
+
+
+async def connect(
+    host: str,
+    port: int | None = None,
+    *,
+    login: ClientLogin | None = None,
+    ssl: Any = None,
+    **options: Any,
+) -> AmqpStream:
+    """Connect to a server and log in.
+
+    Args:
+        host: where the server is.
+        port: its port; None for 5672, or 5671 with TLS.
+        login: who comes; None for the default of `ClientLogin`.
+        ssl: as for `asyncio.loop.create_connection`: a context, or True; None for no TLS.
+        options: as for `Connection`.
+
+    Returns:
+        The stream, with the connection open.
+
+    Raises:
+        ReplyError: the server has closed the connection: of the class for its reply code.
+        OSError: there is no connection.
+    """
+    loop = asyncio.get_running_loop()
+    if port is None:
+        port = 5671 if ssl else 5672
+
+    def make() -> AmqpStream:
+        return AmqpStream(Connection("client", clock=loop.time, **options), login or ClientLogin())
+
+    _, stream = await loop.create_connection(make, host, port, ssl=ssl)
+    try:
+        async for event in stream:
+            match event:
+                case Opened():
+                    return stream
+                case ConnectionClosed(reply_code=code, reply_text=text):
+                    raise REPLY_ERRORS.get(code, ReplyError)(text)
+        raise ConnectionResetError("the connection is lost")
+    except BaseException:
+        stream._transport.close()
+        raise
+
+
+async def serve(
+    handler: Callable[[AmqpStream], Awaitable[None]],
+    host: str | None,
+    port: int,
+    *,
+    login: ServerLogin | None = None,
+    ssl: Any = None,
+    **options: Any,
+) -> asyncio.Server:
+    """Serve connections.
+
+    Args:
+        handler: called with the stream of each connection, as a task of its own.
+        host, port: where to listen.
+        login: who may enter; None to leave the handshake to the handler.
+        ssl: a context for TLS; None for none.
+        options: as for `Connection`.
+
+    Returns:
+        The server, which listens.
+    """
+    loop = asyncio.get_running_loop()
+
+    def make() -> AmqpStream:
+        return AmqpStream(Connection("server", clock=loop.time, **options), login, handler)
+
+    return await loop.create_server(make, host, port, ssl=ssl)
+
+
+__all__ = ["AmqpStream", "connect", "serve"]

@@ -1,0 +1,65 @@
+"""Connections of AMQP for clients and servers, without any I/O: `Connection`.
+
+    connection = Connection("client")
+    login = ClientLogin("guest", "guest")
+    socket.sendall(connection.data_to_send())
+    while connection.state != "closed":
+        for event in connection.receive_data(socket.recv(65536)):
+            if not login.handle(connection, event):
+                ...
+        socket.sendall(connection.data_to_send())
+
+`events` has what a connection reports, `login` the two sides of the handshake, `amqpcodec.aio` an adapter for
+asyncio.
+"""
+
+from __future__ import annotations
+
+from .. import _backend
+from .._typing import TYPE_CHECKING
+from ..errors import LocalProtocolError
+from .events import (
+    Blocked,
+    ChannelClosed,
+    ChannelOpened,
+    ConnectionClosed,
+    Event,
+    FlowChanged,
+    FrameReceived,
+    MessageReceived,
+    MethodReceived,
+    Opened,
+    ProtocolHeaderReceived,
+    Settled,
+    Unblocked,
+    Violation,
+)
+from .limits import ConnectionLimits
+from .login import ClientLogin, ServerLogin
+
+if TYPE_CHECKING:
+    from .machine_py import Connection
+else:
+    Connection = _backend.load("amqpcodec.connection.machine").Connection
+
+__all__ = [
+    "Blocked",
+    "ChannelClosed",
+    "ChannelOpened",
+    "ClientLogin",
+    "Connection",
+    "ConnectionClosed",
+    "ConnectionLimits",
+    "Event",
+    "FlowChanged",
+    "FrameReceived",
+    "LocalProtocolError",
+    "MessageReceived",
+    "MethodReceived",
+    "Opened",
+    "ProtocolHeaderReceived",
+    "ServerLogin",
+    "Settled",
+    "Unblocked",
+    "Violation",
+]

@@ -1,0 +1,39 @@
+cimport cython
+
+from .rules_c cimport Rule
+from .tags_c cimport Tags
+
+
+cdef class Channel:
+    cdef public object number
+    cdef public int state
+    cdef public object closing
+    cdef readonly Tags deliveries
+    cdef readonly Tags publishes
+    cdef int _role
+    cdef object _limits
+    cdef int _mode
+    cdef tuple _pending
+    cdef int _stopped
+    cdef dict _consumers
+    cdef list _uncommitted
+
+    @cython.locals(kind=cython.int)
+    cpdef object fault(self, int sender, Rule rule, object method)
+    cdef object _own_fault(self, Rule rule, object method)
+    @cython.locals(multiple=cython.bint)
+    cdef object _settle_fault(self, int sender, Rule rule, object method)
+    cdef object _mode_fault(self, Rule rule)
+    cpdef object apply(self, int sender, Rule rule, object method)
+    @cython.locals(waiting=Rule)
+    cdef object _request(self, int sender, Rule rule)
+    @cython.locals(waiting=Rule)
+    cdef object _reply(self, int sender, Rule rule)
+    @cython.locals(kind=cython.int, bit=cython.int)
+    cdef int _apply_kind(self, int sender, Rule rule, object method, object request) except -1
+    cdef int _deliver(self, object tag, bint no_ack) except -1
+    @cython.locals(kind=cython.int)
+    cdef int _apply_consumer(self, int sender, Rule rule, object method, object request) except -1
+    @cython.locals(multiple=cython.bint)
+    cpdef object settle(self, int sender, Rule rule, object method)
+    cpdef object sequence_number(self, Rule rule)

@@ -1,0 +1,239 @@
+"""The state of one channel, the same for the two sides. One text for both builds: channel_c is it, compiled.
+
+A method is first judged, which changes nothing, and then applied. Both take who sent it, so that the same
+rules serve for what comes and for what goes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from .._typing import TYPE_CHECKING, Any, NamedTuple
+from ..errors import COMMAND_INVALID, RESOURCE_ERROR
+from .rules_py import (
+    CANCEL,
+    CANCEL_OK,
+    CLIENT,
+    CONFIRM_SELECT,
+    CONSUME,
+    CONSUME_OK,
+    DELIVER,
+    FLOW,
+    GET_OK,
+    OPEN_CHANNEL,
+    PUBLISH,
+    RECOVER,
+    RECOVER_OK,
+    SERVER,
+    SETTLE,
+    TX_COMMIT,
+    TX_ROLLBACK,
+    TX_SELECT,
+    Rule,
+)
+from .tags_py import Tags
+
+if TYPE_CHECKING:
+    from .limits import ConnectionLimits
+
+OPENING = 1
+OPEN = 2
+CLOSING = 3
+STATES = ("closed", "opening", "open", "closing")
+
+PRECONDITION_FAILED = 406
+
+_BASIC = 0
+_TX = 1
+_CONFIRM = 2
+
+
+class Fault(NamedTuple):
+    """Why a method may not be sent now: reply code and text."""
+
+    code: int
+    text: str
+
+
+class Channel:
+    """One channel.
+
+    Attributes:
+        number: channel number; 0 for the connection itself.
+        state: one of the constants above.
+        closing: what the channel was closed with by this side.
+        deliveries: delivery tags that the client has not settled.
+        publishes: sequence numbers that the server has not confirmed.
+    """
+
+    __slots__ = (
+        "_consumers", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted", "closing",
+        "deliveries", "number", "publishes", "state",
+    )  # fmt: skip
+
+    def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:
+        self.number = number
+        self._role = role
+        self.state = OPENING
+        self.closing: Any = None
+        self.deliveries = Tags()
+        self.publishes = Tags()
+        self._limits = limits
+        self._mode = _BASIC
+        # Requests that wait for their reply, by who sent them.
+        self._pending: tuple[deque[tuple[Rule, Any]], deque[tuple[Rule, Any]]] = (deque(), deque())
+        self._stopped = 0  # bit by role: told by channel.flow to send no content
+        self._consumers: dict[Any, bool] = {}  # whether its deliveries need no acknowledgement, by tag
+        self._uncommitted: list[int] = []  # settled in the transaction that is open
+
+    def fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+        """Why a side may not send a method now, or None."""
+        if self.state == OPENING and sender == SERVER and not rule.is_reply:
+            return Fault(COMMAND_INVALID, f"{rule.name} before channel {self.number} is open")
+        if rule.strict and self._request(sender, rule) is None:
+            return Fault(COMMAND_INVALID, f"{rule.name} answers no request that waits for it")
+        kind = rule.kind
+        if kind == SETTLE:
+            return self._settle_fault(sender, rule, method)
+        if kind in (TX_SELECT, TX_COMMIT, TX_ROLLBACK, CONFIRM_SELECT):
+            return self._mode_fault(rule)
+        if sender == self._role:
+            return self._own_fault(rule, method)
+        if rule.replies and len(self._pending[sender]) >= self._limits.requests:
+            return Fault(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
+        return None
+
+    def _own_fault(self, rule: Rule, method: Any) -> Fault | None:
+        """What this side alone has to heed: it can know better than its peer."""
+        if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
+            return Fault(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
+        if rule.kind in (DELIVER, GET_OK):
+            last = self.deliveries.last
+            if method.delivery_tag <= last:
+                return Fault(COMMAND_INVALID, f"delivery tag {method.delivery_tag} after {last}")
+            if len(self.deliveries) >= self._limits.unacknowledged:
+                return Fault(PRECONDITION_FAILED, f"{len(self.deliveries)} deliveries are not acknowledged")
+        return None
+
+    def _settle_fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+        tag = method.delivery_tag
+        multiple = rule.has_multiple and bool(method.multiple)
+        if sender == CLIENT:
+            if self.deliveries.knows(tag, multiple):
+                return None
+        elif self._mode != _CONFIRM:
+            return Fault(COMMAND_INVALID, f"{rule.name} on a channel that is not in confirm mode")
+        elif 0 < tag <= self.publishes.last or (multiple and tag == 0):
+            return None
+        return Fault(PRECONDITION_FAILED, f"unknown delivery tag {tag}")
+
+    def _mode_fault(self, rule: Rule) -> Fault | None:
+        if rule.kind == TX_SELECT and self._mode == _CONFIRM:
+            return Fault(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
+        if rule.kind == CONFIRM_SELECT and self._mode == _TX:
+            return Fault(PRECONDITION_FAILED, "cannot switch from tx to confirm mode")
+        if rule.kind in (TX_COMMIT, TX_ROLLBACK) and self._mode != _TX:
+            return Fault(PRECONDITION_FAILED, "channel is not transactional")
+        return None
+
+    def apply(self, sender: int, rule: Rule, method: Any) -> Any:
+        """Change the state as a method says; the request that it answers, or None."""
+        request = self._reply(sender, rule) if rule.is_reply else None
+        if rule.replies and rule.waits(method):
+            self._pending[sender].append((rule, method))
+        if rule.kind:
+            self._apply_kind(sender, rule, method, request)
+        return request
+
+    def _request(self, sender: int, rule: Rule) -> Any:
+        """The oldest request that a reply may answer, unless a synchronous one before it waits as well."""
+        for entry in self._pending[1 - sender]:
+            waiting: Rule = entry[0]
+            if rule.index in waiting.replies:
+                return entry
+            if rule.strict and waiting.synchronous:
+                return None
+        return None
+
+    def _reply(self, sender: int, rule: Rule) -> Any:
+        """Take the request that a reply answers from those that wait."""
+        entry = self._request(sender, rule)
+        if entry is None:
+            return None
+        pending = self._pending[1 - sender]
+        if pending[0] is entry:
+            pending.popleft()
+        else:
+            pending.remove(entry)
+        waiting: Rule = entry[0]
+        if waiting.kind == OPEN_CHANNEL:
+            self.state = OPEN
+        return entry[1]
+
+    def _apply_kind(self, sender: int, rule: Rule, method: Any, request: Any) -> None:
+        kind = rule.kind
+        if kind == PUBLISH:
+            if self._mode == _CONFIRM:
+                self.publishes.count()
+        elif kind == DELIVER:
+            self._deliver(method.delivery_tag, self._consumers.get(method.consumer_tag, False))
+        elif kind == GET_OK:
+            self._deliver(method.delivery_tag, request is not None and bool(request.no_ack))
+        elif kind in (CONSUME, CONSUME_OK, CANCEL, CANCEL_OK):
+            self._apply_consumer(sender, rule, method, request)
+        elif kind == RECOVER_OK or (kind == RECOVER and not rule.replies):
+            self.deliveries.forget()
+        elif kind == FLOW:
+            bit = 1 << (1 - sender)
+            self._stopped = self._stopped & ~bit if method.active else self._stopped | bit
+        elif kind == CONFIRM_SELECT:
+            self._mode = _CONFIRM
+        elif kind == TX_SELECT:
+            self._mode = _TX
+        elif kind in (TX_COMMIT, TX_ROLLBACK):
+            if kind == TX_ROLLBACK:
+                self.deliveries.restore(self._uncommitted)
+            self._uncommitted.clear()
+
+    def _deliver(self, tag: int, no_ack: bool) -> None:
+        if no_ack:
+            self.deliveries.last = tag
+        else:
+            self.deliveries.add(tag)
+
+    def _apply_consumer(self, sender: int, rule: Rule, method: Any, request: Any) -> None:
+        """Consumers come and go: what matters of them is whether their deliveries are acknowledged."""
+        kind = rule.kind
+        if kind == CONSUME:
+            if not rule.waits(method):
+                self._consumers[method.consumer_tag] = bool(method.no_ack)
+        elif kind == CONSUME_OK:
+            if request is not None:
+                self._consumers[method.consumer_tag] = bool(request.no_ack)
+        elif kind == CANCEL_OK:
+            if request is not None:
+                self._consumers.pop(request.consumer_tag, None)
+        elif not rule.waits(method) and SERVER in (sender, self._role):
+            # A client that cancels without waiting may still receive what is on its way.
+            self._consumers.pop(method.consumer_tag, None)
+
+    def settle(self, sender: int, rule: Rule, method: Any) -> tuple[int, ...]:
+        """Apply a method that settles; the numbers that it settles."""
+        multiple = rule.has_multiple and bool(method.multiple)
+        if sender == SERVER:
+            return self.publishes.settle(method.delivery_tag, multiple)
+        tags = self.deliveries.settle(method.delivery_tag, multiple)
+        if self._mode == _TX:
+            self._uncommitted.extend(tags)
+        return tags
+
+    def sequence_number(self, rule: Rule) -> int | None:
+        """The number of the publish just applied, or None if publishes are not confirmed."""
+        return self.publishes.last if rule.kind == PUBLISH and self._mode == _CONFIRM else None
+
+    def waiting(self, sender: int) -> tuple[Any, ...]:
+        """The requests of a side that wait for their reply, oldest first."""
+        return tuple(method for _, method in self._pending[sender])
+
+
+__all__ = ["CLOSING", "OPEN", "OPENING", "STATES", "Channel", "Fault"]

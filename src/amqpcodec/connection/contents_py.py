@@ -1,0 +1,72 @@
+"""The decoder of a connection: it asks before it takes a content in. One text for both builds.
+
+A content is judged when its method comes, so that nothing is kept of one that is not wanted.
+"""
+
+from __future__ import annotations
+
+from amqpcodec._kernel.messages_py import MessageDecoder
+from amqpcodec._kernel.wire import OVERHEAD
+
+from .._typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._kernel.dialect_py import Dialect
+    from ..limits import Limits
+
+
+class ContentReader(MessageDecoder):
+    """A `MessageDecoder` whose contents are judged first.
+
+    Args:
+        dialect: the dialect to read.
+        judge: takes channel and method of a content. It returns None to have it read, False to have it
+            read and dropped, or a fault, which is raised.
+        frame_max, tables, profile, strict, limits: as for `MessageDecoder`.
+    """
+
+    __slots__ = ("_greatest", "_judge", "_spoken")
+
+    def __init__(
+        self,
+        dialect: Dialect,
+        judge: Callable[[int, Any], Any],
+        *,
+        frame_max: int,
+        tables: str,
+        profile: str | None,
+        strict: bool,
+        limits: Limits,
+    ) -> None:
+        self._spoken = dialect
+        self._judge = judge
+        self._greatest = limits.frame_size
+        MessageDecoder.__init__(
+            self, frame_max=frame_max, tables=tables, profile=profile, strict=strict, limits=limits,
+            expect_header=False, aborted="keep",
+        )  # fmt: skip
+
+    @property
+    def dialect(self) -> Dialect:  # type: ignore[override]
+        """The dialect that it reads."""
+        return self._spoken
+
+    def agree(self, frame_max: int) -> None:
+        """Judge frames from the next one on by the size that was negotiated; 0 for no limit."""
+        self._size_limit = min(frame_max or self._greatest, self._greatest) - OVERHEAD
+
+    def _begin(self, channel: int, method: Any) -> None:
+        """Open a content, unless it may not come now."""
+        fault = self._judge(channel, method)
+        if fault is not None and fault is not False:
+            raise self._reader.refuse_frame(fault.code, fault.text)
+        MessageDecoder._begin(self, channel, method)
+        if fault is False:
+            content = self._find(channel)
+            assert content is not None
+            content.discarded = True
+
+
+__all__ = ["ContentReader"]

@@ -1,0 +1,11 @@
+from .rules_c cimport Rule
+
+
+cdef class Handshake:
+    cdef public int phase
+    cdef readonly object channel_max
+    cdef readonly object frame_max
+    cdef readonly object heartbeat
+    cdef readonly object tune
+
+    cdef object _tune_fault(self, object name, object answer, object offer, object least)

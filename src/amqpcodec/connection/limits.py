@@ -1,0 +1,33 @@
+"""What one connection may demand of this side, whatever its peer does."""
+
+from __future__ import annotations
+
+from .._typing import NamedTuple
+
+
+class ConnectionLimits(NamedTuple):
+    """Limits of one `Connection`, with defaults for a server that faces the internet.
+
+    `channel_max`, `frame_max` and `heartbeat` of the connection are negotiated and not repeated here. What a
+    decoder refuses, such as bodies over a size (311), is in `amqpcodec.Limits`.
+
+    Attributes:
+        handshake_seconds: from the first call until connection.open is agreed; then 320 connection-forced.
+        handshake_frame_size: octets of a frame before tuning; then 501. At least 4096.
+        close_seconds: how long a close may stay unanswered; then the connection is over.
+        unacknowledged: deliveries of one channel that wait to be acknowledged: sending more raises
+            `LocalProtocolError` with 406 precondition-failed.
+        requests: requests of the peer on one channel that wait for their answer; then 506 resource-error.
+        send_buffer: octets that wait to be sent: sending more raises `LocalProtocolError` with 506, and
+            the answers that the connection itself would have to queue are a violation with 506.
+    """
+
+    handshake_seconds: float = 10.0
+    handshake_frame_size: int = 8192
+    close_seconds: float = 10.0
+    unacknowledged: int = 65535
+    requests: int = 4096
+    send_buffer: int = 64 << 20
+
+
+__all__ = ["ConnectionLimits"]

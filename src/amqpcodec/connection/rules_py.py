@@ -1,0 +1,143 @@
+"""Who may send what, and what answers what: tables made of a dialect's generated facts.
+
+One text for both builds: rules_c is this file, compiled. Written by hand is only what the specifications say
+in prose: which methods change the state of a channel, and how (`_KINDS`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .._typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._kernel.dialect_py import Dialect
+    from ..spec import MethodSpec
+
+CLIENT = 0
+SERVER = 1
+ROLES = ("client", "server")
+
+# What a method does beyond being a request, a reply or a content.
+(
+    ORDINARY, OPEN_CHANNEL, CLOSE, CLOSE_OK, FLOW, BLOCKED, UNBLOCKED, PUBLISH, DELIVER, GET_OK, SETTLE,
+    CONSUME, CONSUME_OK, CANCEL, CANCEL_OK, RECOVER, RECOVER_OK, TX_SELECT, TX_COMMIT, TX_ROLLBACK,
+    CONFIRM_SELECT, HANDSHAKE,
+) = range(22)  # fmt: skip
+
+_KINDS = {
+    "connection.start": HANDSHAKE,
+    "connection.start-ok": HANDSHAKE,
+    "connection.secure": HANDSHAKE,
+    "connection.secure-ok": HANDSHAKE,
+    "connection.tune": HANDSHAKE,
+    "connection.tune-ok": HANDSHAKE,
+    "connection.open": HANDSHAKE,
+    "connection.open-ok": HANDSHAKE,
+    "connection.redirect": HANDSHAKE,
+    "connection.close": CLOSE,
+    "connection.close-ok": CLOSE_OK,
+    "connection.blocked": BLOCKED,
+    "connection.unblocked": UNBLOCKED,
+    "channel.open": OPEN_CHANNEL,
+    "channel.resume": OPEN_CHANNEL,
+    "channel.close": CLOSE,
+    "channel.close-ok": CLOSE_OK,
+    "channel.flow": FLOW,
+    "basic.publish": PUBLISH,
+    "basic.deliver": DELIVER,
+    "basic.get-ok": GET_OK,
+    "basic.ack": SETTLE,
+    "basic.nack": SETTLE,
+    "basic.reject": SETTLE,
+    "basic.consume": CONSUME,
+    "basic.consume-ok": CONSUME_OK,
+    "basic.cancel": CANCEL,
+    "basic.cancel-ok": CANCEL_OK,
+    "basic.recover": RECOVER,
+    "basic.recover-async": RECOVER,
+    "basic.recover-ok": RECOVER_OK,
+    "file.consume": CONSUME,
+    "file.consume-ok": CONSUME_OK,
+    "file.cancel": CANCEL,
+    "file.cancel-ok": CANCEL_OK,
+    "file.deliver": DELIVER,
+    "file.ack": SETTLE,
+    "file.reject": SETTLE,
+    "tx.select": TX_SELECT,
+    "tx.commit": TX_COMMIT,
+    "tx.rollback": TX_ROLLBACK,
+    "confirm.select": CONFIRM_SELECT,
+}
+_NO_WAIT = ("no_wait", "nowait")
+
+
+class Rule:
+    """What the state machine knows of one method.
+
+    Attributes:
+        name: such as ``"basic.deliver"``.
+        class_id, method_id, index: its numbers.
+        kind: what it does to the state, one of the constants above.
+        senders: bit 0 if a client may send it, bit 1 if a server may.
+        content: whether a content follows.
+        replies: indexes of the methods that may answer it.
+        is_reply: whether it answers another method.
+        strict: whether it must answer one that waits, and in order. False for those methods of 0-9 that the
+            specification does not call synchronous.
+        synchronous: whether replies to later requests must wait for the reply to this one.
+        has_multiple: whether it has the argument `multiple`.
+        no_wait: the argument with which the sender renounces the reply, or None.
+    """
+
+    __slots__ = (
+        "class_id", "content", "has_multiple", "index", "is_reply", "kind", "method_id", "name", "no_wait",
+        "replies", "senders", "strict", "synchronous",
+    )  # fmt: skip
+
+    def __init__(self, spec: MethodSpec, replies: frozenset[int], requests: list[MethodSpec]) -> None:
+        self.name = spec.name
+        self.class_id = spec.class_id
+        self.method_id = spec.method_id
+        self.index = spec.index
+        self.kind = _KINDS.get(spec.name, ORDINARY)
+        self.senders = (spec.server is not None) << CLIENT | (spec.client is not None) << SERVER
+        self.content = spec.content
+        self.replies = replies
+        self.is_reply = bool(requests)
+        self.synchronous = spec.synchronous
+        self.strict = bool(requests) and all(request.synchronous for request in requests)
+        names = [field.attribute for field in spec.fields]
+        self.has_multiple = "multiple" in names
+        self.no_wait: str | None = next((name for name in _NO_WAIT if name in names), None)
+
+    def waits(self, method: Any) -> bool:
+        """Whether the sender of a method waits for its reply."""
+        return bool(self.replies) and (self.no_wait is None or not getattr(method, self.no_wait))
+
+
+@cache
+def rules_of(dialect: Dialect) -> dict[Any, Rule]:
+    """The rule of each method class of a dialect."""
+    specs = {cls.spec.name: cls.spec for cls in dialect.methods.values()}
+    requests: dict[str, list[MethodSpec]] = {name: [] for name in specs}
+    replies: dict[str, frozenset[int]] = {}
+    for name, spec in specs.items():
+        class_name = name.partition(".")[0]
+        answers = [f"{class_name}.{answer}" for answer in spec.responses]
+        replies[name] = frozenset(specs[answer].index for answer in answers)
+        for answer in answers:
+            requests[answer].append(spec)
+    return {
+        cls: Rule(cls.spec, replies[cls.spec.name], requests[cls.spec.name])
+        for cls in dialect.methods.values()
+    }
+
+
+@cache
+def classes_of(dialect: Dialect) -> dict[str, Any]:
+    """The method classes of a dialect by their names in the specification."""
+    return {cls.spec.name: cls for cls in dialect.methods.values()}
+
+
+__all__ = ["CLIENT", "ROLES", "SERVER", "Rule", "classes_of", "rules_of"]

@@ -1,0 +1,9 @@
+cdef class Tags:
+    cdef public object last
+    cdef dict _waiting
+    cdef object _forgotten
+
+    cpdef int add(self, object tag) except -1
+    cpdef object count(self)
+    cpdef bint knows(self, object tag, bint multiple) except -1
+    cpdef object settle(self, object tag, bint multiple)
