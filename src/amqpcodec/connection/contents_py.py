@@ -11,28 +11,24 @@ from amqpcodec._kernel.wire import OVERHEAD
 from .._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .._kernel.dialect_py import Dialect
     from ..limits import Limits
+    from .state_py import State
 
 
 class ContentReader(MessageDecoder):
     """A `MessageDecoder` whose contents are judged first.
 
     Args:
-        dialect: the dialect to read.
-        judge: takes channel and method of a content. It returns None to have it read, False to have it
-            read and dropped, or a fault, which is raised.
+        state: judges the contents, and says what dialect to read.
         frame_max, tables, profile, strict, limits: as for `MessageDecoder`.
     """
 
-    __slots__ = ("_greatest", "_judge", "_spoken")
+    __slots__ = ("_greatest", "_state")
 
     def __init__(
         self,
-        dialect: Dialect,
-        judge: Callable[[int, Any], Any],
+        state: State,
         *,
         frame_max: int,
         tables: str,
@@ -40,8 +36,7 @@ class ContentReader(MessageDecoder):
         strict: bool,
         limits: Limits,
     ) -> None:
-        self._spoken = dialect
-        self._judge = judge
+        self._state = state
         self._greatest = limits.frame_size
         MessageDecoder.__init__(
             self, frame_max=frame_max, tables=tables, profile=profile, strict=strict, limits=limits,
@@ -51,7 +46,7 @@ class ContentReader(MessageDecoder):
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]
         """The dialect that it reads."""
-        return self._spoken
+        return self._state.dialect
 
     def agree(self, frame_max: int) -> None:
         """Judge frames from the next one on by the size that was negotiated; 0 for no limit."""
@@ -59,7 +54,7 @@ class ContentReader(MessageDecoder):
 
     def _begin(self, channel: int, method: Any) -> None:
         """Open a content, unless it may not come now."""
-        fault = self._judge(channel, method)
+        fault = self._state.judge_content(channel, method)
         if fault is not None and fault is not False:
             raise self._reader.refuse_frame(fault.code, fault.text)
         MessageDecoder._begin(self, channel, method)

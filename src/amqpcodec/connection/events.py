@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _equal(self: Any, other: object) -> bool:
-    return type(other) is type(self) and bool(tuple.__eq__(self, other))
+    return type(other) is type(self) and tuple(self) == tuple(other)  # type: ignore[arg-type]
 
 
 def _unequal(self: Any, other: object) -> bool:

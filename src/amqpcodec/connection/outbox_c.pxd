@@ -1,0 +1,14 @@
+from .timers_c cimport Timers
+
+
+cdef class Outbox:
+    cdef object _encoder
+    cdef Timers _timers
+    cdef list _parts
+    cdef readonly long long size
+    cdef public object frame_max
+
+    cpdef int put(self, object octets) except -1
+    cpdef int put_method(self, object number, object method) except -1
+    cpdef int put_message(self, object number, object method, object properties, object body) except -1
+    cpdef list take(self)

@@ -1,0 +1,67 @@
+"""Octets on their way to the peer. One text for both builds: outbox_c is this file, compiled."""
+
+from __future__ import annotations
+
+from .._typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .timers_py import Timers
+
+PIECES_FROM = 65536  # octets of a body from which on it is not copied
+
+
+class Outbox:
+    """What waits to be sent, as frames.
+
+    Args:
+        encoder: of the dialect.
+        timers: are told when octets go.
+
+    Attributes:
+        size: octets that wait.
+        frame_max: octets of the largest frame; 0 for no limit.
+    """
+
+    __slots__ = ("_encoder", "_parts", "_timers", "frame_max", "size")
+
+    def __init__(self, encoder: Any, timers: Timers) -> None:
+        self._encoder = encoder
+        self._timers = timers
+        self._parts: list[Any] = []
+        self.size = 0
+        self.frame_max = 0
+
+    def put(self, octets: Any) -> None:
+        """Add octets."""
+        self._parts.append(octets)
+        self.size += len(octets)
+
+    def put_method(self, number: int, method: Any) -> None:
+        """Add a method frame; EncodeError if that cannot be."""
+        self.put(self._encoder.encode_method(number, method, frame_max=self.frame_max))
+
+    def put_message(self, number: int, method: Any, properties: Any, body: Any) -> None:
+        """Add the frames of a message; EncodeError if that cannot be."""
+        if type(body) is bytes and len(body) >= PIECES_FROM:
+            encode = self._encoder.encode_message_parts
+            for part in encode(number, method, properties, body, frame_max=self.frame_max):
+                self.put(part)
+        else:
+            encode = self._encoder.encode_message
+            self.put(encode(number, method, properties, body, frame_max=self.frame_max))
+
+    def put_heartbeat(self) -> None:
+        """Add a heartbeat."""
+        self.put(self._encoder.encode_heartbeat())
+
+    def take(self) -> list[Any]:
+        """All that waits; it is then regarded as sent."""
+        parts = self._parts
+        if parts:
+            self._timers.sent()
+            self._parts = []
+            self.size = 0
+        return parts
+
+
+__all__ = ["Outbox"]

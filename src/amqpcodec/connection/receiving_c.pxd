@@ -1,0 +1,49 @@
+cimport cython
+
+from .._kernel.records_c cimport Frame, Message
+from .channel_c cimport Channel
+from .contents_c cimport ContentReader
+from .handshake_c cimport Handshake
+from .outbox_c cimport Outbox
+from .rules_c cimport Rule
+from .state_c cimport State
+from .timers_c cimport Timers
+
+
+cdef class Receiver:
+    cdef State _state
+    cdef ContentReader _decoder
+    cdef Outbox _outbox
+    cdef Timers _timers
+    cdef object _ready
+    cdef object _head
+    cdef bint _ended
+
+    cpdef int feed(self, object data) except -1
+    cdef bytes _read_head(self, bytes octets)
+    cpdef object next(self)
+    @cython.locals(rule=Rule)
+    cdef object _on_value(self, object value)
+    @cython.locals(state=State, kind=cython.int)
+    cdef object _on_method(self, object number, Rule rule, object method)
+    @cython.locals(state=State, entry=Channel, kind=cython.int, opening=cython.bint)
+    cdef object _on_other(self, object number, Rule rule, object method)
+    @cython.locals(state=State, entry=Channel, rule=Rule)
+    cdef object _on_message(self, Message message)
+    @cython.locals(state=State, entry=Channel, rule=Rule)
+    cdef object _on_flow(self, object number, object method)
+    cdef object _on_handshake(self, Rule rule, object method)
+    @cython.locals(handshake=Handshake)
+    cpdef int pass_handshake(self, Rule rule, object method) except -1
+    @cython.locals(state=State, entry=Channel)
+    cdef object _on_close(self, object number, object method)
+    @cython.locals(entry=Channel)
+    cdef object _on_close_ok(self, object number)
+    cpdef int leave(self, object close) except -1
+    cdef object _over(self, object event)
+    cdef bint _answer(self, object number, object method) except -1
+    @cython.locals(state=State, entry=Channel)
+    cdef object _on_error(self, object error)
+    cdef object _flooded(self)
+    cdef object _violated(self, object number, object fault, object class_id, object method_id, object error)
+    cpdef object on_time(self, double now)

@@ -1,0 +1,354 @@
+"""From what the peer sends to events. One text for both builds: receiving_c is this file, compiled."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from amqpcodec._kernel.records_py import Message
+
+from .._generated.reply_codes import REPLY_ERRORS
+from .._typing import Any
+from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
+from .channel_py import CLOSING, OPEN, Fault
+from .contents_py import ContentReader
+from .events import (
+    Blocked,
+    ChannelClosed,
+    ChannelOpened,
+    ConnectionClosed,
+    FlowChanged,
+    FrameReceived,
+    MessageReceived,
+    MethodReceived,
+    Opened,
+    ProtocolHeaderReceived,
+    Settled,
+    Unblocked,
+    Violation,
+)
+from .handshake_py import LEAVING, OPENING, OVER, RUNNING, START
+from .outbox_py import Outbox
+from .rules_py import (
+    BLOCKED,
+    CLIENT,
+    CLOSE,
+    CLOSE_OK,
+    FLOW,
+    HANDSHAKE,
+    OPEN_CHANNEL,
+    SERVER,
+    SETTLE,
+    UNBLOCKED,
+    Rule,
+)
+from .state_py import State
+from .timers_py import NEVER, Timers
+
+CONNECTION_FORCED = 320
+_HEARTBEAT = 8
+
+
+class Receiver:
+    """Turns octets into events, changes the state by them, and queues what the protocol itself answers."""
+
+    __slots__ = ("_decoder", "_ended", "_head", "_outbox", "_ready", "_state", "_timers")
+
+    def __init__(self, state: State, decoder: ContentReader, outbox: Outbox, timers: Timers) -> None:
+        self._state = state
+        self._decoder = decoder
+        self._outbox = outbox
+        self._timers = timers
+        self._ready: deque[Any] = deque()  # events that are due before anything is read
+        self._head: bytearray | None = bytearray()  # where a protocol header may stand, until it is known
+        self._ended = False  # no more octets come
+
+    # -- octets in
+
+    def feed(self, data: Any) -> None:
+        """Take octets."""
+        if self._state.handshake.phase != OVER and len(data):
+            self._timers.received()
+            if self._head is not None:
+                data = self._read_head(bytes(data))
+        if self._state.handshake.phase != OVER and len(data):
+            self._decoder.feed(data)
+
+    def end(self) -> None:
+        """No more octets come."""
+        self._ended = True
+
+    def _read_head(self, octets: bytes) -> bytes:
+        """Look for the peer's protocol header; the octets after it, once that is settled."""
+        head = self._head
+        assert head is not None
+        head += octets
+        state = self._state
+        if state.role == CLIENT and head[0] != 0x41:  # a frame: the server agrees to the version
+            self._head = None
+            return octets
+        if len(head) < 8:
+            return b""
+        self._head = None
+        header, rest = bytes(head[:8]), bytes(head[8:])
+        accepted = state.role == SERVER and header in state.dialect.accepted_headers
+        self._ready.append(ProtocolHeaderReceived(header, accepted))
+        if accepted:
+            state.handshake.phase = START
+            return rest
+        if state.role == SERVER:
+            self._outbox.put(state.dialect.protocol_header)
+        text = f"the peer names the protocol {header!r}"
+        self._ready.append(self._over(ConnectionClosed("version", 0, text)))
+        return b""
+
+    # -- events out
+
+    def next(self) -> Any:
+        """The next event, or None when more octets are needed."""
+        while True:
+            if self._ready:
+                return self._ready.popleft()
+            if self._state.handshake.phase == OVER:
+                return None
+            try:
+                value = next(self._decoder, None)
+            except DecodeError as error:
+                event = self._on_error(error)
+            else:
+                if value is not None:
+                    event = self._on_value(value)
+                elif self._ended:
+                    text = "the peer has ended the stream without connection.close"
+                    event = self._over(ConnectionClosed("eof", 0, text))
+                else:
+                    return None
+            if event is not None:
+                return event
+
+    def _on_value(self, value: Any) -> Any:
+        """A message or a frame from the decoder."""
+        if type(value) is Message:
+            return self._on_message(value)
+        method = value.payload
+        rule = self._state.rules.get(type(method))
+        if rule is not None:
+            return self._on_method(value.channel, rule, method)
+        if value.type == _HEARTBEAT or self._state.handshake.phase < OPENING:
+            return None
+        return FrameReceived(value)
+
+    def _on_method(self, number: int, rule: Rule, method: Any) -> Any:
+        """A method without content."""
+        state = self._state
+        if state.discards(number, rule):
+            return None
+        fault = state.fault(state.peer, number, rule, method)
+        if fault is not None:
+            return self._violated(number, fault, rule.class_id, rule.method_id, None)
+        kind = rule.kind
+        if kind == CLOSE:
+            return self._on_close(number, method)
+        if kind == CLOSE_OK:
+            return self._on_close_ok(number)
+        if kind == HANDSHAKE:
+            return self._on_handshake(rule, method)
+        if kind == OPEN_CHANNEL:
+            state.add_channel(state.peer, number, rule, method)
+            return MethodReceived(number, method)
+        return self._on_other(number, rule, method)
+
+    def _on_other(self, number: int, rule: Rule, method: Any) -> Any:
+        """A method that neither opens nor closes anything."""
+        state = self._state
+        entry = state.zero if number == 0 else state.channels[number]
+        opening = entry.state != OPEN
+        request = entry.apply(state.peer, rule, method)
+        kind = rule.kind
+        if kind == SETTLE:
+            return Settled(number, method, entry.settle(state.peer, rule, method))
+        if kind == FLOW:
+            return self._on_flow(number, method)
+        if kind == BLOCKED:
+            state.blocked = True
+            return Blocked(method.reason)
+        if kind == UNBLOCKED:
+            state.blocked = False
+            return Unblocked()
+        if opening and entry.state == OPEN:
+            return ChannelOpened(number, method)
+        return MethodReceived(number, method, request)
+
+    def _on_message(self, message: Any) -> Any:
+        """A method with its content, which was judged when it began."""
+        state = self._state
+        number = message.channel
+        entry = state.channels.get(number)
+        if entry is None or entry.state == CLOSING or state.handshake.phase == LEAVING:
+            return None
+        method = message.method
+        rule: Rule = state.rules[type(method)]
+        if not message.complete:
+            fault = Fault(state.dialect.unexpected_frame, f"content of {rule.name} cut off by another method")
+            return self._violated(number, fault, rule.class_id, rule.method_id, None)
+        request = entry.apply(state.peer, rule, method)
+        sequence_number = entry.sequence_number(rule)
+        return MessageReceived(number, method, message.properties, message.body, request, sequence_number)
+
+    def _on_flow(self, number: int, method: Any) -> Any:
+        """The peer wants no content, or wants it again: that is answered at once."""
+        state = self._state
+        answer = state.classes["channel.flow-ok"](active=method.active)
+        if not self._answer(number, answer):
+            return self._flooded()
+        rule: Rule = state.rules[type(answer)]
+        state.channels[number].apply(state.role, rule, answer)
+        return FlowChanged(number, bool(method.active))
+
+    def _on_handshake(self, rule: Rule, method: Any) -> Any:
+        self.pass_handshake(rule, method)
+        handshake = self._state.handshake
+        if handshake.phase != RUNNING:
+            return MethodReceived(0, method)
+        return Opened(handshake.channel_max, handshake.frame_max, handshake.heartbeat)
+
+    def pass_handshake(self, rule: Rule, method: Any) -> None:
+        """A method of the handshake has passed, in either direction."""
+        handshake = self._state.handshake
+        handshake.apply(rule, method)
+        if rule.name == "connection.tune-ok":
+            self._outbox.frame_max = handshake.frame_max
+            self._decoder.agree(handshake.frame_max)
+            self._timers.start_heartbeats(handshake.heartbeat)
+        elif handshake.phase == RUNNING:
+            self._timers.handshake_ends = NEVER
+
+    # -- closes
+
+    def _on_close(self, number: int, method: Any) -> Any:
+        """The peer closes a channel or the connection: that is answered at once."""
+        state = self._state
+        if number == 0:
+            leaving = state.handshake.phase == LEAVING
+            self._outbox.put_method(0, state.classes["connection.close-ok"]())
+            # Where both have sent a close, each also waits for the other's answer.
+            return None if leaving else self._over(ConnectionClosed("peer", *_told(method)))
+        if not self._answer(number, state.classes["channel.close-ok"]()):
+            return self._flooded()
+        if state.channels[number].state == CLOSING:
+            return None
+        del state.channels[number]
+        return ChannelClosed(number, "peer", *_told(method))
+
+    def _on_close_ok(self, number: int) -> Any:
+        """The peer has answered a close of this side."""
+        state = self._state
+        if number == 0:
+            return self._over(ConnectionClosed("local", *_told(state.closing)))
+        entry = state.channels.pop(number)
+        return ChannelClosed(number, "local", *_told(entry.closing))
+
+    def leave(self, close: Any) -> None:
+        """This side has sent connection.close."""
+        state = self._state
+        state.handshake.phase = LEAVING
+        state.closing = close
+        self._timers.start_close(state.limits.close_seconds)
+
+    def _over(self, event: ConnectionClosed) -> ConnectionClosed:
+        """The connection is over, by this event."""
+        state = self._state
+        state.handshake.phase = OVER
+        state.channels.clear()
+        self._timers.stop()
+        self._decoder.reset()
+        return event
+
+    def _answer(self, number: int, method: Any) -> bool:
+        """Queue what the protocol itself demands, unless the peer lets too much of it pile up."""
+        if self._outbox.size >= self._state.limits.send_buffer:
+            return False
+        self._outbox.put_method(number, method)
+        return True
+
+    # -- what the peer does wrong
+
+    def _on_error(self, error: DecodeError) -> Any:
+        """The decoder refuses a frame."""
+        state = self._state
+        number = error.channel
+        if not error.fatal:
+            self._decoder.skip_frame()
+            entry = state.channels.get(number)
+            if state.handshake.phase == LEAVING or (entry is not None and entry.state == CLOSING):
+                return None
+        elif state.handshake.phase == LEAVING:  # no answer to the close can be read
+            return self._over(ConnectionClosed("local", *_told(state.closing)))
+        fault = Fault(error.reply_code, error.message)
+        closed = number != 0 and number not in state.channels
+        if closed and not error.fatal and error.reply_code != COMMAND_INVALID:
+            fault = Fault(CHANNEL_ERROR, f"channel {number} is not open")
+        return self._violated(number, fault, error.class_id, error.method_id, error)
+
+    def _flooded(self) -> Any:
+        """The peer makes this side answer, and does not read the answers."""
+        fault = Fault(RESOURCE_ERROR, f"{self._outbox.size} octets of answers were not read")
+        return self._violated(0, fault, 0, 0, None)
+
+    def _violated(
+        self, number: int, fault: Fault, class_id: int, method_id: int, error: DecodeError | None
+    ) -> Any:
+        """Close what the fault's code says, and report it."""
+        state = self._state
+        text = _reply_text(fault)
+        told = (fault.code, text, class_id, method_id)
+        if REPLY_ERRORS[fault.code].closes == "channel" and number in state.channels:
+            close = state.classes["channel.close"](*told)
+            self._outbox.put_method(number, close)
+            state.close_channel(number, close)
+            return Violation(number, *told, close, error)
+        close = None
+        if state.handshake.phase > START:
+            close = state.classes["connection.close"](*told)
+            self._outbox.put_method(0, close)
+            self.leave(close)
+        if close is None or (error is not None and error.fatal):
+            self._ready.append(self._over(ConnectionClosed("local", *told)))
+        return Violation(0, *told, close, error)
+
+    # -- time
+
+    def on_time(self, now: float) -> Any:
+        """Do what is due; `ConnectionClosed` if that ends the connection."""
+        timers = self._timers
+        state = self._state
+        if now >= timers.handshake_ends:
+            text = f"no connection within {state.limits.handshake_seconds:g} seconds"
+            if state.handshake.phase > START:
+                close = state.classes["connection.close"](CONNECTION_FORCED, text, 0, 0)
+                self._outbox.put_method(0, close)
+            return self._over(ConnectionClosed("timeout", CONNECTION_FORCED, text))
+        if now >= timers.close_ends:
+            code = state.closing.reply_code
+            return self._over(ConnectionClosed("timeout", code, "no answer to connection.close"))
+        if now >= timers.peer_gone_at:
+            text = f"nothing came for {2 * timers.heartbeat} seconds"
+            return self._over(ConnectionClosed("timeout", 0, text))
+        if now >= timers.heartbeat_at:
+            self._outbox.put_heartbeat()
+            timers.heartbeat_queued(now)
+        return None
+
+
+def _told(close: Any) -> tuple[int, str, int, int]:
+    """What a close method says."""
+    return close.reply_code, close.reply_text, close.class_id, close.method_id
+
+
+def _reply_text(fault: Fault) -> str:
+    """The text of a close method, which is a short string."""
+    name = REPLY_ERRORS[fault.code].name.upper().replace("-", "_")
+    octets = f"{name} - {fault.text}".encode("utf-8", "backslashreplace")[:255]
+    return octets.decode("utf-8", "ignore")
+
+
+__all__ = ["Receiver"]

@@ -1,0 +1,34 @@
+cimport cython
+
+from .channel_c cimport Channel
+from .handshake_c cimport Handshake
+from .rules_c cimport Rule
+
+
+cdef class State:
+    cdef readonly int role
+    cdef readonly int peer
+    cdef readonly object dialect
+    cdef readonly dict rules
+    cdef readonly dict classes
+    cdef readonly object limits
+    cdef readonly Handshake handshake
+    cdef readonly dict channels
+    cdef readonly Channel zero
+    cdef public object closing
+    cdef public bint blocked
+    cdef int _connection_class
+
+    cpdef Channel entry(self, object number)
+    @cython.locals(entry=Channel)
+    cpdef int add_channel(self, int sender, object number, Rule rule, object method) except -1
+    @cython.locals(entry=Channel)
+    cpdef int close_channel(self, object number, object close) except -1
+    @cython.locals(entry=Channel)
+    cpdef bint discards(self, object number, Rule rule) except -1
+    @cython.locals(rule=Rule)
+    cpdef object judge_content(self, object number, object method)
+    @cython.locals(entry=Channel, phase=cython.int)
+    cpdef object fault(self, int sender, object number, Rule rule, object method)
+    @cython.locals(kind=cython.int, phase=cython.int)
+    cdef object _connection_fault(self, int sender, Rule rule, object method)

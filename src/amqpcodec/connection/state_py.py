@@ -1,0 +1,138 @@
+"""What both sides know of a connection, and who may send what next. One text for both builds.
+
+A method is judged by `fault`, whoever sends it, so that one set of rules serves for what comes and what goes.
+"""
+
+from __future__ import annotations
+
+from .._typing import TYPE_CHECKING, Any
+from ..errors import CHANNEL_ERROR, COMMAND_INVALID
+from .channel_py import CLOSING, OPEN, Channel, Fault
+from .handshake_py import LEAVING, OPENING, OVER, RUNNING, START, Handshake
+from .rules_py import CLOSE, CLOSE_OK, HANDSHAKE, OPEN_CHANNEL, ROLES, Rule, classes_of, rules_of
+
+if TYPE_CHECKING:
+    from .._kernel.dialect_py import Dialect
+    from .limits import ConnectionLimits
+
+
+class State:
+    """The state of a connection.
+
+    Attributes:
+        role, peer: which side this is, and the other.
+        dialect: the dialect spoken.
+        rules: the rule of each method class.
+        classes: the method classes by name.
+        limits: what the peer may not demand.
+        handshake: where the handshake stands, and what it has agreed on.
+        channels: the channels that are not closed, by number.
+        zero: pairs the requests of the connection itself.
+        closing: the connection.close that this side has sent.
+        blocked: whether the server reads no publishes for now.
+    """
+
+    __slots__ = (
+        "_connection_class", "blocked", "channels", "classes", "closing", "dialect", "handshake", "limits",
+        "peer", "role", "rules", "zero",
+    )  # fmt: skip
+
+    def __init__(self, role: int, dialect: Dialect, handshake: Handshake, limits: ConnectionLimits) -> None:
+        self.role = role
+        self.peer = 1 - role
+        self.dialect = dialect
+        self.rules = rules_of(dialect)
+        self.classes = classes_of(dialect)
+        self.limits = limits
+        self.handshake = handshake
+        self.channels: dict[int, Channel] = {}
+        self.zero = Channel(0, role, limits)
+        self.zero.state = OPEN
+        self.closing: Any = None
+        self.blocked = False
+        self._connection_class = -1 if dialect.connection_class is None else dialect.connection_class
+
+    @property
+    def name(self) -> str:
+        """The state in a word."""
+        phase = self.handshake.phase
+        if phase == RUNNING:
+            return "open"
+        return "closed" if phase == OVER else "closing" if phase == LEAVING else "handshake"
+
+    def entry(self, number: int) -> Channel | None:
+        """The state of a channel, 0 for the connection; None if it is closed."""
+        return self.zero if number == 0 else self.channels.get(number)
+
+    def add_channel(self, sender: int, number: int, rule: Rule, method: Any) -> None:
+        """A side asks for a channel."""
+        self.channels[number] = entry = Channel(number, self.role, self.limits)
+        entry.apply(sender, rule, method)
+
+    def close_channel(self, number: int, close: Any) -> None:
+        """This side has sent channel.close."""
+        entry = self.channels[number]
+        entry.state = CLOSING
+        entry.closing = close
+
+    def discards(self, number: int, rule: Rule) -> bool:
+        """Whether a method of the peer is to be ignored: after a close, all but closes are (1.5.2.5)."""
+        if self.handshake.phase == LEAVING:
+            return number != 0 or rule.kind not in (CLOSE, CLOSE_OK)
+        entry = self.channels.get(number)
+        return entry is not None and entry.state == CLOSING and rule.kind not in (CLOSE, CLOSE_OK)
+
+    def judge_content(self, number: int, method: Any) -> Any:
+        """Why a content of the peer may not begin; False if it is to be ignored; None if it may come."""
+        rule: Rule = self.rules[type(method)]
+        if self.discards(number, rule):
+            return False
+        return self.fault(self.peer, number, rule, method)
+
+    def fault(self, sender: int, number: int, rule: Rule, method: Any) -> Fault | None:
+        """Why a side may not send a method now, or None."""
+        if not rule.senders >> sender & 1:
+            return Fault(COMMAND_INVALID, f"{rule.name} is not for a {ROLES[sender]} to send")
+        phase = self.handshake.phase
+        if rule.class_id == self._connection_class:
+            if number != 0:
+                return Fault(COMMAND_INVALID, "a connection method belongs on channel 0")
+            return self._connection_fault(sender, rule, method)
+        if number == 0:
+            return Fault(CHANNEL_ERROR, "channel 0 takes connection methods only")
+        if phase < OPENING:
+            return Fault(CHANNEL_ERROR, f"{rule.name} before the connection is open")
+        entry = self.channels.get(number)
+        if rule.kind == OPEN_CHANNEL:
+            highest = self.handshake.channel_max
+            if entry is not None:
+                return Fault(CHANNEL_ERROR, f"channel {number} is open already")
+            if highest and number > highest:
+                return Fault(CHANNEL_ERROR, f"channel {number}, the highest is {highest}")
+            return None
+        if entry is None:
+            return Fault(CHANNEL_ERROR, f"channel {number} is not open")
+        if rule.kind == CLOSE_OK:
+            closing = entry.state == CLOSING and sender == self.peer
+            return None if closing else Fault(COMMAND_INVALID, f"{rule.name} answers no channel.close")
+        if entry.state == CLOSING and sender == self.role:
+            return Fault(CHANNEL_ERROR, f"channel {number} is being closed")
+        return None if rule.kind == CLOSE else entry.fault(sender, rule, method)
+
+    def _connection_fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+        """The same for a method of the connection class."""
+        kind = rule.kind
+        phase = self.handshake.phase
+        if kind == HANDSHAKE:
+            return self.handshake.fault(rule, method)
+        if kind == CLOSE_OK:
+            leaving = phase == LEAVING and sender == self.peer
+            return None if leaving else Fault(COMMAND_INVALID, f"{rule.name} answers no connection.close")
+        if kind == CLOSE:
+            return None if phase > START else Fault(COMMAND_INVALID, f"{rule.name} before connection.start")
+        if phase < OPENING:
+            return Fault(COMMAND_INVALID, f"{rule.name} before the connection is open")
+        return self.zero.fault(sender, rule, method)
+
+
+__all__ = ["State"]
