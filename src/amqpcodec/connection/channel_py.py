@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from .._typing import TYPE_CHECKING, Any, NamedTuple
+from .._typing import TYPE_CHECKING, Any
 from ..errors import COMMAND_INVALID, RESOURCE_ERROR
+from .faults import Fault
 from .rules_py import (
     CANCEL,
     CANCEL_OK,
@@ -46,13 +47,6 @@ PRECONDITION_FAILED = 406
 _BASIC = 0
 _TX = 1
 _CONFIRM = 2
-
-
-class Fault(NamedTuple):
-    """Why a method may not be sent now: reply code and text."""
-
-    code: int
-    text: str
 
 
 class Channel:
@@ -236,4 +230,4 @@ class Channel:
         return tuple(method for _, method in self._pending[sender])
 
 
-__all__ = ["CLOSING", "OPEN", "OPENING", "STATES", "Channel", "Fault"]
+__all__ = ["CLOSING", "OPEN", "OPENING", "STATES", "Channel"]

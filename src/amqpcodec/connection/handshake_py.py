@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._typing import Any
 from ..errors import COMMAND_INVALID
-from .channel_py import Fault
+from .faults import Fault
 from .rules_py import Rule
 
 FRAME_MIN_SIZE = 4096

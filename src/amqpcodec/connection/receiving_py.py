@@ -9,7 +9,7 @@ from amqpcodec._kernel.records_py import Message
 from .._generated.reply_codes import REPLY_ERRORS
 from .._typing import Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
-from .channel_py import CLOSING, OPEN, Fault
+from .channel_py import CLOSING, OPEN
 from .contents_py import ContentReader
 from .events import (
     Blocked,
@@ -26,6 +26,7 @@ from .events import (
     Unblocked,
     Violation,
 )
+from .faults import Fault
 from .handshake_py import LEAVING, OPENING, OVER, RUNNING, START
 from .outbox_py import Outbox
 from .rules_py import (

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID
-from .channel_py import CLOSING, OPEN, Channel, Fault
+from .channel_py import CLOSING, OPEN, Channel
+from .faults import Fault
 from .handshake_py import LEAVING, OPENING, OVER, RUNNING, START, Handshake
 from .rules_py import CLOSE, CLOSE_OK, HANDSHAKE, OPEN_CHANNEL, ROLES, Rule, classes_of, rules_of
 

@@ -1,0 +1,20 @@
+"""Why something may not be sent now. Both builds share this class."""
+
+from __future__ import annotations
+
+from .._typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """What is wrong with a method at this point.
+
+    Attributes:
+        code: the reply code.
+        text: what is wrong.
+    """
+
+    code: int
+    text: str
+
+
+__all__ = ["Fault"]
