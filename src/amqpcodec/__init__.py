@@ -14,7 +14,7 @@ from ._backend import IMPL
 from ._generated.index import DIALECTS
 from ._typing import TYPE_CHECKING
 from ._version import __version__
-from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, ReplyError
+from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, LocalProtocolError, ReplyError
 from .limits import Limits
 from .spec import Assert, FieldSpec, MethodSpec, PropertiesSpec
 from .types import FieldValue, InlineContent, ReferenceContent
@@ -70,6 +70,7 @@ __all__ = [
     "Heartbeat",
     "InlineContent",
     "Limits",
+    "LocalProtocolError",
     "Message",
     "Method",
     "MethodSpec",

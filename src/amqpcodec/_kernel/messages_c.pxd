@@ -39,6 +39,7 @@ cdef class MessageDecoder(StreamDecoder):
     cdef object _method(self)
     @cython.locals(content=Content, properties=Properties, body_size=cython.ulonglong)
     cdef object _header(self)
+    cdef int _check_class(self, Content content) except -1
     @cython.locals(content=Content, octets=bytes, size=cython.Py_ssize_t)
     cdef object _body(self)
     cdef object _body_of(self, Content content)

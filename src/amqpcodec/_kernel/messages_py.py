@@ -172,6 +172,7 @@ class MessageDecoder(StreamDecoder):
         except BaseException:
             if content is not None:
                 self._drop(content)
+                self._check_class(content)
             raise
         if content is None:
             raise self._unexpected("content header without a method before it")
@@ -193,6 +194,15 @@ class MessageDecoder(StreamDecoder):
             return None
         self._drop(content)
         return self._message(content, self._body_of(content), True)
+
+    def _check_class(self, content: Content) -> None:
+        """Of a header that cannot be read, what comes first: that it is of another class than its method."""
+        head = self._reader.head()
+        class_id = int.from_bytes(head[:2], "big")
+        if len(head) >= 2 and class_id != content.method._class_id():
+            self._record = None
+            message = f"content header of class {class_id} after {content.method.spec.name}"
+            raise self._of(content, self._unexpected(message)) from None
 
     def _body(self) -> Any:
         """A body frame adds a chunk, and ends the content once all octets have come."""

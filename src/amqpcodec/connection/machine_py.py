@@ -10,7 +10,7 @@ from .._backend import load
 from .._generated.index import DIALECTS
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CHANNEL_ERROR, RESOURCE_ERROR, EncodeError, LocalProtocolError
-from ..limits import Limits
+from ..limits import Limits, checked_limits
 from .channel_py import CLOSING, STATES, Channel
 from .contents_py import ContentReader
 from .handshake_py import FRAME_MIN_SIZE, LEAVING, START, TUNE_OK, Handshake
@@ -60,6 +60,7 @@ class Connection:
 
     Raises:
         ValueError: a role or dialect that there is not, or a number out of range.
+        TypeError: limits of another class.
 
     Source: 0-9-1 sections 2.2.4, 4.2, 4.8 and 4.10; the order of methods from the specification of each
     class.
@@ -95,8 +96,8 @@ class Connection:
             raise ValueError(f'role must be "client" or "server", not {role!r}')
         _check_wishes(channel_max, frame_max, heartbeat)
         self._module = module = _module(dialect)
-        limits = limits or Limits()
-        demands = connection_limits or ConnectionLimits()
+        limits = checked_limits(limits or Limits())
+        demands = _checked(connection_limits or ConnectionLimits())
         side = ROLES.index(role)
         state = State(side, module.DIALECT, Handshake(channel_max, frame_max, heartbeat), demands)
         # A server trusts nobody before the handshake has agreed on a size.
@@ -249,9 +250,10 @@ class Connection:
         rule = self._rule(method)
         if rule.content:
             raise LocalProtocolError(f"{rule.name} carries a content: use send_message", channel=channel)
+        octets = self._outbox.method_frame(channel, method)  # first, so that its values are known to be right
         self._judge(channel, rule, method)
+        self._outbox.put(octets)
         state = self._state
-        self._outbox.put_method(channel, method)
         kind = rule.kind
         if kind == HANDSHAKE:
             self._receiver.pass_handshake(rule, method)
@@ -288,8 +290,10 @@ class Connection:
         rule = self._rule(method)
         if not rule.content:
             raise LocalProtocolError(f"{rule.name} carries no content: use send", channel=channel)
+        parts = self._outbox.message_frames(channel, method, properties, body)
         self._judge(channel, rule, method)
-        self._outbox.put_message(channel, method, properties, body)
+        for part in parts:
+            self._outbox.put(part)
         entry = self._state.channels[channel]
         entry.apply(self._state.role, rule, method)
         return entry.sequence_number(rule)
@@ -419,6 +423,15 @@ def _check_wishes(channel_max: int, frame_max: int, heartbeat: int) -> None:
             raise ValueError(f"{name} must be 0 to 65535, not {value!r}")
     if not isinstance(frame_max, int) or (frame_max != 0 and not FRAME_MIN_SIZE <= frame_max < 1 << 32):
         raise ValueError(f"frame_max must be 0 or {FRAME_MIN_SIZE} and more, not {frame_max!r}")
+
+
+def _checked(limits: ConnectionLimits) -> ConnectionLimits:
+    if not isinstance(limits, ConnectionLimits):
+        raise TypeError(f"connection_limits must be ConnectionLimits, not {type(limits).__name__}")
+    for name, value in limits._asdict().items():
+        if not isinstance(value, (int, float)) or not value > 0:
+            raise ValueError(f"ConnectionLimits.{name} must be positive, not {value!r}")
+    return limits
 
 
 def _module(dialect: Any) -> Any:

@@ -10,5 +10,6 @@ cdef class Outbox:
 
     cpdef int put(self, object octets) except -1
     cpdef int put_method(self, object number, object method) except -1
-    cpdef int put_message(self, object number, object method, object properties, object body) except -1
+    cpdef object method_frame(self, object number, object method)
+    cpdef list message_frames(self, object number, object method, object properties, object body)
     cpdef list take(self)

@@ -37,18 +37,20 @@ class Outbox:
         self.size += len(octets)
 
     def put_method(self, number: int, method: Any) -> None:
-        """Add a method frame; EncodeError if that cannot be."""
-        self.put(self._encoder.encode_method(number, method, frame_max=self.frame_max))
+        """Add the frame of a method."""
+        self.put(self.method_frame(number, method))
 
-    def put_message(self, number: int, method: Any, properties: Any, body: Any) -> None:
-        """Add the frames of a message; EncodeError if that cannot be."""
+    def method_frame(self, number: int, method: Any) -> Any:
+        """The frame of a method, not added yet; EncodeError if that cannot be."""
+        return self._encoder.encode_method(number, method, frame_max=self.frame_max)
+
+    def message_frames(self, number: int, method: Any, properties: Any, body: Any) -> list[Any]:
+        """The frames of a message, not added yet; EncodeError if that cannot be."""
         if type(body) is bytes and len(body) >= PIECES_FROM:
             encode = self._encoder.encode_message_parts
-            for part in encode(number, method, properties, body, frame_max=self.frame_max):
-                self.put(part)
-        else:
-            encode = self._encoder.encode_message
-            self.put(encode(number, method, properties, body, frame_max=self.frame_max))
+            parts: list[Any] = encode(number, method, properties, body, frame_max=self.frame_max)
+            return parts
+        return [self._encoder.encode_message(number, method, properties, body, frame_max=self.frame_max)]
 
     def put_heartbeat(self) -> None:
         """Add a heartbeat."""

@@ -1,0 +1,308 @@
+"""From the protocol header to an open connection, on both sides."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.connections import Pair, make
+from support.implementation import Implementation
+
+from amqpcodec import Limits, LocalProtocolError
+from amqpcodec.connection import (
+    ClientLogin,
+    ConnectionClosed,
+    ConnectionLimits,
+    MethodReceived,
+    Opened,
+    ProtocolHeaderReceived,
+    ServerLogin,
+    Violation,
+)
+from amqpcodec.connection.login import credentials
+
+
+def test_every_dialect_opens_a_connection_and_closes_it(impl: Implementation, dialect: str) -> None:
+    pair = Pair(impl, dialect)
+    pair.talk()
+    assert pair.events == {"client": [Opened(2047, 131072, 60)], "server": []}
+    assert (pair.client.state, pair.server.state) == ("open", "open")
+    pair.client.close(200, "bye")
+    pair.talk()
+    assert pair.events["server"] == [ConnectionClosed("peer", 200, "bye")]
+    assert pair.events["client"][1:] == [ConnectionClosed("local", 200, "bye")]
+    assert (pair.client.state, pair.server.state) == ("closed", "closed")
+    assert (pair.client.next_deadline(), pair.server.next_deadline()) == (None, None)
+
+
+def test_a_handshake_may_arrive_octet_by_octet(impl: Implementation, dialect: str) -> None:
+    pair = Pair(impl, dialect, cut=lambda octets: [octets[at : at + 1] for at in range(len(octets))])
+    pair.talk()
+    assert pair.events["client"] == [Opened(2047, 131072, 60)]
+
+
+def test_the_lower_wish_holds_and_zero_is_none(impl: Implementation) -> None:
+    server = {"channel_max": 0, "frame_max": 8192, "heartbeat": 0}
+    pair = Pair(impl, client={"channel_max": 9, "frame_max": 0, "heartbeat": 30}, server=server)
+    pair.talk()
+    assert pair.events["client"] == [Opened(9, 8192, 30)]
+    for side in (pair.client, pair.server):
+        assert (side.channel_max, side.frame_max, side.heartbeat) == (9, 8192, 30)
+
+
+@pytest.mark.parametrize(
+    ("offer", "answer", "text"),
+    [
+        ((10, 131072, 60), (11, 131072, 60), "negotiated channel-max 11 is higher than 10"),
+        ((10, 131072, 60), (0, 131072, 60), "negotiated channel-max without limit is higher than 10"),
+        ((0, 131072, 60), (0, 131073, 60), "negotiated frame-max 131073 is higher than 131072"),
+        ((0, 131072, 60), (0, 0, 60), "negotiated frame-max without limit is higher than 131072"),
+        ((0, 131072, 60), (0, 4095, 60), "negotiated frame-max 4095 is lower than 4096"),
+    ],
+)
+def test_an_answer_to_tune_beyond_the_offer_is_not_allowed(
+    impl: Implementation, offer: Any, answer: Any, text: str
+) -> None:
+    server, amqp = started(impl)
+    server.send(0, amqp.Connection.Tune(*offer))
+    client_octets = amqp.encode_method(0, amqp.Connection.TuneOk(*answer))
+    [event] = server.receive_data(client_octets)
+    close = amqp.Connection.Close(530, f"NOT_ALLOWED - {text}", 10, 31)
+    assert event == Violation(0, 530, f"NOT_ALLOWED - {text}", 10, 31, close)
+    assert server.data_to_send().endswith(amqp.encode_method(0, close))
+    assert server.state == "closing"
+
+
+def test_a_client_cannot_answer_tune_beyond_the_offer(impl: Implementation) -> None:
+    pair = Pair(impl, reply=lambda *_: None)
+    client, amqp = pair.client, pair.amqp
+    client.receive_data(amqp.encode_method(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US")))
+    pair.logins["client"].handle(client, next(client))
+    list(client.receive_data(amqp.encode_method(0, amqp.Connection.Tune(10, 8192, 60))))
+    client.data_to_send()
+    with pytest.raises(LocalProtocolError, match="negotiated frame-max 9000 is higher than 8192") as caught:
+        client.send(0, amqp.Connection.TuneOk(10, 9000, 60))
+    assert (caught.value.reply_code, client.data_to_send()) == (530, b"")
+    client.send(0, client.tune_ok())
+    assert client.data_to_send() == amqp.encode_method(0, amqp.Connection.TuneOk(10, 8192, 60))
+
+
+def started(impl: Implementation, **options: Any) -> tuple[Any, Any]:
+    """A server that has got as far as connection.start-ok."""
+    server = make(impl, "server", **options)
+    amqp = server.dialect
+    login = ServerLogin(lambda name, password: True)
+    for event in server.receive_data(amqp.protocol_header()):
+        login.handle(server, event)
+    list(
+        server.receive_data(amqp.encode_method(0, amqp.Connection.StartOk({}, "PLAIN", b"\0a\0b", "en_US")))
+    )
+    server.data_to_send()
+    return server, amqp
+
+
+def test_what_follows_tune_ok_at_once_is_judged_by_what_it_agrees_on(impl: Implementation) -> None:
+    server, amqp = started(impl)
+    server.send(0, server.tune())
+    large = amqp.Queue.Declare(queue="q", arguments={"x": "y" * 50000})
+    octets = (
+        amqp.encode_method(0, amqp.Connection.TuneOk(10, 131072, 60))
+        + amqp.encode_method(0, amqp.Connection.Open("/"))
+        + amqp.encode_method(1, amqp.Channel.Open())
+        + amqp.encode_method(1, large)
+    )
+    seen = []
+    for event in server.receive_data(octets):
+        seen.append(event)
+        match event:
+            case MethodReceived(0, amqp.Connection.Open()):
+                server.send(0, amqp.Connection.OpenOk())
+            case MethodReceived(1, amqp.Channel.Open()):
+                server.send(1, amqp.Channel.OpenOk())
+    assert seen[-1] == MethodReceived(1, large)
+
+
+def test_a_frame_larger_than_tune_ok_agrees_on_is_a_frame_error(impl: Implementation) -> None:
+    server, amqp = started(impl)
+    server.send(0, server.tune())
+    octets = amqp.encode_method(0, amqp.Connection.TuneOk(10, 4096, 60)) + amqp.encode_method(
+        0, amqp.Connection.Open("/")
+    )
+    list(server.receive_data(octets))
+    server.send(0, amqp.Connection.OpenOk())
+    large = amqp.encode_method(1, amqp.Queue.Declare(queue="q", arguments={"x": "y" * 5000}))
+    violation, closed = server.receive_data(large)
+    assert (violation.reply_code, violation.error.fatal) == (501, True)
+    assert closed == ConnectionClosed("local", 501, violation.reply_text)
+
+
+def test_a_server_takes_no_large_frames_before_tuning(impl: Implementation) -> None:
+    limits = ConnectionLimits(handshake_frame_size=5000)
+    server = make(impl, "server", connection_limits=limits)
+    amqp = server.dialect
+    for event in server.receive_data(amqp.protocol_header()):
+        ServerLogin(lambda name, password: True).handle(server, event)
+    start_ok = amqp.Connection.StartOk({"x": "y" * 5000}, "PLAIN", b"", "en_US")
+    violation, _ = server.receive_data(amqp.encode_method(0, start_ok))
+    assert violation.reply_code == 501
+
+
+@pytest.mark.parametrize(
+    "octets", [b"AMQP\0\1\0\0", b"AMQQ\0\0\x09\x01", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\0\1\0\1"]
+)
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_a_server_answers_an_unknown_header_with_its_own(
+    impl: Implementation, octets: bytes, size: int
+) -> None:
+    server = make(impl, "server")
+    events = []
+    for at in range(0, len(octets), size):
+        events += server.receive_data(octets[at : at + size])
+    header, closed = events
+    assert header == ProtocolHeaderReceived(octets[:8], False)
+    assert (closed.by, server.state) == ("version", "closed")
+    assert server.data_to_send() == b"AMQP\0\0\x09\x01"
+    assert list(server.receive_data(octets)) == []
+
+
+def test_a_server_takes_every_header_of_its_dialect(codec: ModuleType, impl: Implementation) -> None:
+    for octets in codec.DIALECT.accepted_headers:
+        server = make(impl, "server", codec)
+        assert list(server.receive_data(octets)) == [ProtocolHeaderReceived(octets, True)]
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_client_is_told_of_another_version(impl: Implementation, size: int) -> None:
+    client = make(impl, "client")
+    assert client.data_to_send() == b"AMQP\0\0\x09\x01"
+    octets = b"AMQP\1\1\x08\0"
+    events = [event for at in range(0, 8, size) for event in client.receive_data(octets[at : at + size])]
+    assert events[0] == ProtocolHeaderReceived(octets, False)
+    assert (events[1].by, client.state, client.data_to_send()) == ("version", "closed", b"")
+
+
+@pytest.mark.parametrize("mechanisms", ["PLAIN", "AMQPLAIN", "EXTERNAL AMQPLAIN"])
+def test_both_login_mechanisms_carry_name_and_password(
+    impl: Implementation, dialect: str, mechanisms: str
+) -> None:
+    seen = []
+    pair = Pair(impl, dialect)
+    pair.logins["client"] = ClientLogin("näme", "pass wörd")
+    login = ServerLogin(lambda *known: bool(seen.append(known)) or True, mechanisms=mechanisms)
+    pair.logins["server"] = login
+    pair.talk()
+    assert seen == [("näme", "pass wörd")]
+
+
+def test_a_login_that_is_refused_closes_the_connection(impl: Implementation) -> None:
+    pair = Pair(impl)
+    pair.logins["client"] = ClientLogin("user", "wrong")
+    pair.talk()
+    assert pair.events["client"] == [ConnectionClosed("peer", 403, "ACCESS_REFUSED - login was refused")]
+
+
+def test_a_virtual_host_that_is_not_there_closes_the_connection(impl: Implementation) -> None:
+    pair = Pair(impl)
+    pair.logins["client"] = ClientLogin("user", "secret", "/other")
+    pair.logins["server"] = ServerLogin(lambda *known: True, virtual_hosts=frozenset({"/"}))
+    pair.talk()
+    assert pair.events["client"] == [ConnectionClosed("peer", 530, "NOT_ALLOWED - no virtual host /other")]
+
+
+def test_a_client_that_cannot_log_in_says_so(impl: Implementation) -> None:
+    pair = Pair(impl)
+    pair.logins["server"] = ServerLogin(lambda *known: True, mechanisms="EXTERNAL")
+    with pytest.raises(LocalProtocolError, match="offers the mechanisms"):
+        pair.talk()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response"),
+    [("PLAIN", b"\0a"), ("AMQPLAIN", b"\xff\xff"), ("AMQPLAIN", b""), ("EXTERNAL", b"")],
+)
+def test_login_data_that_cannot_be_read_is_none(
+    impl: Implementation, mechanism: str, response: bytes
+) -> None:
+    server = make(impl, "server")
+    start_ok = server.dialect.Connection.StartOk({}, mechanism, response, "en_US")
+    assert credentials(server, start_ok) is None
+
+
+def test_redirect_leaves_a_client_to_close(impl: Implementation) -> None:
+    pair = Pair(impl, "amqp-0-9", reply=lambda *_: None)
+    amqp = pair.amqp
+
+    class Elsewhere(ServerLogin):
+        def handle(self, connection: Any, event: Any) -> bool:
+            if isinstance(event, MethodReceived) and event.method.spec.name == "connection.open":
+                connection.send(0, amqp.Connection.Redirect("there", ""))
+                return True
+            return super().handle(connection, event)
+
+    pair.logins["server"] = Elsewhere(lambda *known: True)
+    pair.talk()
+    [event] = pair.events["client"]
+    assert event.method.spec.name == "connection.redirect"
+    pair.client.close()
+    pair.talk()
+    assert pair.events["client"][-1].by == "local"
+
+
+def test_methods_of_the_handshake_out_of_place_are_invalid(impl: Implementation) -> None:
+    pair = Pair(impl).opened()
+    amqp = pair.amqp
+    [violation] = pair.server.receive_data(amqp.encode_method(0, amqp.Connection.Open("/")))
+    assert (violation.reply_code, violation.class_id, violation.method_id) == (503, 10, 40)
+    with pytest.raises(LocalProtocolError, match="does not belong here"):
+        pair.client.send(0, amqp.Connection.Open("/"))
+
+
+def test_nothing_can_be_sent_before_the_handshake(impl: Implementation) -> None:
+    client = make(impl, "client")
+    amqp = client.dialect
+    client.data_to_send()
+    for channel, method in [(0, amqp.Connection.Close(200, "", 0, 0)), (1, amqp.Channel.Open())]:
+        with pytest.raises(LocalProtocolError, match="before"):
+            client.send(channel, method)
+    with pytest.raises(LocalProtocolError):
+        client.tune_ok()
+    assert client.data_to_send() == b""
+
+
+def test_a_server_that_begins_with_nonsense_is_told_nothing(impl: Implementation) -> None:
+    client = make(impl, "client")
+    client.data_to_send()
+    violation, closed = client.receive_data(b"HELLO\0\0\0")
+    assert (violation.reply_code, violation.to_send, closed.by) == (501, None, "local")
+    assert client.data_to_send() == b""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"role": "broker"},
+        {"dialect": "amqp-1-0"},
+        {"channel_max": 65536},
+        {"channel_max": -1},
+        {"heartbeat": 1.5},
+        {"frame_max": 4095},
+        {"frame_max": 1 << 32},
+        {"tables": "other"},
+    ],
+)
+def test_wrong_options_are_refused(impl: Implementation, options: dict[str, Any]) -> None:
+    given = {"role": "client", "dialect": "rabbitmq-0-9-1"} | options
+    cls = type(make(impl, "client"))
+    with pytest.raises(ValueError):  # noqa: PT011
+        cls(**given)
+
+
+def test_limits_are_of_their_classes_and_positive(impl: Implementation) -> None:
+    with pytest.raises(TypeError, match="limits must be Limits, not ConnectionLimits"):
+        make(impl, "client", limits=ConnectionLimits())
+    with pytest.raises(TypeError, match="connection_limits must be ConnectionLimits, not Limits"):
+        make(impl, "client", connection_limits=Limits())
+    with pytest.raises(ValueError, match=r"ConnectionLimits\.requests must be positive, not 0"):
+        make(impl, "client", connection_limits=ConnectionLimits(requests=0))
+    assert make(impl, "client", limits=Limits(body_size=1)).state == "handshake"
