@@ -95,9 +95,7 @@ def started(impl: Implementation, **options: Any) -> tuple[Any, Any]:
     login = ServerLogin(lambda name, password: True)
     for event in server.receive_data(amqp.protocol_header()):
         login.handle(server, event)
-    list(
-        server.receive_data(amqp.encode_method(0, amqp.Connection.StartOk({}, "PLAIN", b"\0a\0b", "en_US")))
-    )
+    list(server.receive_data(amqp.encode_method(0, amqp.Connection.StartOk({}, "PLAIN", b"\0a\0b", "en_US"))))
     server.data_to_send()
     return server, amqp
 

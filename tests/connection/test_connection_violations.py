@@ -182,12 +182,12 @@ def test_a_failed_precondition_closes_the_channel_alone(impl: Implementation, ma
 
 
 def test_modes_of_a_channel_exclude_each_other(impl: Implementation) -> None:
-    pair, server, amqp = opened(impl)
+    _, server, amqp = opened(impl)
     tx, confirm = amqp.encode_method(1, amqp.Tx.Select()), amqp.encode_method(1, amqp.Confirm.Select())
     list(server.receive_data(tx))
     [violation] = server.receive_data(confirm)
     assert violation.reply_text.endswith("cannot switch from tx to confirm mode")
-    pair, server, amqp = opened(impl)
+    _, server, amqp = opened(impl)
     list(server.receive_data(confirm))
     [violation] = server.receive_data(tx)
     assert (violation.reply_code, violation.channel) == (406, 1)
@@ -195,7 +195,7 @@ def test_modes_of_a_channel_exclude_each_other(impl: Implementation) -> None:
 
 
 def test_a_body_over_the_limit_closes_the_channel_and_its_rest_is_dropped(impl: Implementation) -> None:
-    pair, server, amqp = opened(impl, server={"limits": Limits(body_size=10)})
+    _, server, amqp = opened(impl, server={"limits": Limits(body_size=10)})
     octets = amqp.encode_message(1, amqp.Basic.Publish(), None, b"x" * 11)
     octets += amqp.encode_method(2, amqp.Channel.Open())
     [violation, opening] = server.receive_data(octets)
@@ -262,7 +262,7 @@ def test_nonsense_after_its_close_ends_the_wait_for_an_answer(impl: Implementati
 
 
 def test_a_peer_that_does_not_read_its_answers_is_closed(impl: Implementation) -> None:
-    pair, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(send_buffer=100)})
+    _, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(send_buffer=100)})
     octets = amqp.encode_method(1, amqp.Channel.Flow(True)) * 20
     events = list(server.receive_data(octets))
     [violation] = violations(events)
@@ -271,7 +271,7 @@ def test_a_peer_that_does_not_read_its_answers_is_closed(impl: Implementation) -
 
 
 def test_a_peer_that_does_not_wait_for_replies_is_closed(impl: Implementation) -> None:
-    pair, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(requests=3)})
+    _, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(requests=3)})
     octets = amqp.encode_method(1, amqp.Queue.Declare(queue="q")) * 4
     *_, violation = server.receive_data(octets)
     assert (violation.reply_code, server.state) == (506, "closing")

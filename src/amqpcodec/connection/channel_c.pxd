@@ -15,11 +15,18 @@ cdef class Channel:
     cdef int _mode
     cdef tuple _pending
     cdef int _stopped
-    cdef dict _consumers
+    cdef readonly dict consumers
+    cdef dict _leaving
+    cdef set _withdrawn
     cdef list _uncommitted
 
     @cython.locals(kind=cython.int)
     cpdef object fault(self, int sender, Rule rule, object method)
+    @cython.locals(waiting=Rule)
+    cdef bint _is_taken(self, object consumer_tag) except -1
+    cdef bint _needs_no_ack(self, object consumer_tag) except -1
+    cdef int _add_consumer(self, object tag, bint no_ack) except -1
+    cdef int _cancel(self, object tag) except -1
     cdef object _own_fault(self, Rule rule, object method)
     @cython.locals(multiple=cython.bint)
     cdef object _settle_fault(self, int sender, Rule rule, object method)

@@ -43,6 +43,7 @@ CLOSING = 3
 STATES = ("closed", "opening", "open", "closing")
 
 PRECONDITION_FAILED = 406
+NOT_ALLOWED = 530
 
 _BASIC = 0
 _TX = 1
@@ -56,13 +57,14 @@ class Channel:
         number: channel number; 0 for the connection itself.
         state: one of the constants above.
         closing: what the channel was closed with by this side.
+        consumers: by consumer tag, whether its deliveries need no acknowledgement.
         deliveries: delivery tags that the client has not settled.
         publishes: sequence numbers that the server has not confirmed.
     """
 
     __slots__ = (
-        "_consumers", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted", "closing",
-        "deliveries", "number", "publishes", "state",
+        "_leaving", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted", "_withdrawn",
+        "closing", "consumers", "deliveries", "number", "publishes", "state",
     )  # fmt: skip
 
     def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:
@@ -77,7 +79,9 @@ class Channel:
         # Requests that wait for their reply, by who sent them.
         self._pending: tuple[deque[tuple[Rule, Any]], deque[tuple[Rule, Any]]] = (deque(), deque())
         self._stopped = 0  # bit by role: told by channel.flow to send no content
-        self._consumers: dict[Any, bool] = {}  # whether its deliveries need no acknowledgement, by tag
+        self.consumers: dict[Any, bool] = {}
+        self._leaving: dict[Any, bool] = {}  # consumers cancelled, whose deliveries may be on their way
+        self._withdrawn: set[Any] = set()  # consumers asked for and cancelled before the reply
         self._uncommitted: list[int] = []  # settled in the transaction that is open
 
     def fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
@@ -91,16 +95,30 @@ class Channel:
             return self._settle_fault(sender, rule, method)
         if kind in (TX_SELECT, TX_COMMIT, TX_ROLLBACK, CONFIRM_SELECT):
             return self._mode_fault(rule)
+        if kind == CONSUME and method.consumer_tag and self._is_taken(method.consumer_tag):
+            return Fault(NOT_ALLOWED, f"attempt to reuse consumer tag '{method.consumer_tag}'")
         if sender == self._role:
             return self._own_fault(rule, method)
         if rule.replies and len(self._pending[sender]) >= self._limits.requests:
             return Fault(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
         return None
 
+    def _is_taken(self, consumer_tag: Any) -> bool:
+        """Whether a consumer has a tag, or is being asked for or cancelled with it."""
+        if consumer_tag in self.consumers:
+            return True
+        for entry in self._pending[CLIENT]:
+            waiting: Rule = entry[0]
+            if waiting.kind in (CONSUME, CANCEL) and entry[1].consumer_tag == consumer_tag:
+                return True
+        return False
+
     def _own_fault(self, rule: Rule, method: Any) -> Fault | None:
         """What this side alone has to heed: it can know better than its peer."""
         if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
             return Fault(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
+        if rule.kind == DELIVER and not ("" in self.consumers or method.consumer_tag in self.consumers):
+            return Fault(COMMAND_INVALID, f"{rule.name} to no consumer: '{method.consumer_tag}'")
         if rule.kind in (DELIVER, GET_OK):
             last = self.deliveries.last
             if method.delivery_tag <= last:
@@ -145,7 +163,7 @@ class Channel:
             waiting: Rule = entry[0]
             if rule.index in waiting.replies:
                 return entry
-            if rule.strict and waiting.synchronous:
+            if rule.ordered and waiting.synchronous:
                 return None
         return None
 
@@ -170,7 +188,7 @@ class Channel:
             if self._mode == _CONFIRM:
                 self.publishes.count()
         elif kind == DELIVER:
-            self._deliver(method.delivery_tag, self._consumers.get(method.consumer_tag, False))
+            self._deliver(method.delivery_tag, self._needs_no_ack(method.consumer_tag))
         elif kind == GET_OK:
             self._deliver(method.delivery_tag, request is not None and bool(request.no_ack))
         elif kind in (CONSUME, CONSUME_OK, CANCEL, CANCEL_OK):
@@ -189,6 +207,14 @@ class Channel:
                 self.deliveries.restore(self._uncommitted)
             self._uncommitted.clear()
 
+    def _needs_no_ack(self, consumer_tag: Any) -> bool:
+        """Whether the deliveries of a consumer need no acknowledgement."""
+        for consumers in (self.consumers, self._leaving):
+            no_ack = consumers.get(consumer_tag)
+            if no_ack is not None:
+                return no_ack
+        return self.consumers.get("", False)  # of a client that let the server choose, and did not wait
+
     def _deliver(self, tag: int, no_ack: bool) -> None:
         if no_ack:
             self.deliveries.last = tag
@@ -200,16 +226,33 @@ class Channel:
         kind = rule.kind
         if kind == CONSUME:
             if not rule.waits(method):
-                self._consumers[method.consumer_tag] = bool(method.no_ack)
+                self.consumers[method.consumer_tag] = bool(method.no_ack)
         elif kind == CONSUME_OK:
-            if request is not None:
-                self._consumers[method.consumer_tag] = bool(request.no_ack)
+            self._add_consumer(method.consumer_tag, bool(request.no_ack))
         elif kind == CANCEL_OK:
-            if request is not None:
-                self._consumers.pop(request.consumer_tag, None)
-        elif not rule.waits(method) and SERVER in (sender, self._role):
-            # A client that cancels without waiting may still receive what is on its way.
-            self._consumers.pop(method.consumer_tag, None)
+            self.consumers.pop(request.consumer_tag, None)
+        elif sender == SERVER:
+            self.consumers.pop(method.consumer_tag, None)
+        elif not rule.waits(method):
+            self._cancel(method.consumer_tag)
+
+    def _add_consumer(self, tag: Any, no_ack: bool) -> None:
+        """A consumer is there, unless it was cancelled meanwhile."""
+        if tag in self._withdrawn:
+            self._withdrawn.remove(tag)
+            self._leaving[tag] = no_ack
+        else:
+            self.consumers[tag] = no_ack
+
+    def _cancel(self, tag: Any) -> None:
+        """The client cancels a consumer, and does not wait for the reply."""
+        if tag not in self.consumers:
+            if self._is_taken(tag):
+                self._withdrawn.add(tag)
+        else:
+            no_ack = self.consumers.pop(tag)
+            if self._role == CLIENT:  # it may still receive what is on its way
+                self._leaving[tag] = no_ack
 
     def settle(self, sender: int, rule: Rule, method: Any) -> tuple[int, ...]:
         """Apply a method that settles; the numbers that it settles."""

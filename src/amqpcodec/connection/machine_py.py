@@ -173,6 +173,11 @@ class Connection:
         entry = self._state.channels.get(channel)
         return () if entry is None else entry.publishes.waiting()
 
+    def consumers(self, channel: int) -> tuple[str, ...]:
+        """The consumer tags in use on a channel."""
+        entry = self._state.channels.get(channel)
+        return () if entry is None else tuple(entry.consumers)
+
     def next_delivery_tag(self, channel: int) -> int:
         """The delivery tag for the next basic.deliver or basic.get-ok on a channel.
 

@@ -10,6 +10,7 @@ cdef class Rule:
     cdef readonly bint is_reply
     cdef readonly bint synchronous
     cdef readonly bint strict
+    cdef readonly bint ordered
     cdef readonly bint has_multiple
     cdef readonly object no_wait
 

@@ -83,19 +83,23 @@ class Rule:
         content: whether a content follows.
         replies: indexes of the methods that may answer it.
         is_reply: whether it answers another method.
-        strict: whether it must answer one that waits, and in order. False for those methods of 0-9 that the
-            specification does not call synchronous.
-        synchronous: whether replies to later requests must wait for the reply to this one.
+        strict: whether it must answer one that waits. False for those methods of 0-9 that the specification
+            does not call synchronous.
+        ordered: whether it must answer the oldest of those that wait.
+        synchronous: whether replies to later requests must wait for the reply to this one. channel.flow is
+            answered at once, whatever else waits.
         has_multiple: whether it has the argument `multiple`.
         no_wait: the argument with which the sender renounces the reply, or None.
     """
 
     __slots__ = (
         "class_id", "content", "has_multiple", "index", "is_reply", "kind", "method_id", "name", "no_wait",
-        "replies", "senders", "strict", "synchronous",
+        "ordered", "replies", "senders", "strict", "synchronous",
     )  # fmt: skip
 
-    def __init__(self, spec: MethodSpec, replies: frozenset[int], requests: list[MethodSpec]) -> None:
+    def __init__(
+        self, spec: MethodSpec, replies: frozenset[int], requests: list[MethodSpec], waited_for: bool
+    ) -> None:
         self.name = spec.name
         self.class_id = spec.class_id
         self.method_id = spec.method_id
@@ -105,8 +109,12 @@ class Rule:
         self.content = spec.content
         self.replies = replies
         self.is_reply = bool(requests)
-        self.synchronous = spec.synchronous
-        self.strict = bool(requests) and all(request.synchronous for request in requests)
+        # The specifications call one of the pair synchronous, mostly both.
+        self.synchronous = (spec.synchronous or waited_for) and self.kind != FLOW
+        self.strict = bool(requests) and (
+            spec.synchronous or all(request.synchronous for request in requests)
+        )
+        self.ordered = self.strict and all(_KINDS.get(request.name) != FLOW for request in requests)
         names = [field.attribute for field in spec.fields]
         self.has_multiple = "multiple" in names
         self.no_wait: str | None = next((name for name in _NO_WAIT if name in names), None)
@@ -121,17 +129,19 @@ def rules_of(dialect: Dialect) -> dict[Any, Rule]:
     """The rule of each method class of a dialect."""
     specs = {cls.spec.name: cls.spec for cls in dialect.methods.values()}
     requests: dict[str, list[MethodSpec]] = {name: [] for name in specs}
-    replies: dict[str, frozenset[int]] = {}
+    replies: dict[str, list[MethodSpec]] = {}
     for name, spec in specs.items():
         class_name = name.partition(".")[0]
-        answers = [f"{class_name}.{answer}" for answer in spec.responses]
-        replies[name] = frozenset(specs[answer].index for answer in answers)
-        for answer in answers:
-            requests[answer].append(spec)
-    return {
-        cls: Rule(cls.spec, replies[cls.spec.name], requests[cls.spec.name])
-        for cls in dialect.methods.values()
-    }
+        replies[name] = [specs[f"{class_name}.{answer}"] for answer in spec.responses]
+        for answer in replies[name]:
+            requests[answer.name].append(spec)
+    rules = {}
+    for cls in dialect.methods.values():
+        answers = replies[cls.spec.name]
+        indexes = frozenset(answer.index for answer in answers)
+        waited_for = any(answer.synchronous for answer in answers)
+        rules[cls] = Rule(cls.spec, indexes, requests[cls.spec.name], waited_for)
+    return rules
 
 
 @cache
