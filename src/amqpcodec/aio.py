@@ -134,7 +134,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         """
         self._flush()
         await self._writable.wait()
-        if self._lost:
+        if self._transport.is_closing():
             raise ConnectionResetError("the connection is lost")
 
     async def close(self, reply_code: int = 200, reply_text: str = "") -> None:

@@ -240,7 +240,8 @@ class Channel:
         """A consumer is there, unless it was cancelled meanwhile."""
         if tag in self._withdrawn:
             self._withdrawn.remove(tag)
-            self._leaving[tag] = no_ack
+            if self._role == CLIENT:
+                self._leaving[tag] = no_ack
         else:
             self.consumers[tag] = no_ack
 

@@ -1,0 +1,227 @@
+"""The asyncio adapter, and the blocking example, against our own server and a real broker."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import ssl
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.aio import AmqpStream, connect, serve
+from amqpcodec.connection import (
+    ClientLogin,
+    ConnectionClosed,
+    MessageReceived,
+    MethodReceived,
+    ServerLogin,
+    Settled,
+)
+from amqpcodec.reply_errors import AmqpAccessRefused
+
+EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "blocking.py"
+LOGIN = ServerLogin(lambda name, password: password == "guest")
+
+
+async def confirm(stream: AmqpStream) -> None:
+    """Open what is asked for, and confirm what is published."""
+    connection = stream.connection
+    async for event in stream:
+        match event:
+            case MethodReceived(channel, amqp.Channel.Open()):
+                connection.send(channel, amqp.Channel.OpenOk())
+            case MethodReceived(channel, amqp.Confirm.Select()):
+                connection.send(channel, amqp.Confirm.SelectOk())
+            case MethodReceived(channel, amqp.Queue.Declare(queue=name)):
+                connection.send(channel, amqp.Queue.DeclareOk(name, 0, 0))
+            case MessageReceived(channel, sequence_number=int(number)):
+                connection.send(channel, amqp.Basic.Ack(number))
+
+
+def with_server(
+    client: Callable[[int], Awaitable[Any]],
+    handler: Callable[[AmqpStream], Awaitable[None]] = confirm,
+    **options: Any,
+) -> Any:
+    """Run a client beside a server of its own."""
+
+    async def run() -> Any:
+        server = await serve(handler, "127.0.0.1", 0, login=LOGIN, **options)
+        try:
+            return await asyncio.wait_for(client(server.sockets[0].getsockname()[1]), 60)
+        finally:
+            server.close()
+
+    return asyncio.run(run())
+
+
+async def publish(stream: AmqpStream, bodies: list[bytes], queue: str = "") -> list[int]:
+    """Publish, and wait until all is confirmed; the sequence numbers in the order of their confirmation."""
+    connection = stream.connection
+    channel = connection.open_channel()
+    connection.send(channel, amqp.Confirm.Select())
+    for body in bodies:
+        message = amqp.Basic.Publish(routing_key=queue)
+        connection.send_message(channel, message, amqp.BasicProperties(headers={"n": len(body)}), body)
+        await stream.drain()
+    confirmed: list[int] = []
+    async for event in stream:
+        if isinstance(event, Settled):
+            assert isinstance(event.method, amqp.Basic.Ack)
+            confirmed += event.tags
+        if len(confirmed) == len(bodies):
+            break
+    assert connection.unconfirmed(channel) == ()
+    return confirmed
+
+
+def test_a_client_publishes_to_a_server_with_confirms() -> None:
+    async def client(port: int) -> list[int]:
+        async with await connect("127.0.0.1", port) as stream:
+            return await publish(stream, [b"x" * size for size in range(0, 200000, 1000)])
+
+    assert with_server(client) == list(range(1, 201))
+
+
+def test_a_refused_login_raises_the_error_of_its_code() -> None:
+    async def client(port: int) -> None:
+        with pytest.raises(AmqpAccessRefused, match="login was refused"):
+            await connect("127.0.0.1", port, login=ClientLogin("a", "wrong"))
+
+    with_server(client)
+
+
+def test_a_server_that_hangs_up_is_the_end() -> None:
+    async def hang_up(stream: AmqpStream) -> None:
+        async for _ in stream:
+            return
+
+    async def client(port: int) -> list[Any]:
+        stream = await connect("127.0.0.1", port)
+        stream.connection.open_channel()
+        events = [event async for event in stream]
+        with pytest.raises(ConnectionResetError):
+            await stream.drain()
+        return events
+
+    [closed] = with_server(client, hang_up)
+    assert (type(closed), closed.by) == (ConnectionClosed, "eof")
+
+
+def test_a_writer_waits_for_a_reader_that_is_slow() -> None:
+    gate: list[asyncio.Event] = []
+
+    async def slow(stream: AmqpStream) -> None:
+        gate.append(asyncio.Event())
+        async for event in stream:
+            if isinstance(event, MethodReceived):
+                stream.connection.send(event.channel, amqp.Channel.OpenOk())
+                await stream.drain()
+                await gate[0].wait()
+            if isinstance(event, MessageReceived) and event.method.routing_key == "last":
+                return
+
+    async def client(port: int) -> tuple[bool, int]:
+        stream = await connect("127.0.0.1", port)
+        channel = stream.connection.open_channel()
+        await stream.drain()
+        sent = 0
+
+        async def flood() -> None:
+            nonlocal sent
+            for _ in range(400):
+                stream.connection.send_message(channel, amqp.Basic.Publish(), None, bytes(1 << 18))
+                await stream.drain()
+                sent += 1
+            stream.connection.send_message(channel, amqp.Basic.Publish(routing_key="last"), None, b"")
+            await stream.drain()
+
+        task = asyncio.create_task(flood())
+        await asyncio.sleep(0.5)
+        held, before = not task.done(), sent
+        gate[0].set()
+        await task
+        async for _ in stream:
+            pass
+        return held, before
+
+    held, before = with_server(client, slow)
+    assert held
+    assert before < 300
+
+
+def test_heartbeats_are_sent_while_nothing_else_is() -> None:
+    async def client(port: int) -> str:
+        async with await connect("127.0.0.1", port, heartbeat=1) as stream:
+            assert stream.connection.heartbeat == 1
+            reader = asyncio.create_task(anext(stream))
+            await asyncio.sleep(2.6)
+            reader.cancel()
+            return stream.connection.state
+
+    assert with_server(client) == "open"
+
+
+def test_tls_is_that_of_asyncio(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key", tmp_path / "certificate"
+    made = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
+        capture_output=True,
+    )  # fmt: skip
+    if made.returncode:
+        pytest.skip("openssl makes no certificate here")
+    theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    theirs.load_cert_chain(certificate, key)
+    ours = ssl.create_default_context(cafile=certificate)
+    ours.check_hostname = False
+
+    async def client(port: int) -> list[int]:
+        async with await connect("127.0.0.1", port, ssl=ours) as stream:
+            return await publish(stream, [b"x" * 100000] * 3)
+
+    assert with_server(client, ssl=theirs) == [1, 2, 3]
+
+
+def test_a_broker_confirms_and_returns_what_was_published(url: str) -> None:
+    place = urlsplit(url)
+    bodies = [b"%d" % size + b"x" * size for size in (*range(300), 5000, 131072, 3 << 20)]
+
+    async def talk() -> list[bytes]:
+        login = ClientLogin(place.username or "guest", place.password or "guest")
+        async with await connect(place.hostname or "", place.port, login=login) as stream:
+            connection = stream.connection
+            channel = connection.open_channel()
+            connection.send(channel, amqp.Queue.Declare(exclusive=True))
+            async for event in stream:
+                if isinstance(event, MethodReceived):
+                    break
+            queue = event.method.queue
+            assert sorted(await publish(stream, bodies, queue)) == list(range(1, len(bodies) + 1))
+            connection.send(channel, amqp.Basic.Consume(queue=queue, consumer_tag="ct"))
+            received = []
+            async for event in stream:
+                if isinstance(event, MessageReceived):
+                    connection.send(channel, amqp.Basic.Ack(event.method.delivery_tag))
+                    received.append(event.body)
+                if len(received) == len(bodies):
+                    break
+            assert connection.unacknowledged(channel) == ()
+            return received
+
+    assert asyncio.run(asyncio.wait_for(talk(), 120)) == bodies
+
+
+def test_the_blocking_example_publishes(url: str) -> None:
+    runpy.run_path(str(EXAMPLE))["publish"](url, "a message")
+    ended = subprocess.run(
+        [sys.executable, EXAMPLE, url, "another"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ended.stdout == "closed: 200 \n"

@@ -1,0 +1,105 @@
+"""What a connection does when time passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from support.connections import Clock, Pair, make
+from support.implementation import Implementation
+
+from amqpcodec.connection import ConnectionClosed, ConnectionLimits
+
+HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
+
+
+def quiet(impl: Implementation, heartbeat: int = 10) -> tuple[Pair, Any]:
+    pair = Pair(impl, client={"heartbeat": heartbeat}, server={"heartbeat": heartbeat}).opened()
+    return pair, pair.clock
+
+
+def test_a_heartbeat_is_due_after_half_an_interval_without_octets(impl: Implementation) -> None:
+    pair, clock = quiet(impl)
+    client, start = pair.client, clock.now
+    assert client.next_deadline() == start + 5
+    assert (client.on_time(start + 4.9), client.data_to_send()) == ([], b"")
+    clock.now += 3
+    client.send(1, pair.amqp.Queue.Declare(queue="q"))
+    client.data_to_send()
+    assert client.next_deadline() == start + 8
+    clock.now = start + 8
+    assert (client.on_time(), client.data_to_send()) == ([], HEARTBEAT)
+    assert client.next_deadline() == start + 13
+
+
+def test_a_peer_is_gone_after_two_intervals_without_octets(impl: Implementation) -> None:
+    pair, clock = quiet(impl)
+    start = clock.now
+    clock.now += 15
+    assert list(pair.client.receive_data(HEARTBEAT)) == []
+    clock.now = start + 34.9
+    assert pair.client.on_time() == []
+    clock.now = start + 35
+    closed = ConnectionClosed("timeout", 0, "nothing came for 20 seconds")
+    assert pair.client.on_time() == [closed]
+    assert (pair.client.state, pair.client.next_deadline()) == ("closed", None)
+    assert list(pair.client.receive_data(HEARTBEAT)) == pair.client.on_time() == []
+
+
+def test_heartbeats_keep_both_sides_alive(impl: Implementation) -> None:
+    pair, clock = quiet(impl)
+    for _ in range(100):
+        clock.now = min(pair.client.next_deadline(), pair.server.next_deadline())
+        assert pair.client.on_time() == pair.server.on_time() == []
+        pair.talk()
+    assert clock.now > 1400
+    assert pair.events == {"client": [], "server": []}
+
+
+def test_without_heartbeats_nothing_is_ever_due(impl: Implementation) -> None:
+    pair, clock = quiet(impl, heartbeat=0)
+    assert pair.client.next_deadline() is None
+    clock.now += 1e9
+    assert pair.client.on_time() == []
+    assert pair.client.data_to_send() == b""
+
+
+def test_a_handshake_that_takes_too_long_is_given_up(impl: Implementation) -> None:
+    clock = Clock()
+    server = make(impl, "server", clock=clock, connection_limits=ConnectionLimits(handshake_seconds=3))
+    assert server.next_deadline() == clock.now + 3
+    list(server.receive_data(b"AMQP"))
+    clock.now += 3
+    closed = ConnectionClosed("timeout", 320, "no connection within 3 seconds")
+    assert (server.on_time(), server.data_to_send()) == ([closed], b"")
+
+
+def test_a_peer_that_is_slow_after_connection_start_is_told(impl: Implementation) -> None:
+    clock = Clock()
+    server = make(impl, "server", clock=clock)
+    amqp = server.dialect
+    list(server.receive_data(amqp.protocol_header()))
+    server.send(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US"))
+    server.data_to_send()
+    clock.now += 10
+    [closed] = server.on_time()
+    close = amqp.Connection.Close(320, closed.reply_text, 0, 0)
+    assert server.data_to_send() == amqp.encode_method(0, close)
+    assert server.state == "closed"
+
+
+def test_a_close_that_is_not_answered_ends_all_the_same(impl: Implementation) -> None:
+    pair, clock = quiet(impl, heartbeat=0)
+    pair.client.close(320, "enough")
+    assert pair.client.next_deadline() == clock.now + 10
+    clock.now += 10
+    closed = ConnectionClosed("timeout", 320, "no answer to connection.close")
+    assert pair.client.on_time() == [closed]
+
+
+def test_the_end_of_the_octets_is_the_end_of_the_connection(impl: Implementation) -> None:
+    pair, _ = quiet(impl)
+    octets = pair.amqp.encode_method(1, pair.amqp.Channel.Close(200, "", 0, 0))
+    pair.server.receive_data(octets)
+    closed, end = pair.server.receive_eof()
+    assert (closed.channel, end.by, pair.server.state) == (1, "eof", "closed")
+    assert list(pair.server.receive_eof()) == []
