@@ -46,6 +46,7 @@ TARGETS = (
     "values",
     "batches",
     "session",
+    "connection",
 )
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")

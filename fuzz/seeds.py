@@ -9,7 +9,7 @@ from pathlib import Path
 
 from support import make_chaos, vectors
 
-from amqpcodec import DIALECTS
+from amqpcodec import DIALECTS, dialect
 from amqpcodec.profiles import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,6 +112,20 @@ def _session() -> Iterator[bytes]:
         yield options + program + octets
 
 
+def _connection() -> Iterator[bytes]:
+    numbers = random.Random(8)
+    for number in range(60):
+        program = bytearray(numbers.randbytes(4 * numbers.randrange(5, 80)))
+        for at in range(2, len(program), 4):
+            program[at] = numbers.choice((1, 1, 1, program[at]))  # most of it on one channel
+        yield bytes([number % 5, number // 5 % 4, 0]) + program
+    for position, name in enumerate(NAMES):
+        header = dialect(name).DIALECT.protocol_header
+        for number, frame in enumerate(_frames(name)):
+            # Into either side, from the start or once it is open.
+            yield bytes([position, 4 | number % 4, number % 5]) + (header if number % 4 == 0 else b"") + frame
+
+
 def seeds(target: str) -> list[bytes]:
     """The seeds of a target, findings of earlier runs among them."""
     found = sorted((REGRESSIONS / target).glob("*"))
@@ -124,6 +138,7 @@ def seeds(target: str) -> list[bytes]:
         "values": _values,
         "batches": _batches,
         "session": _session,
+        "connection": _connection,
         **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
     }[target]()
     return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import columnar
+import talks
 from promises import BUILDS, NAMES, chunked, demand
 from structured import Builder
 from support import captures
@@ -301,4 +302,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "values": columnar.values,
     "batches": columnar.batches,
     "session": columnar.session,
+    "connection": talks.connection,
 }
