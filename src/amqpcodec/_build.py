@@ -20,7 +20,7 @@ _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
 # Signatures that only type checkers read, and methods that only the pure build has.
 _BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
 # Constants that the .pxd has as C constants, and fast paths that only the pure build has.
-_IMPORTS = re.compile(r"^from \.(?:wire|fast_stream_py) import .*\n", re.MULTILINE)
+_IMPORTS = re.compile(r"^from \.(?:wire|constants|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
 # Fast paths that only the pure build has; in the compiled build, what they are put before serves alone.
 _FAST = re.compile(r"\bfast_(encoder)_py\b")
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.

@@ -400,3 +400,11 @@ def test_a_question_of_qpid_has_its_answer(impl: Implementation) -> None:
     pair.server.send(1, amqp.Exchange.BoundOk(0, ""))
     pair.talk()
     assert pair.taken("client") == [MethodReceived(1, amqp.Exchange.BoundOk(0, ""), question)]
+
+
+def test_a_derived_method_is_judged_as_its_base(impl: Implementation) -> None:
+    pair = Pair(impl).opened()
+    derived = type("Mine", (pair.amqp.Queue.Declare,), {})
+    pair.client.send(1, derived(queue="q"))
+    pair.talk()
+    assert pair.taken("server") == [MethodReceived(1, pair.amqp.Queue.Declare(queue="q"))]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
+from pathlib import Path
 
 from amqpcodec import AmqpError, LocalProtocolError
 from amqpcodec import rabbitmq as amqp
-from amqpcodec.connection import ChannelOpened, MethodReceived, Settled, Unblocked, events
+from amqpcodec.connection import ChannelOpened, MethodReceived, Settled, Unblocked, constants, events
+
+
+def test_the_numbers_in_c_are_those_in_python() -> None:
+    path = Path(constants.__file__)
+    wanted = {name: number for name, number in vars(constants).items() if name.isupper()}
+    lines = re.findall(r"^    (\w+) = (\d+)$", path.with_suffix(".pxd").read_text(), re.MULTILINE)
+    assert {name: int(number) for name, number in lines} == wanted
 
 
 def test_events_of_different_classes_differ() -> None:

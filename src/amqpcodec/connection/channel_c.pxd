@@ -1,5 +1,6 @@
 cimport cython
 
+from .constants cimport *
 from .rules_c cimport Rule
 from .tags_c cimport Tags
 

@@ -10,11 +10,13 @@ from collections import deque
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import COMMAND_INVALID, RESOURCE_ERROR
-from .faults import Fault
-from .rules_py import (
+from .constants import (
     CANCEL,
     CANCEL_OK,
+    CHANNEL_OPEN,
+    CHANNEL_OPENING,
     CLIENT,
+    CONFIRM_MODE,
     CONFIRM_SELECT,
     CONSUME,
     CONSUME_OK,
@@ -22,32 +24,28 @@ from .rules_py import (
     FLOW,
     GET_OK,
     OPEN_CHANNEL,
+    PLAIN_MODE,
     PUBLISH,
     RECOVER,
     RECOVER_OK,
     SERVER,
     SETTLE,
     TX_COMMIT,
+    TX_MODE,
     TX_ROLLBACK,
     TX_SELECT,
-    Rule,
 )
+from .faults import Fault
+from .rules_py import Rule
 from .tags_py import Tags
 
 if TYPE_CHECKING:
     from .limits import ConnectionLimits
 
-OPENING = 1
-OPEN = 2
-CLOSING = 3
 STATES = ("closed", "opening", "open", "closing")
 
 PRECONDITION_FAILED = 406
 NOT_ALLOWED = 530
-
-_BASIC = 0
-_TX = 1
-_CONFIRM = 2
 
 
 class Channel:
@@ -55,7 +53,7 @@ class Channel:
 
     Attributes:
         number: channel number; 0 for the connection itself.
-        state: one of the constants above.
+        state: one of `constants`.
         closing: what the channel was closed with by this side.
         consumers: by consumer tag, whether its deliveries need no acknowledgement.
         deliveries: delivery tags that the client has not settled.
@@ -70,12 +68,12 @@ class Channel:
     def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:
         self.number = number
         self._role = role
-        self.state = OPENING
+        self.state = CHANNEL_OPENING
         self.closing: Any = None
         self.deliveries = Tags()
         self.publishes = Tags()
         self._limits = limits
-        self._mode = _BASIC
+        self._mode = PLAIN_MODE
         # Requests that wait for their reply, by who sent them.
         self._pending: tuple[deque[tuple[Rule, Any]], deque[tuple[Rule, Any]]] = (deque(), deque())
         self._stopped = 0  # bit by role: told by channel.flow to send no content
@@ -86,7 +84,7 @@ class Channel:
 
     def fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
         """Why a side may not send a method now, or None."""
-        if self.state == OPENING and sender == SERVER and not rule.is_reply:
+        if self.state == CHANNEL_OPENING and sender == SERVER and not rule.is_reply:
             return Fault(COMMAND_INVALID, f"{rule.name} before channel {self.number} is open")
         if rule.strict and self._request(sender, rule) is None:
             return Fault(COMMAND_INVALID, f"{rule.name} answers no request that waits for it")
@@ -133,18 +131,18 @@ class Channel:
         if sender == CLIENT:
             if self.deliveries.knows(tag, multiple):
                 return None
-        elif self._mode != _CONFIRM:
+        elif self._mode != CONFIRM_MODE:
             return Fault(COMMAND_INVALID, f"{rule.name} on a channel that is not in confirm mode")
         elif 0 < tag <= self.publishes.last or (multiple and tag == 0):
             return None
         return Fault(PRECONDITION_FAILED, f"unknown delivery tag {tag}")
 
     def _mode_fault(self, rule: Rule) -> Fault | None:
-        if rule.kind == TX_SELECT and self._mode == _CONFIRM:
+        if rule.kind == TX_SELECT and self._mode == CONFIRM_MODE:
             return Fault(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
-        if rule.kind == CONFIRM_SELECT and self._mode == _TX:
+        if rule.kind == CONFIRM_SELECT and self._mode == TX_MODE:
             return Fault(PRECONDITION_FAILED, "cannot switch from tx to confirm mode")
-        if rule.kind in (TX_COMMIT, TX_ROLLBACK) and self._mode != _TX:
+        if rule.kind in (TX_COMMIT, TX_ROLLBACK) and self._mode != TX_MODE:
             return Fault(PRECONDITION_FAILED, "channel is not transactional")
         return None
 
@@ -179,13 +177,13 @@ class Channel:
             pending.remove(entry)
         waiting: Rule = entry[0]
         if waiting.kind == OPEN_CHANNEL:
-            self.state = OPEN
+            self.state = CHANNEL_OPEN
         return entry[1]
 
     def _apply_kind(self, sender: int, rule: Rule, method: Any, request: Any) -> None:
         kind = rule.kind
         if kind == PUBLISH:
-            if self._mode == _CONFIRM:
+            if self._mode == CONFIRM_MODE:
                 self.publishes.count()
         elif kind == DELIVER:
             self._deliver(method.delivery_tag, self._needs_no_ack(method.consumer_tag))
@@ -199,9 +197,9 @@ class Channel:
             bit = 1 << (1 - sender)
             self._stopped = self._stopped & ~bit if method.active else self._stopped | bit
         elif kind == CONFIRM_SELECT:
-            self._mode = _CONFIRM
+            self._mode = CONFIRM_MODE
         elif kind == TX_SELECT:
-            self._mode = _TX
+            self._mode = TX_MODE
         elif kind in (TX_COMMIT, TX_ROLLBACK):
             if kind == TX_ROLLBACK:
                 self.deliveries.restore(self._uncommitted)
@@ -261,17 +259,17 @@ class Channel:
         if sender == SERVER:
             return self.publishes.settle(method.delivery_tag, multiple)
         tags = self.deliveries.settle(method.delivery_tag, multiple)
-        if self._mode == _TX:
+        if self._mode == TX_MODE:
             self._uncommitted.extend(tags)
         return tags
 
     def sequence_number(self, rule: Rule) -> int | None:
         """The number of the publish just applied, or None if publishes are not confirmed."""
-        return self.publishes.last if rule.kind == PUBLISH and self._mode == _CONFIRM else None
+        return self.publishes.last if rule.kind == PUBLISH and self._mode == CONFIRM_MODE else None
 
     def waiting(self, sender: int) -> tuple[Any, ...]:
         """The requests of a side that wait for their reply, oldest first."""
         return tuple(method for _, method in self._pending[sender])
 
 
-__all__ = ["CLOSING", "OPEN", "OPENING", "STATES", "Channel"]
+__all__ = ["STATES", "Channel"]

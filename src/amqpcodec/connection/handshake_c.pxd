@@ -1,3 +1,4 @@
+from .constants cimport *
 from .rules_c cimport Rule
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from .._typing import Any
 from ..errors import COMMAND_INVALID
+from .constants import HEADER, LOGIN, OPEN_REQUEST, OPENING, RUNNING, SECURE_OK, START, START_OK, TUNE_OK
 from .faults import Fault
 from .rules_py import Rule
 
 FRAME_MIN_SIZE = 4096
 NOT_ALLOWED = 530
 
-# What a connection waits for, in order.
-HEADER, START, START_OK, LOGIN, SECURE_OK, TUNE_OK, OPEN_REQUEST, OPENING, RUNNING, LEAVING, OVER = range(11)
 # Where a method of the handshake is in place, and what follows it.
 _STEPS = {
     "connection.start": (START, START_OK),
@@ -33,7 +32,7 @@ class Handshake:
     """Where the handshake stands.
 
     Attributes:
-        phase: one of the constants above.
+        phase: one of `constants`.
         channel_max: what this side wishes, then what is agreed; 0 for no limit.
         frame_max, heartbeat: likewise.
         tune: the connection.tune that was sent or has come.

@@ -1,5 +1,6 @@
 cimport cython
 
+from .constants cimport *
 from .channel_c cimport Channel
 from .outbox_c cimport Outbox
 from .receiving_c cimport Receiver

@@ -11,13 +11,24 @@ from .._generated.index import DIALECTS
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CHANNEL_ERROR, RESOURCE_ERROR, EncodeError, LocalProtocolError
 from ..limits import Limits, checked_limits
-from .channel_py import CLOSING, STATES, Channel
+from .channel_py import STATES, Channel
+from .constants import (
+    CHANNEL_CLOSING,
+    CLIENT,
+    CLOSE,
+    HANDSHAKE,
+    LEAVING,
+    OPEN_CHANNEL,
+    SETTLE,
+    START,
+    TUNE_OK,
+)
 from .contents_py import ContentReader
-from .handshake_py import FRAME_MIN_SIZE, LEAVING, START, TUNE_OK, Handshake
+from .handshake_py import FRAME_MIN_SIZE, Handshake
 from .limits import ConnectionLimits
 from .outbox_py import Outbox
 from .receiving_py import Receiver
-from .rules_py import CLIENT, CLOSE, HANDSHAKE, OPEN_CHANNEL, ROLES, SETTLE, Rule
+from .rules_py import ROLES, Rule
 from .state_py import State
 from .timers_py import NEVER, Timers
 
@@ -198,7 +209,7 @@ class Connection:
 
     def _open_channel(self, channel: int) -> Channel:
         entry = self._state.channels.get(channel)
-        if entry is None or entry.state == CLOSING:
+        if entry is None or entry.state == CHANNEL_CLOSING:
             raise LocalProtocolError(f"channel {channel} is not open", CHANNEL_ERROR, channel)
         return entry
 
@@ -383,10 +394,12 @@ class Connection:
     def _rule(self, method: Any) -> Rule:
         """The rule of a method of the caller."""
         rules = self._state.rules
-        for cls in type(method).__mro__:
-            rule = rules.get(cls)
-            if rule is not None:
-                return rule
+        rule = rules.get(type(method))
+        if rule is not None:
+            return rule
+        for cls in type(method).__mro__:  # of a class that the caller has derived
+            if cls in rules:
+                return rules[cls]
         self._encoder.encode_method(0, method)  # says what is wrong with it
         raise EncodeError(f"{self._state.dialect.name} has no method {method.spec.name}")
 

@@ -1,5 +1,6 @@
 cimport cython
 
+from .constants cimport *
 from .._kernel.records_c cimport Frame, Message
 from .channel_c cimport Channel
 from .contents_c cimport ContentReader

@@ -1,3 +1,6 @@
+from .constants cimport *
+
+
 cdef class Rule:
     cdef readonly object name
     cdef readonly int class_id

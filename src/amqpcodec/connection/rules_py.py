@@ -9,21 +9,38 @@ from __future__ import annotations
 from functools import cache
 
 from .._typing import TYPE_CHECKING, Any
+from .constants import (
+    BLOCKED,
+    CANCEL,
+    CANCEL_OK,
+    CLIENT,
+    CLOSE,
+    CLOSE_OK,
+    CONFIRM_SELECT,
+    CONSUME,
+    CONSUME_OK,
+    DELIVER,
+    FLOW,
+    GET_OK,
+    HANDSHAKE,
+    OPEN_CHANNEL,
+    ORDINARY,
+    PUBLISH,
+    RECOVER,
+    RECOVER_OK,
+    SERVER,
+    SETTLE,
+    TX_COMMIT,
+    TX_ROLLBACK,
+    TX_SELECT,
+    UNBLOCKED,
+)
 
 if TYPE_CHECKING:
     from .._kernel.dialect_py import Dialect
     from ..spec import MethodSpec
 
-CLIENT = 0
-SERVER = 1
 ROLES = ("client", "server")
-
-# What a method does beyond being a request, a reply or a content.
-(
-    ORDINARY, OPEN_CHANNEL, CLOSE, CLOSE_OK, FLOW, BLOCKED, UNBLOCKED, PUBLISH, DELIVER, GET_OK, SETTLE,
-    CONSUME, CONSUME_OK, CANCEL, CANCEL_OK, RECOVER, RECOVER_OK, TX_SELECT, TX_COMMIT, TX_ROLLBACK,
-    CONFIRM_SELECT, HANDSHAKE,
-) = range(22)  # fmt: skip
 
 _KINDS = {
     "connection.start": HANDSHAKE,
@@ -78,7 +95,7 @@ class Rule:
     Attributes:
         name: such as ``"basic.deliver"``.
         class_id, method_id, index: its numbers.
-        kind: what it does to the state, one of the constants above.
+        kind: what it does to the state, one of `constants`.
         senders: bit 0 if a client may send it, bit 1 if a server may.
         content: whether a content follows.
         replies: indexes of the methods that may answer it.
@@ -150,4 +167,4 @@ def classes_of(dialect: Dialect) -> dict[str, Any]:
     return {cls.spec.name: cls for cls in dialect.methods.values()}
 
 
-__all__ = ["CLIENT", "ROLES", "SERVER", "Rule", "classes_of", "rules_of"]
+__all__ = ["ROLES", "Rule", "classes_of", "rules_of"]

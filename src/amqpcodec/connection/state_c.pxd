@@ -1,5 +1,6 @@
 cimport cython
 
+from .constants cimport *
 from .channel_c cimport Channel
 from .handshake_c cimport Handshake
 from .rules_c cimport Rule

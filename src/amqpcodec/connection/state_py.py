@@ -7,10 +7,23 @@ from __future__ import annotations
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID
-from .channel_py import CLOSING, OPEN, Channel
+from .channel_py import Channel
+from .constants import (
+    CHANNEL_CLOSING,
+    CHANNEL_OPEN,
+    CLOSE,
+    CLOSE_OK,
+    HANDSHAKE,
+    LEAVING,
+    OPEN_CHANNEL,
+    OPENING,
+    OVER,
+    RUNNING,
+    START,
+)
 from .faults import Fault
-from .handshake_py import LEAVING, OPENING, OVER, RUNNING, START, Handshake
-from .rules_py import CLOSE, CLOSE_OK, HANDSHAKE, OPEN_CHANNEL, ROLES, Rule, classes_of, rules_of
+from .handshake_py import Handshake
+from .rules_py import ROLES, Rule, classes_of, rules_of
 
 if TYPE_CHECKING:
     from .._kernel.dialect_py import Dialect
@@ -48,7 +61,7 @@ class State:
         self.handshake = handshake
         self.channels: dict[int, Channel] = {}
         self.zero = Channel(0, role, limits)
-        self.zero.state = OPEN
+        self.zero.state = CHANNEL_OPEN
         self.closing: Any = None
         self.blocked = False
         self._connection_class = -1 if dialect.connection_class is None else dialect.connection_class
@@ -73,7 +86,7 @@ class State:
     def close_channel(self, number: int, close: Any) -> None:
         """This side has sent channel.close."""
         entry = self.channels[number]
-        entry.state = CLOSING
+        entry.state = CHANNEL_CLOSING
         entry.closing = close
 
     def discards(self, number: int, rule: Rule) -> bool:
@@ -81,7 +94,7 @@ class State:
         if self.handshake.phase == LEAVING:
             return number != 0 or rule.kind not in (CLOSE, CLOSE_OK)
         entry = self.channels.get(number)
-        return entry is not None and entry.state == CLOSING and rule.kind not in (CLOSE, CLOSE_OK)
+        return entry is not None and entry.state == CHANNEL_CLOSING and rule.kind not in (CLOSE, CLOSE_OK)
 
     def judge_content(self, number: int, method: Any) -> Any:
         """Why a content of the peer may not begin; False if it is to be ignored; None if it may come."""
@@ -114,9 +127,9 @@ class State:
         if entry is None:
             return Fault(CHANNEL_ERROR, f"channel {number} is not open")
         if rule.kind == CLOSE_OK:
-            closing = entry.state == CLOSING and sender == self.peer
+            closing = entry.state == CHANNEL_CLOSING and sender == self.peer
             return None if closing else Fault(COMMAND_INVALID, f"{rule.name} answers no channel.close")
-        if entry.state == CLOSING and sender == self.role:
+        if entry.state == CHANNEL_CLOSING and sender == self.role:
             return Fault(CHANNEL_ERROR, f"channel {number} is being closed")
         return None if rule.kind == CLOSE else entry.fault(sender, rule, method)
 
