@@ -126,6 +126,11 @@ class AmqpStream(asyncio.BufferedProtocol):
             self._received.clear()
             await self._received.wait()
 
+    @property
+    def writable(self) -> bool:
+        """False while the transport has enough to write: `drain` would wait."""
+        return self._writable.is_set()
+
     async def drain(self) -> None:
         """Write what was sent, and wait while the transport has enough to write.
 
