@@ -9,11 +9,15 @@ from amqpcodec._kernel.messages_py import MessageDecoder
 from amqpcodec._kernel.wire import OVERHEAD
 
 from .._typing import TYPE_CHECKING, Any
+from .constants import SERVER
 
 if TYPE_CHECKING:
     from .._kernel.dialect_py import Dialect
     from ..limits import Limits
     from .state_py import State
+
+# Clients such as AMQPStorm fill the payload alone up to frame-max; RabbitMQ takes these octets more.
+FRAME_SLACK = 8
 
 
 class ContentReader(MessageDecoder):
@@ -24,7 +28,7 @@ class ContentReader(MessageDecoder):
         frame_max, tables, profile, strict, limits: as for `MessageDecoder`.
     """
 
-    __slots__ = ("_greatest", "_state")
+    __slots__ = ("_greatest", "_slack", "_state")
 
     def __init__(
         self,
@@ -38,9 +42,10 @@ class ContentReader(MessageDecoder):
     ) -> None:
         self._state = state
         self._greatest = limits.frame_size
+        self._slack = FRAME_SLACK if state.role == SERVER and not strict else 0
         MessageDecoder.__init__(
-            self, frame_max=frame_max, tables=tables, profile=profile, strict=strict, limits=limits,
-            expect_header=False, aborted="keep",
+            self, frame_max=frame_max, frame_max_slack=self._slack, tables=tables, profile=profile, strict=strict,
+            limits=limits, expect_header=False, aborted="keep",
         )  # fmt: skip
 
     @property
@@ -50,7 +55,7 @@ class ContentReader(MessageDecoder):
 
     def agree(self, frame_max: int) -> None:
         """Judge frames from the next one on by the size that was negotiated; 0 for no limit."""
-        self._size_limit = min(frame_max or self._greatest, self._greatest) - OVERHEAD
+        self._size_limit = min(frame_max or self._greatest, self._greatest) - OVERHEAD + self._slack
 
     def _begin(self, channel: int, method: Any) -> None:
         """Open a content, unless it may not come now."""

@@ -64,7 +64,8 @@ class Connection:
             holds, here and below.
         frame_max: octets of the largest frame wanted: 0 for no limit, else at least 4096.
         heartbeat: seconds between heartbeats wanted, 0 for none of one's own accord.
-        tables, profile, strict: as for `FrameDecoder`, for what comes and goes.
+        tables, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not strict, a
+            server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does.
         limits: what the decoder refuses.
         connection_limits: what else the peer may not demand.
         clock: returns seconds that never run backwards.
