@@ -44,8 +44,8 @@ class ContentReader(MessageDecoder):
         self._greatest = limits.frame_size
         self._slack = FRAME_SLACK if state.role == SERVER and not strict else 0
         MessageDecoder.__init__(
-            self, frame_max=frame_max, frame_max_slack=self._slack, tables=tables, profile=profile, strict=strict,
-            limits=limits, expect_header=False, aborted="keep",
+            self, frame_max=frame_max, frame_max_slack=self._slack, tables=tables, profile=profile,
+            strict=strict, limits=limits, expect_header=False, aborted="keep",
         )  # fmt: skip
 
     @property
