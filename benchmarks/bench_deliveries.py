@@ -55,6 +55,20 @@ def test_messages(peer: Peer, timed: Any, size: int) -> None:
     timed(peer.name, f"messages, {size} B, varied", len(contents), lambda: drain(peer.messages(stream)))
 
 
+@pytest.mark.parametrize("way", ["MessageDecoder", "Connection"])
+def test_connection(ours: Any, timed: Any, way: str) -> None:
+    """Deliveries through the decoder alone, and through a client's connection, which knows what may come."""
+    contents = corpus.varied(256, COUNTS[256])
+    stream = corpus.delivery_stream(contents)
+    client = ours.client({content.consumer_tag for content in contents})
+
+    def receive() -> Any:
+        return client.receive_data(stream) if way == "Connection" else ours.messages(stream)
+
+    assert [message.body for message in receive()] == [content.body for content in contents]
+    timed(ours.name, f"receive deliveries, 256 B, {way}", len(contents), lambda: drain(receive()))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_raw_tables(ours: Any, timed: Any, kind: str) -> None:
     """Deliveries whose headers stay octets until somebody looks."""

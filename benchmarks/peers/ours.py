@@ -11,6 +11,7 @@ from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 
 import amqpcodec
 from amqpcodec._backend import load
+from amqpcodec.connection import ClientLogin
 from peers.interface import Peer, shared_properties, shared_values
 
 
@@ -21,6 +22,7 @@ class Ours:
         self.name = name
         self.version = amqpcodec.__version__
         self.amqp: ModuleType = load("amqpcodec._generated.rabbitmq", impl)
+        self._impl = impl
 
     def decode(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
@@ -66,6 +68,26 @@ class Ours:
         """See `Peer`."""
         messages: Iterator[Any] = self.amqp.MessageDecoder(frame_max=FRAME_MAX).feed(data)
         return messages
+
+    def client(self, consumer_tags: Iterable[str]) -> Any:
+        """A client with these consumers, which need not acknowledge, on the channel of the corpora."""
+        amqp = self.amqp
+        client = load("amqpcodec.connection.machine", self._impl).Connection("client", amqp)
+        login = ClientLogin()
+        answers = [
+            (0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US")),
+            (0, amqp.Connection.Tune(0, FRAME_MAX, 0)),
+            (0, amqp.Connection.OpenOk()),
+        ]
+        for channel, answer in answers:
+            for event in client.receive_data(amqp.encode_method(channel, answer)):
+                login.handle(client, event)
+        client.send(CHANNEL, amqp.Channel.Open())
+        for tag in consumer_tags:
+            client.send(CHANNEL, amqp.Basic.Consume(consumer_tag=tag, no_ack=True, no_wait=True))
+        list(client.receive_data(amqp.encode_method(CHANNEL, amqp.Channel.OpenOk())))
+        client.data_to_send()
+        return client
 
     def body(self, message: Any) -> bytes:
         """See `Peer`."""
