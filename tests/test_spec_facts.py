@@ -21,7 +21,7 @@ CORRECTIONS = {
         ("amqp", "accepted-headers", "1.1.9.1"),
         ("connection.close.method-id", "domain", "method-id"),
     },
-    "qpid-0-8": {("amqp", "accepted-headers", "1.1.9.1")},
+    "qpid-0-8": {("amqp", "accepted-headers", "1.1.9.1"), ("exchange.bound", "responses", "bound-ok")},
     "amqp-0-9": set(),
     "amqp-0-9-1": {("basic.recover", "responses", "recover-ok")},
     "rabbitmq-0-9-1": {
