@@ -12,6 +12,7 @@ from types import ModuleType
 from . import _backend
 from ._backend import IMPL
 from ._generated.index import DIALECTS
+from ._records import asdict, replace
 from ._typing import TYPE_CHECKING
 from ._version import __version__
 from .errors import AmqpError, DecodeError, DecoderInUseError, EncodeError, LocalProtocolError, ReplyError
@@ -21,6 +22,7 @@ from .types import FieldValue, InlineContent, ReferenceContent
 
 if TYPE_CHECKING:
     from ._kernel.dialect_py import Dialect
+    from ._kernel.rawproperties_py import RawProperties
     from ._kernel.rawtable_py import RawTable
     from ._kernel.records_py import (
         ContentHeader,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     )
     from ._kernel.tables_py import decode_pairs, decode_table, encode_table
 else:
+    _backend.export("amqpcodec._kernel.rawproperties", globals())
     _backend.export("amqpcodec._kernel.rawtable", globals())
     _backend.export("amqpcodec._kernel.records", globals())
     _backend.export("amqpcodec._kernel.tables", globals())
@@ -78,12 +81,15 @@ __all__ = [
     "Properties",
     "PropertiesSpec",
     "ProtocolHeader",
+    "RawProperties",
     "RawTable",
     "ReferenceContent",
     "ReplyError",
     "__version__",
+    "asdict",
     "decode_pairs",
     "decode_table",
     "dialect",
     "encode_table",
+    "replace",
 ]

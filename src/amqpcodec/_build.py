@@ -32,6 +32,7 @@ _DIRECTIVES = {
     "binding": False,  # calls are cheaper; docs/architecture.md says what it takes from inspect.signature
     "cdivision": True,
     "embedsignature": True,
+    "embedsignature.format": "clinic",
     "emit_code_comments": False,  # the texts again, line by line: a third of the C
     "freethreading_compatible": True,  # docs/reliability.md says why that holds
 }

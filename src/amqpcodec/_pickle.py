@@ -34,6 +34,17 @@ def restore_subclass(cls: Any, values: list[Any], state: dict[str, Any]) -> Any:
     return record
 
 
+def restore_raw_properties(octets: bytes, class_id: int, module: str) -> Any:
+    """Properties that were kept as octets.
+
+    Args:
+        octets: their octets.
+        class_id: the class of the content.
+        module: import path of the dialect's namespace.
+    """
+    return import_module(__package__).RawProperties(octets, class_id, import_module(module).DIALECT)
+
+
 def restore_public(name: str, arguments: tuple[Any, ...]) -> Any:
     """An object of a public class of the package from its constructor's arguments."""
     return getattr(import_module(__package__), name)(*arguments)

@@ -19,6 +19,8 @@ from importlib import import_module
 from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ._kernel.dialect_py import Dialect
     from ._kernel.records_py import Method
 
@@ -106,7 +108,7 @@ class DecodeError(AmqpError, ValueError):
         return _REPLY_NAMES.get(self.reply_code, "reply-code")
 
     @property
-    def closes(self) -> str:
+    def closes(self) -> Literal["channel", "connection"]:
         """What the reply code closes: ``"channel"`` if it is a soft one, ``"connection"`` if a hard one."""
         return "channel" if self.reply_code in _SOFT else "connection"
 

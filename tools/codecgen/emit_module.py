@@ -11,14 +11,21 @@ from codecgen.emit_records import (
     emit_properties,
 )
 from codecgen.model import Class, Dialect
+from codecgen.naming import SHARED_NAMES
 from codecgen.wire_types import WIRE_TYPES
 
 _IMPORTS = """\
-from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
+from collections.abc import Iterator as _Iterator
+from amqpcodec._typing import TYPE_CHECKING
+from amqpcodec._typing import Any as _Any
+from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.records_py import Frame as _Frame
+from amqpcodec._kernel.records_py import Heartbeat as _Heartbeat
+from amqpcodec._kernel.records_py import Message as _Message
 from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.sharing_py import share as _share
@@ -26,9 +33,18 @@ from amqpcodec._kernel.tables_py import table_codec as _table_codec
 """
 
 _TYPES = """\
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
     from amqpcodec._kernel.writer_py import Writer as _Writer
+"""
+
+# For type checkers: messages whose properties are of the dialect. The class is the same for all dialects.
+_TYPED_MESSAGES = """\
+if TYPE_CHECKING:
+    def feed(self, data: _Any) -> _Iterator[_DialectMessage | _Frame]: ...
+    def buffer_updated(self, nbytes: int) -> _Iterator[_DialectMessage | _Frame]: ...
+    def __iter__(self) -> _Iterator[_DialectMessage | _Frame]: ...
+    def __next__(self) -> _DialectMessage | _Frame: ...
 """
 
 _FUNCTIONS = """\
@@ -73,9 +89,10 @@ def render_module(dialect: Dialect, module: str, facts: str) -> str:
     _emit_classes(code, dialect)
     code.lines("", "")
     _emit_dialect(code, dialect, module)
-    _emit_bound(code)
+    _emit_bound(code, dialect)
     code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     code.line("_share(globals()[name] for name in __all__)")
+    code.line("_describe([FrameDecoder, MessageDecoder, Encoder, *METHODS.values(), *PROPERTIES.values()])")
     return code.text()
 
 
@@ -97,20 +114,29 @@ def _emit_classes(code: Code, dialect: Dialect) -> None:
 def _emit_imports(code: Code, dialect: Dialect, facts: str) -> None:
     holders = (*(method.fields for method in dialect.methods), *(cls.properties for cls in dialect.classes))
     used = {WIRE_TYPES[field.type] for fields in holders for field in fields}
-    needed = sorted({line for kind in used for line in kind.imports})
+    needed = sorted({line for kind in used for line in kind.imports}.difference(_IMPORTS.splitlines()))
     code.lines("from __future__ import annotations", "", *needed, *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
     code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines())
     code.line()
 
 
-def _emit_bound(code: Code) -> None:
+def _emit_bound(code: Code, dialect: Dialect) -> None:
     """What is bound to the dialect: decoders, encoders and their functions."""
-    code.lines("METHODS = DIALECT.methods", "PROPERTIES = DIALECT.properties")
+    code.lines("METHODS = DIALECT.methods", "PROPERTIES = DIALECT.properties", "")
+    names = [cls.properties_name for cls in dialect.content_classes]
+    with code.block("if TYPE_CHECKING:"), code.block("class _DialectMessage(_Message):"):
+        code.line(f"properties: {' | '.join(names) or 'None'}")
+    with code.block("else:"):
+        code.line("_DialectMessage = _Message")
+    for name in _shared_names(dialect):
+        code.line(f"{name} = {'_Dialect' if name == 'Message' else '_'}{name}")
     for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
         code.lines("", "")
         with code.block(f"class {name}(_{name}):"):
-            code.lines("__slots__ = ()", "dialect = DIALECT")
+            code.lines("__slots__ = ()", f"__doc__ = _{name}.__doc__", "dialect = DIALECT")
+            if name == "MessageDecoder":
+                code.lines("", *_TYPED_MESSAGES.splitlines())
     code.lines("", "", *_FUNCTIONS.splitlines(), "")
 
 
@@ -150,8 +176,14 @@ def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
     code.line(")")
 
 
+def _shared_names(dialect: Dialect) -> list[str]:
+    """What the module has of what all dialects share: a class of the dialect keeps its name."""
+    own = {cls.python_name for cls in dialect.classes} | {method.python_name for method in dialect.methods}
+    return [name for name in SHARED_NAMES if name not in own]
+
+
 def _public_names(dialect: Dialect) -> list[str]:
-    names = list(_BOUND_NAMES)
+    names = [*_BOUND_NAMES, *_shared_names(dialect)]
     names += [constant.python_name for constant in dialect.constants]
     names += [method.python_name for method in dialect.methods]
     names += [cls.properties_name for cls in dialect.content_classes]

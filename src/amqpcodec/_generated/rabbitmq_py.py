@@ -6,22 +6,27 @@
 
 from __future__ import annotations
 
-from amqpcodec._typing import Any as _Any
 from amqpcodec.types import EPOCH as _EPOCH
 from collections.abc import Mapping as _Mapping
 from datetime import datetime as _datetime
-from amqpcodec._typing import TYPE_CHECKING as _TYPE_CHECKING
+from collections.abc import Iterator as _Iterator
+from amqpcodec._typing import TYPE_CHECKING
+from amqpcodec._typing import Any as _Any
+from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.records_py import Frame as _Frame
+from amqpcodec._kernel.records_py import Heartbeat as _Heartbeat
+from amqpcodec._kernel.records_py import Message as _Message
 from amqpcodec._kernel.records_py import Method as _Method
 from amqpcodec._kernel.records_py import Properties as _Properties
 from amqpcodec._kernel.sharing_py import share as _share
 from amqpcodec._kernel.tables_py import table_codec as _table_codec
 from amqpcodec._generated import rabbitmq_facts as _facts
 
-if _TYPE_CHECKING:
+if TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
     from amqpcodec._kernel.writer_py import Writer as _Writer
 
@@ -2525,19 +2530,37 @@ DIALECT = _Dialect(
 METHODS = DIALECT.methods
 PROPERTIES = DIALECT.properties
 
+if TYPE_CHECKING:
+    class _DialectMessage(_Message):
+        properties: BasicProperties
+else:
+    _DialectMessage = _Message
+Frame = _Frame
+Heartbeat = _Heartbeat
+Message = _DialectMessage
+
 
 class FrameDecoder(_FrameDecoder):
     __slots__ = ()
+    __doc__ = _FrameDecoder.__doc__
     dialect = DIALECT
 
 
 class MessageDecoder(_MessageDecoder):
     __slots__ = ()
+    __doc__ = _MessageDecoder.__doc__
     dialect = DIALECT
+
+    if TYPE_CHECKING:
+        def feed(self, data: _Any) -> _Iterator[_DialectMessage | _Frame]: ...
+        def buffer_updated(self, nbytes: int) -> _Iterator[_DialectMessage | _Frame]: ...
+        def __iter__(self) -> _Iterator[_DialectMessage | _Frame]: ...
+        def __next__(self) -> _DialectMessage | _Frame: ...
 
 
 class Encoder(_Encoder):
     __slots__ = ()
+    __doc__ = _Encoder.__doc__
     dialect = DIALECT
 
 
@@ -2625,10 +2648,13 @@ __all__ = [
     "FRAME_HEARTBEAT",
     "FRAME_METHOD",
     "FRAME_MIN_SIZE",
+    "Frame",
     "FrameDecoder",
+    "Heartbeat",
     "INTERNAL_ERROR",
     "INVALID_PATH",
     "METHODS",
+    "Message",
     "MessageDecoder",
     "NOT_ALLOWED",
     "NOT_FOUND",
@@ -2673,3 +2699,4 @@ __all__ = [
     "protocol_header",
 ]
 _share(globals()[name] for name in __all__)
+_describe([FrameDecoder, MessageDecoder, Encoder, *METHODS.values(), *PROPERTIES.values()])

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from .._typing import TYPE_CHECKING
 from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from ..profiles import table_profile
+from .constructors_py import describe
 from .dispatch_py import Dispatch
 from .framing import type_mask
 from .wire import BODY, HEADER, HEARTBEAT, METHOD
@@ -92,3 +93,8 @@ class Dialect:
 
     def __repr__(self) -> str:
         return f"<Dialect {self.name}>"
+
+
+describe([Dialect])
+
+__all__ = ["Dialect"]

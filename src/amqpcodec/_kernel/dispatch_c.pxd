@@ -17,6 +17,8 @@ cdef class Dispatch:
     cdef Entry *_entries
     cdef uint32_t _mask
 
+    cdef void *find(self, long long number) noexcept
+    cdef bint has(self, long long number) noexcept
     cdef object create(self, long long number)
 
     cdef inline int read(self, Record record, Reader reader) except -1:

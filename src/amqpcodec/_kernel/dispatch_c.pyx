@@ -40,10 +40,18 @@ cdef class Dispatch:
 
     cdef object create(self, long long number):
         """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""
+        cdef void *maker = self.find(number)
+        return None if maker is NULL else (<Maker>maker).make()
+
+    cdef bint has(self, long long number) noexcept:
+        """Whether something is registered."""
+        return self.find(number) is not NULL
+
+    cdef inline void *find(self, long long number) noexcept:
         cdef uint32_t index = <uint32_t>number
         cdef uint32_t at = _place(index) & self._mask
         while self._entries[at].maker is not NULL:
             if self._entries[at].index == index:
-                return (<Maker>self._entries[at].maker).make()
+                return self._entries[at].maker
             at = (at + 1) & self._mask
-        return None
+        return NULL

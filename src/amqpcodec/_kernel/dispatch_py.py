@@ -41,6 +41,10 @@ class Dispatch:
                 self.readers[number] = cls, self._reads[cls]
                 self.writers[cls] = fast.WRITERS[cls.__name__]
 
+    def has(self, index: int) -> bool:
+        """Whether something is registered."""
+        return index in self.classes
+
     def create(self, index: int) -> Any:
         """A new, unfilled instance, or None where nothing is registered."""
         cls = self.classes.get(index)

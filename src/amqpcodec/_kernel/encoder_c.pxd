@@ -11,6 +11,9 @@ cdef class Encoder:
     cdef Dispatch _methods
     cdef Dispatch _properties
     cdef WriterRules _rules
+    cdef object _given_frame_max  # as it was set
+    cdef object _frame_max  # for single frames
+    cdef object _message_frame_max
 
     @cython.locals(rules=WriterRules)
     cdef inline Writer _writer(self)

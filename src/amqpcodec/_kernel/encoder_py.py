@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
+from .constructors_py import describe
 from .records_py import (
     ContentHeader,
     Frame,
@@ -35,6 +36,8 @@ class Encoder:
     could be written. An encoder keeps no state between calls and may be shared by threads.
 
     Args:
+        frame_max: octets of the largest frame, as negotiated in connection.tune, for calls that do not say;
+            0 for no limit. None: 131072 where messages are encoded, no limit for single frames.
         profile: name of a table profile in place of the dialect's own, see `amqpcodec.profiles`.
         strict: refuse zero octets in short strings (0-9-1 section 4.2.5.3).
         limits: only `table_depth` counts here.
@@ -42,12 +45,20 @@ class Encoder:
     Source: 0-9-1 sections 4.2.3 to 4.2.7.
     """
 
-    __slots__ = ("_dialect", "_methods", "_properties", "_rules")
+    __slots__ = (
+        "_dialect", "_frame_max", "_given_frame_max", "_message_frame_max", "_methods", "_properties",
+        "_rules",
+    )  # fmt: skip
 
     dialect: ClassVar[Dialect]
 
     def __init__(
-        self, *, profile: str | None = None, strict: bool = False, limits: Limits | None = None
+        self,
+        *,
+        frame_max: int | None = None,
+        profile: str | None = None,
+        strict: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         dialect = self.dialect
         self._dialect = dialect
@@ -56,30 +67,57 @@ class Encoder:
         depth_limit = checked_limits(limits or Limits()).table_depth
         table_rules = dialect.profile.name if profile is None else profile
         self._rules = writer_rules(table_rules, bool(strict), depth_limit)
+        self.frame_max = frame_max
+
+    @property
+    def frame_max(self) -> int | None:
+        """Octets of the largest frame for calls that do not say, as for the constructor.
+
+        Raises:
+            ValueError: set to what is neither None nor 0 nor an int of more than 8.
+        """
+        return self._given_frame_max
+
+    @frame_max.setter
+    def frame_max(self, frame_max: int | None) -> None:
+        if frame_max is not None and not (
+            isinstance(frame_max, int) and (frame_max == 0 or frame_max > OVERHEAD)
+        ):
+            raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
+        self._given_frame_max = frame_max
+        self._frame_max = frame_max or 0
+        self._message_frame_max = 131072 if frame_max is None else frame_max
 
     def __reduce__(self) -> Any:
         raise TypeError("an encoder cannot be copied or pickled: make another")
 
     def encode_method(
-        self, channel: int, method: Method, *, frame_max: int = 0, validate: bool = False
+        self, channel: int, method: Method, *, frame_max: int | None = None, validate: bool = False
     ) -> bytes:
         """One method frame.
 
         Args:
             channel: 0 to 65535.
             method: a method of this dialect.
-            frame_max: octets of the largest frame allowed; 0 for no limit.
+            frame_max: octets of the largest frame allowed; 0 for no limit, None for the encoder's.
             validate: check the asserts of the specification as well.
 
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
         writer = self._writer()
-        self._put_method(writer, channel, method, writer.payload_limit(frame_max), validate)
+        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        self._put_method(writer, channel, method, limit, validate)
         return writer.finish()
 
     def encode_header(
-        self, channel: int, properties: Properties, body_size: int, *, weight: int = 0, frame_max: int = 0
+        self,
+        channel: int,
+        properties: Properties,
+        body_size: int,
+        *,
+        weight: int = 0,
+        frame_max: int | None = None,
     ) -> bytes:
         """One content header frame.
 
@@ -88,22 +126,23 @@ class Encoder:
             properties: properties of a content class of this dialect.
             body_size: octets of the whole body.
             weight: number of child contents; zero in every dialect in use.
-            frame_max: octets of the largest frame allowed; 0 for no limit.
+            frame_max: octets of the largest frame allowed; 0 for no limit, None for the encoder's.
 
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
         writer = self._writer()
-        self._put_header(writer, channel, properties, body_size, weight, writer.payload_limit(frame_max))
+        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        self._put_header(writer, channel, properties, body_size, weight, limit)
         return writer.finish()
 
-    def encode_body(self, channel: int, octets: ReadableBuffer, *, frame_max: int = 0) -> bytes:
+    def encode_body(self, channel: int, octets: ReadableBuffer, *, frame_max: int | None = None) -> bytes:
         """One body frame.
 
         Args:
             channel: 0 to 65535.
             octets: bytes-like, all of it in this frame.
-            frame_max: octets of the largest frame allowed; 0 for no limit.
+            frame_max: octets of the largest frame allowed; 0 for no limit, None for the encoder's.
 
         Raises:
             EncodeError: not octets, or a frame over frame_max.
@@ -117,7 +156,7 @@ class Encoder:
         properties: Properties | None,
         body: ReadableBuffer,
         *,
-        frame_max: int = 131072,
+        frame_max: int | None = None,
         validate: bool = False,
     ) -> bytes:
         """A content-bearing method with its content: method frame, header frame, body frames.
@@ -127,7 +166,8 @@ class Encoder:
             method: a method that carries content, such as basic.publish.
             properties: properties of the method's class; None for none.
             body: bytes-like. An empty body makes no body frame.
-            frame_max: octets of the largest frame; the body is cut to it. 0 for no limit.
+            frame_max: octets of the largest frame; the body is cut to it. 0 for no limit, None for the
+                encoder's.
             validate: check the asserts of the specification as well.
 
         Returns:
@@ -138,7 +178,7 @@ class Encoder:
         """
         octets = _view(body)
         writer = self._writer()
-        limit = writer.payload_limit(frame_max)
+        limit = writer.payload_limit(self._message_frame_max if frame_max is None else frame_max)
         self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
         return writer.finish_with(BODY, channel, octets, limit)
 
@@ -149,7 +189,7 @@ class Encoder:
         properties: Properties | None,
         body: ReadableBuffer,
         *,
-        frame_max: int = 131072,
+        frame_max: int | None = None,
         validate: bool = False,
     ) -> list[bytes | memoryview]:
         """The same octets as `encode_message` in several buffers, the body not copied.
@@ -166,7 +206,7 @@ class Encoder:
         octets = memoryview(_view(body))
         size = len(octets)
         writer = self._writer()
-        limit = writer.payload_limit(frame_max)
+        limit = writer.payload_limit(self._message_frame_max if frame_max is None else frame_max)
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         parts: list[bytes | memoryview] = []
         for at in range(0, size, limit):
@@ -187,7 +227,7 @@ class Encoder:
         """The eight octets with which a client of this dialect opens a connection."""
         return self._dialect.protocol_header
 
-    def encode_frame(self, frame: Frame, *, frame_max: int = 0) -> bytes:
+    def encode_frame(self, frame: Frame, *, frame_max: int | None = None) -> bytes:
         """Any frame that a decoder returns.
 
         With ``payloads="raw"`` it becomes the very octets it came from; with ``tables="raw"`` too, provided
@@ -195,7 +235,7 @@ class Encoder:
 
         Args:
             frame: the frame.
-            frame_max: octets of the largest frame allowed; 0 for no limit.
+            frame_max: octets of the largest frame allowed; 0 for no limit, None for the encoder's.
 
         Raises:
             EncodeError: the payload is none of the kinds listed at `Frame`, or cannot be written.
@@ -222,12 +262,12 @@ class Encoder:
             return self._encode_connection_frame(frame, payload)
         return self.encode_body(frame.channel, payload, frame_max=frame_max)
 
-    def encode(self, value: Message | Frame, *, frame_max: int = 131072) -> bytes:
+    def encode(self, value: Message | Frame, *, frame_max: int | None = None) -> bytes:
         """What a `MessageDecoder` gave out: a whole message, or one frame.
 
         Args:
             value: the message or frame; a message's body may be a list of pieces, which are joined.
-            frame_max: octets of the largest frame.
+            frame_max: octets of the largest frame; 0 for no limit, None for the encoder's.
 
         Raises:
             EncodeError: as `encode_message` and `encode_frame`.
@@ -239,7 +279,7 @@ class Encoder:
             return self.encode_message(
                 value.channel, value.method, value.properties, body, frame_max=frame_max
             )
-        return self.encode_frame(value, frame_max=frame_max)
+        return self.encode_frame(value, frame_max=self._message_frame_max if frame_max is None else frame_max)
 
     # -- the pieces
 
@@ -316,10 +356,10 @@ class Encoder:
             names = f"{header.spec.name} do not belong to it"
             raise EncodeError(f"properties of class {names}", method=record.spec.name)
 
-    def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int) -> bytes:
+    def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int | None) -> bytes:
         """One frame around octets."""
         writer = self._writer()
-        limit = writer.payload_limit(frame_max)
+        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
         size = len(octets)
         if size > limit:
             raise EncodeError(f"frame of {size + OVERHEAD} octets, frame_max {limit + OVERHEAD}")
@@ -329,7 +369,7 @@ class Encoder:
         writer.end_frame(at, limit)
         return writer.finish()
 
-    def _encode_raw(self, frame: Frame, payload: bytes, frame_max: int) -> bytes:
+    def _encode_raw(self, frame: Frame, payload: bytes, frame_max: int | None) -> bytes:
         """A frame whose payload was not decoded."""
         if frame.type == PROTOCOL_HEADER:
             return self._encode_connection_frame(frame, ProtocolHeader(payload))
@@ -347,7 +387,7 @@ class Encoder:
             raise EncodeError("a protocol header must be 8 octets in bytes, and begin with AMQP")
         return octets
 
-    def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int) -> bytes:
+    def _encode_opaque(self, frame: Frame, payload: OpaquePayload, frame_max: int | None) -> bytes:
         if frame.type not in self._dialect.frame_types or frame.type in (METHOD, HEADER, BODY, HEARTBEAT):
             raise EncodeError(f"{self._dialect.name} has no opaque frame of type {frame.type!r}")
         return self._raw_frame(frame.type, frame.channel, _view(payload.octets), frame_max)
@@ -391,3 +431,6 @@ def _view(body: Any) -> Any:
     except TypeError:
         raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
     return view.cast("B") if view.contiguous else view.tobytes()
+
+
+describe([Encoder])

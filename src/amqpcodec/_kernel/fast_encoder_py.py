@@ -12,6 +12,7 @@ from .wire import ENVELOPE_SIZE, FRAME_END, METHOD
 if TYPE_CHECKING:
     from . import records_py
 
+_NO_LIMIT = (int, type(None))
 _envelope_into = Struct(">BHI").pack_into
 
 
@@ -21,7 +22,7 @@ class Encoder(encoder_py.Encoder):
     __slots__ = ()
 
     def encode_method(
-        self, channel: int, method: records_py.Method, *, frame_max: int = 0, validate: bool = False
+        self, channel: int, method: records_py.Method, *, frame_max: int | None = None, validate: bool = False
     ) -> bytes:
         """What the base does."""
         fast = self._methods.writers.get(type(method))
@@ -29,8 +30,9 @@ class Encoder(encoder_py.Encoder):
         if (
             fast is None
             or type(channel) is not int
-            or type(frame_max) is not int
             or frame_max
+            or (frame_max is None and self._frame_max)
+            or type(frame_max) not in _NO_LIMIT
             or validate
             or rules.strict
         ):

@@ -85,9 +85,17 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
             cls, fast = decoder._properties.readers[index >> 16]
             payload = _new(ContentHeader)
             payload.weight, payload.body_size = _content_size_at(data, at + 9)
-            payload.properties = _new(cls)
-            if fast(payload.properties, decoder._reader, data, at + 19, end) != end:
-                raise Declined
+            reading = decoder._raw_reading
+            if reading is not None:
+                if at + 19 > end:
+                    return None
+                octets = bytes(data[at + 19 : end])
+                offset = decoder._offset + 19
+                payload.properties = reading.keep(octets, index >> 16, offset, channel)
+            else:
+                payload.properties = _new(cls)
+                if fast(payload.properties, decoder._reader, data, at + 19, end) != end:
+                    raise Declined
         else:
             return None
         frame: Frame = _new(Frame)

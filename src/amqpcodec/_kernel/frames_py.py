@@ -5,9 +5,10 @@ from __future__ import annotations
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import FRAME_ERROR, DecodeError
 from ..limits import Limits, checked_limits
+from .constructors_py import describe
 from .fast_stream_py import fast_frame
 from .records_py import ContentHeader, Frame
-from .stream_py import DEFAULT_LIMITS, StreamDecoder
+from .stream_py import DEFAULT_LIMITS, StreamDecoder, is_second
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class FrameDecoder(StreamDecoder):
             connection.tune; 0 for no limit but that of `limits`.
         frame_max_slack: octets by which a frame may exceed frame_max; RabbitMQ forgives 8.
         tables: ``"dict"`` for plain dicts; ``"raw"`` for `RawTable`, which keeps the octets.
+        properties: ``"decoded"``; or ``"raw"`` for content headers whose `RawProperties` keep the octets,
+            decode them when a property is asked for, and are forwarded as they came. In strict mode they are
+            checked at once.
         profile: name of a table profile in place of the dialect's own, see `amqpcodec.profiles`.
         strict: refuse what a broker should: text that is not UTF-8 or holds zero octets, table tags not
             of the profile, keys that occur twice, property flags without a property, a weight, methods
@@ -41,7 +45,7 @@ class FrameDecoder(StreamDecoder):
             proxies and brokers that forward frames: `encode_frame` makes the same octets of them. The decoder
             then checks what delimits a frame (its type, its size and its last octet) and nothing inside.
             A heartbeat may have a payload or a channel. A protocol header may be of any version; its payload
-            is all eight octets. `tables`, `profile` and `strict` do not matter.
+            is all eight octets. `tables`, `properties`, `profile` and `strict` do not matter.
 
     Iterating raises `DecodeError` on octets that break the protocol, after every frame before them was
     emitted. The decoder then stays failed: it raises the same error again until `reset`, or until
@@ -57,19 +61,20 @@ class FrameDecoder(StreamDecoder):
         *,
         frame_max: int = 131072,
         frame_max_slack: int = 0,
-        tables: str = "dict",
+        tables: Literal["dict", "raw"] = "dict",
+        properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         expect_header: bool = True,
         payloads: Literal["decoded", "raw"] = "decoded",
     ) -> None:
-        if payloads not in ("decoded", "raw"):
-            raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
+        raw_payloads = is_second("payloads", payloads, "decoded", "raw")
+        raw_properties = is_second("properties", properties, "decoded", "raw")
         limits = checked_limits(limits)
-        size_limit = self._payload_limit(frame_max, frame_max_slack, limits)
-        self._set_up(self._reader_rules(tables, profile, strict, limits), size_limit, expect_header)
-        self._raw = payloads == "raw"
+        rules = self._reader_rules(tables, profile, strict, limits)
+        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_properties)
+        self._raw = raw_payloads
         self._channel = -1  # of the last frame: mostly it is that of the next one too,
         self._channel_object: Any = None  # which saves C code from making the number an object again
 
@@ -131,3 +136,6 @@ class FrameDecoder(StreamDecoder):
             message = f"protocol header {octets!r} is not of {self._dialect.name}"
             raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
         return self._frame(PROTOCOL_HEADER, 0, octets)
+
+
+describe([FrameDecoder])

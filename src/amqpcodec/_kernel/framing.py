@@ -13,6 +13,7 @@ from struct import Struct
 
 from .._typing import TYPE_CHECKING
 from ..errors import FRAME_ERROR, DecodeError
+from .foreign import OPENING, foreign_protocol
 from .wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def framing_error(
     """
     if status == UNKNOWN_TYPE:
         message, ahead = _unknown_type(data[at]), 0
+        if offset == 0:
+            message += foreign_protocol(bytes(data[at : at + OPENING]))
     elif status == TOO_LARGE:
         message, ahead = f"frame of {size} octets, frame_max {size_limit + OVERHEAD}", 3
     else:

@@ -38,6 +38,7 @@ cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
 cdef void serve(Layout *layout) noexcept
 cdef void stop_serving(Layout *layout) noexcept
+cdef int describe_constructor(type cls, str name) except -1
 cdef object copy_model(Layout *layout)
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords)
 cdef void set_slot(PyObject **slot, PyObject *value) noexcept

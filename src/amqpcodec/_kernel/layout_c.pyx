@@ -20,6 +20,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
+from .._records import TwinSignature
 from .sharing_c import share
 
 cdef extern from *:
@@ -76,6 +77,17 @@ cdef enum:
 cdef Layout *_layouts[BUCKETS]
 
 cdef Py_ssize_t _HEAD = sizeof(PyObject)
+
+
+cdef struct Described:
+    PyObject *cls
+    Described *next
+    PyObject *name  # what errors call the constructor
+    vectorcallfunc construct  # what served calls before; NULL for `type.__call__`
+
+
+# By address of the class, as `_layouts`.
+cdef Described *_described[BUCKETS]
 
 
 cdef inline size_t _bucket(PyObject *cls) noexcept:
@@ -246,7 +258,7 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
         if _put(layout, <PyObject *>made, arguments, count, keywords):
             if layout.finish is NULL or layout.finish(layout, <PyObject *>made):
                 return made
-    return call_init(cls, arguments, count, keywords)
+    return _call_described(cls, arguments, nargsf, keywords)
 
 
 cdef inline object copy_model(Layout *layout):
@@ -311,3 +323,40 @@ cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t coun
         for at in range(PyTuple_GET_SIZE(keywords)):
             named[<object>PyTuple_GET_ITEM(keywords, at)] = <object>arguments[count + at]
     return type.__call__(<object>cls, *positional, **named)
+
+
+cdef int describe_constructor(type cls, str name) except -1:
+    """Have errors about wrong arguments name the constructor, and `inspect.signature` know it."""
+    cdef Described *described = <Described *>PyMem_Calloc(1, sizeof(Described))
+    if described is NULL:
+        raise MemoryError
+    described.cls = <PyObject *>cls
+    described.name = <PyObject *>name
+    for kept in (cls, name):
+        Py_INCREF(kept)
+    if (<ClassType *>cls).tp_vectorcall is not _construct:
+        described.construct = (<ClassType *>cls).tp_vectorcall
+        (<ClassType *>cls).tp_vectorcall = _call_described
+    described.next = _described[_bucket(described.cls)]
+    publish(<void **>&_described[_bucket(described.cls)], described)
+    (<dict>(<ClassType *>cls).tp_dict)["__signature__"] = TwinSignature(cls)
+    PyType_Modified(cls)
+    return 0
+
+
+cdef object _call_described(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
+    """Construct as before; Cython calls every constructor `__init__` in its errors."""
+    cdef Described *described = _described[_bucket(cls)]
+    while described is not NULL and described.cls is not cls:
+        described = described.next
+    if described is NULL:
+        return call_init(cls, arguments, PyVectorcall_NARGS(nargsf), keywords)
+    try:
+        if described.construct is not NULL:
+            return described.construct(cls, arguments, nargsf, keywords)
+        return call_init(cls, arguments, PyVectorcall_NARGS(nargsf), keywords)
+    except TypeError as error:
+        text = str(error)
+        if not text.startswith("__init__()"):
+            raise
+        raise TypeError((<object>described.name) + text.removeprefix("__init__")) from None

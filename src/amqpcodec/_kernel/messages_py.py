@@ -9,12 +9,14 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any
 from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
 from ..limits import MAX_LIMIT, Limits, checked_limits
+from .constructors_py import describe
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Literal
 
     from _typeshed import ReadableBuffer
 
@@ -47,7 +49,8 @@ class MessageDecoder(StreamDecoder):
             unexpected frame, as brokers do; ``"keep"`` emits what has come with ``complete=False``,
             then the method.
         body: ``"bytes"`` for a whole body, ``"chunks"`` for the list of the body frames' octets.
-        frame_max, frame_max_slack, tables, profile, strict, limits, expect_header: as for `FrameDecoder`.
+        frame_max, frame_max_slack, tables, properties, profile, strict, limits, expect_header: as for
+            `FrameDecoder`.
 
     Errors and their consequences are those of `FrameDecoder`. A method or content frame that is out of order
     or cannot be decoded also drops the message that was open on its channel; content is refused there until a
@@ -68,21 +71,25 @@ class MessageDecoder(StreamDecoder):
         *,
         frame_max: int = 131072,
         frame_max_slack: int = 0,
-        tables: str = "dict",
+        tables: Literal["dict", "raw"] = "dict",
+        properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         expect_header: bool = True,
-        aborted: str = "error",
-        body: str = "bytes",
+        aborted: Literal["error", "keep"] = "error",
+        body: Literal["bytes", "chunks"] = "bytes",
     ) -> None:
         if aborted not in ("error", "keep"):
             raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
         if body not in ("bytes", "chunks"):
             raise ValueError(f'body must be "bytes" or "chunks", not {body!r}')
+        if properties not in ("decoded", "raw"):
+            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
+        raw = properties == "raw"
         limits = checked_limits(limits)
-        size_limit = self._payload_limit(frame_max, frame_max_slack, limits)
-        self._set_up(self._reader_rules(tables, profile, strict, limits), size_limit, expect_header)
+        rules = self._reader_rules(tables, profile, strict, limits)
+        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw)
         self._keep = aborted == "keep"
         self._join = body == "bytes"
         self._body_limit = limits.body_size
@@ -261,3 +268,6 @@ class MessageDecoder(StreamDecoder):
         error.class_id = spec.class_id
         error.method_id = spec.method_id
         return error
+
+
+describe([MessageDecoder])

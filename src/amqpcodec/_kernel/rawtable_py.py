@@ -9,6 +9,7 @@ from importlib import import_module
 from .._pickle import restore_public
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
+from .constructors_py import describe
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -110,5 +111,6 @@ class RawTable:
 
 
 Mapping.register(RawTable)
+describe([RawTable])
 
 __all__ = ["RawTable"]

@@ -66,6 +66,7 @@ cdef class Reader:
         self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset
     ) except -1
     cdef bytes head(self)
+    cdef long long offset(self) noexcept
     cdef int content_head(self) except -1
     cdef int _refuse_rest(self) except -1
     cdef object refuse(self, int code, object message, Py_ssize_t back)

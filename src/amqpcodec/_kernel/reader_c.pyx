@@ -138,6 +138,10 @@ cdef class Reader:
         """The first four octets of the payload, as far as they are there; errors name the ids in them."""
         return _octets(self._start, min(4, self._end - self._start))
 
+    cdef long long offset(self) noexcept:
+        """Octets of the stream before the cursor."""
+        return self._base + (self._pos - self._start)
+
     cdef int content_head(self) except -1:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
         are kept."""

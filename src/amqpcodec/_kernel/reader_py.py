@@ -181,6 +181,10 @@ class Reader:
         start = self._start
         return bytes(self._data[start : min(start + 4, self._end)])
 
+    def offset(self) -> int:
+        """Octets of the stream before the cursor."""
+        return self._base + self._pos
+
     def content_head(self) -> int:
         """The fixed part of a content header (0-9-1 section 4.2.6.1): its class id; weight and body size
         are kept."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from .._pickle import restore_public, restore_record, restore_subclass
+from .._records import body_repr, replaced
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
+from .constructors_py import describe
 from .sharing_py import share
 
 if TYPE_CHECKING:
@@ -66,6 +68,8 @@ class Record:
 
     def __copy__(self) -> Any:
         return restore_subclass(type(self), self._values(), getattr(self, "__dict__", {}))
+
+    __replace__ = replaced
 
 
 class Method(Record):
@@ -143,10 +147,12 @@ class Frame:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Frame(type={self.type!r}, channel={self.channel!r}, payload={self.payload!r})"
+        return f"Frame(type={self.type!r}, channel={self.channel!r}, payload={body_repr(self.payload)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("Frame", (self.type, self.channel, self.payload))
+
+    __replace__ = replaced
 
 
 class ContentHeader:
@@ -181,6 +187,8 @@ class ContentHeader:
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("ContentHeader", (self.properties, self.body_size, self.weight))
 
+    __replace__ = replaced
+
 
 class Heartbeat:
     """The payload of a heartbeat frame: nothing."""
@@ -198,6 +206,8 @@ class Heartbeat:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("Heartbeat", ())
+
+    __replace__ = replaced
 
 
 class OpaquePayload:
@@ -223,6 +233,8 @@ class OpaquePayload:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("OpaquePayload", (self.octets,))
+
+    __replace__ = replaced
 
 
 class ProtocolHeader:
@@ -254,6 +266,8 @@ class ProtocolHeader:
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("ProtocolHeader", (self.octets,))
 
+    __replace__ = replaced
+
 
 class Message:
     """A method with its content: what `MessageDecoder` makes of a method, a header and body frames.
@@ -261,7 +275,8 @@ class Message:
     Attributes:
         channel: channel number.
         method: the content-bearing method, such as basic.deliver.
-        properties: the properties of its content header; None if the content was cut off before it.
+        properties: the properties of its content header, of the method's class; None if the content was cut
+            off before it.
         body: the body as `bytes`, or as the list of its chunks where the decoder was asked for those.
         complete: False when another method cut the content off.
     """
@@ -273,7 +288,7 @@ class Message:
         self,
         channel: int,
         method: Method,
-        properties: Any,  # of a class that depends on the method's
+        properties: Properties | None,
         body: bytes | list[bytes],
         complete: bool = True,
     ) -> None:
@@ -292,14 +307,17 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = f"{self.channel!r}, {self.method!r}, {self.properties!r}, {self.body!r}"
+        shown = f"{self.channel!r}, {self.method!r}, {self.properties!r}, {body_repr(self.body)}"
         return f"Message({shown}, complete={self.complete!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restore_public, ("Message", self._values())
 
+    __replace__ = replaced
+
 
 share([ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record])
+describe([ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader])
 
 __all__ = [
     "ContentHeader",

@@ -2,6 +2,7 @@ cimport cython
 
 from .dispatch_c cimport Dispatch
 from .lock_c cimport Lock
+from .rawproperties_c cimport PropertiesReading, RawProperties
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
 from .wire cimport HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
@@ -18,7 +19,11 @@ cdef class StreamDecoder:
     cdef Dispatch _methods
     cdef Dispatch _properties
     cdef unsigned int _types
+    cdef object _frame_max
+    cdef object _slack
+    cdef object _frame_size
     cdef long long _size_limit
+    cdef PropertiesReading _raw_reading
     cdef bint _strict
     cdef long long _header_at
     cdef Lock _lock
@@ -35,9 +40,11 @@ cdef class StreamDecoder:
     cdef object _deferred
 
     @cython.locals(lock=Lock)
-    cdef int _set_up(self, ReaderRules rules, long long size_limit, bint expect_header) except -1
+    cdef int _set_up(
+        self, ReaderRules rules, object frame_max, object frame_max_slack, object frame_size, bint expect_header,
+        bint raw_properties
+    ) except -1
     cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits)
-    cdef long long _payload_limit(self, object frame_max, object frame_max_slack, object limits) except? -1
     cdef object _read(self)
     cdef int _acquire(self, Lock lock) except -1
     cdef object _entry_refused(self)
@@ -64,8 +71,13 @@ cdef class StreamDecoder:
     cdef int _check_method(self, object method, long long class_id) except -1
     @cython.locals(reader=Reader, properties=Properties, class_id=cython.int)
     cdef object _read_properties(self)
+    @cython.locals(reader=Reader, properties=RawProperties)
+    cdef object _keep_properties(self, PropertiesReading reading, int class_id)
     @cython.locals(reader=Reader)
     cdef object _read_body(self)
     @cython.locals(reader=Reader)
     cdef object _read_other(self)
     cdef object _read_protocol_header(self)
+
+
+cdef long long _payload_limit(object frame_max, object frame_max_slack, object frame_size) except? -1

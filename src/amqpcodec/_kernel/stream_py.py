@@ -16,7 +16,9 @@ from ..limits import MAX_LIMIT, Limits
 from ..profiles import table_profile
 from ..spec import violation
 from .fast_stream_py import fast_enter
+from .foreign import foreign_protocol
 from .lock_py import Lock
+from .rawproperties_py import PropertiesReading, RawProperties
 from .reader_py import ReaderRules
 from .records_py import Frame, Heartbeat, OpaquePayload, ProtocolHeader
 from .wire import HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
@@ -35,22 +37,33 @@ class StreamDecoder:
     """What `FrameDecoder` and `MessageDecoder` share: buffering, framing, payloads, errors."""
 
     __slots__ = (
-        "_chunk", "_deferred", "_dialect", "_end", "_error", "_header_at", "_lock", "_methods",
-        "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_reader", "_receive", "_record",
-        "_size_limit", "_strict", "_types",
+        "_chunk", "_deferred", "_dialect", "_end", "_error", "_frame_max", "_frame_size", "_header_at",
+        "_lock", "_methods", "_offset", "_partial", "_pin", "_pos", "_properties", "_queue", "_raw_reading",
+        "_reader", "_receive", "_record", "_size_limit", "_slack", "_strict", "_types",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
     _lock: Any
 
-    def _set_up(self, rules: ReaderRules, size_limit: int, expect_header: bool) -> None:
-        """What the constructors share.
+    def _set_up(
+        self,
+        rules: ReaderRules,
+        frame_max: int,
+        frame_max_slack: int,
+        frame_size: int,
+        expect_header: bool,
+        raw_properties: bool,
+    ) -> None:
+        """What the constructors share. C code calls it by position, which costs less than keywords.
 
         Args:
             rules: what `_reader_rules` gives.
-            size_limit: octets of the largest payload to take, see `_payload_limit`.
+            frame_max, frame_max_slack: the options.
+            frame_size: that of the limits.
             expect_header: whether a protocol header may open the stream.
+            raw_properties: whether content headers stay octets.
         """
+        size_limit = _payload_limit(frame_max, frame_max_slack, frame_size)
         try:
             lock = self._lock
         except AttributeError:
@@ -65,7 +78,11 @@ class StreamDecoder:
             self._methods = dialect.method_dispatch
             self._properties = dialect.properties_dispatch
             self._types = dialect.frame_mask
+            self._frame_max = frame_max
+            self._slack = frame_max_slack
+            self._frame_size = frame_size
             self._size_limit = size_limit
+            self._raw_reading = PropertiesReading(dialect, rules) if raw_properties else None
             self._strict = rules.strict
             self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
             self._receive: bytearray | None = None
@@ -75,19 +92,32 @@ class StreamDecoder:
 
     def _reader_rules(self, tables: str, profile: str | None, strict: bool, limits: Limits) -> ReaderRules:
         """What the options of a decoder say about payloads; C code calls it by position, which costs less."""
-        if tables not in ("dict", "raw"):
-            raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
+        raw_tables = is_second("tables", tables, "dict", "raw")
         table_rules = self.dialect.profile if profile is None else table_profile(profile)
-        return ReaderRules(table_rules, strict, limits, tables == "raw")
+        return ReaderRules(table_rules, strict, limits, raw_tables)
 
-    def _payload_limit(self, frame_max: int, frame_max_slack: int, limits: Limits) -> int:
-        """What the options of a decoder say about sizes: the octets of the largest payload."""
-        if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
-            raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
-        if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
-            raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
-        frame_size = min(frame_max or limits.frame_size, limits.frame_size)
-        return min(frame_size - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
+    @property
+    def frame_max(self) -> int:
+        """Octets of the largest frame to take, envelope included; 0 for no limit but that of `limits`.
+
+        To be set when it has been negotiated. Frames that were not asked for yet are judged by the new value,
+        also if their octets are there already.
+
+        Raises:
+            ValueError: set to what is neither 0 nor an int of more than 8.
+            DecoderInUseError: set while the decoder is decoding.
+        """
+        return self._frame_max
+
+    @frame_max.setter
+    def frame_max(self, frame_max: int) -> None:
+        lock = self._lock
+        self._acquire(lock)
+        try:
+            self._size_limit = _payload_limit(frame_max, self._slack, self._frame_size)
+            self._frame_max = frame_max
+        finally:
+            lock.release()
 
     def reset(self) -> None:
         """Forget all octets and any error: the next octet fed is the first of a new stream.
@@ -450,16 +480,26 @@ class StreamDecoder:
         if reader.channel == 0:
             raise reader.refuse_frame(CHANNEL_ERROR, "content does not belong on channel 0")
         class_id = reader.content_head()
-        properties = self._properties.create(class_id)
-        if properties is None:
+        if not self._properties.has(class_id):
             raise reader.refuse(FRAME_ERROR, f"class {class_id} carries no content", 12)
         if self._strict and reader.weight != 0:
             message = f"content weight {reader.weight}, not 0"
             raise reader.refuse(self._dialect.weight_not_zero, message, 10)
+        if self._raw_reading is not None:
+            return self._keep_properties(self._raw_reading, class_id)
+        properties = self._properties.create(class_id)
         self._record = properties
         self._properties.read(properties, reader)
         reader.finish()
         self._record = None
+        return properties
+
+    def _keep_properties(self, reading: PropertiesReading, class_id: int) -> RawProperties:
+        reader = self._reader
+        offset = reader.offset()
+        properties = reading.keep(reader.rest(), class_id, offset, reader.channel)
+        if self._strict:
+            properties.decoded()  # what strict mode refuses must not hide in octets
         return properties
 
     def _read_body(self) -> bytes:
@@ -484,6 +524,26 @@ class StreamDecoder:
     def _read_protocol_header(self) -> ProtocolHeader:
         octets = self._reader.rest()
         if octets not in self._dialect.accepted_headers:
-            message = f"protocol header {octets!r} is not of {self._dialect.name}"
+            message = f"protocol header {octets!r} is not of {self._dialect.name}{foreign_protocol(octets)}"
             raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
         return ProtocolHeader(octets)
+
+
+def is_second(name: str, value: object, first: str, second: str) -> bool:
+    """Which of two choices an option has.
+
+    Raises:
+        ValueError: neither.
+    """
+    if value not in (first, second):
+        raise ValueError(f'{name} must be "{first}" or "{second}", not {value!r}')
+    return value == second
+
+
+def _payload_limit(frame_max: int, frame_max_slack: int, frame_size: int) -> int:
+    """What the options of a decoder say about sizes: the octets of the largest payload."""
+    if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
+        raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
+    if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
+        raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
+    return min(min(frame_max or frame_size, frame_size) - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)

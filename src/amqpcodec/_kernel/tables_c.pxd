@@ -11,10 +11,10 @@ cdef class TableCodec:
     cdef WriterRules _writing_strictly
 
     @cython.locals(rules=ReaderRules)
-    cpdef object decode_table(self, object octets, bint strict=*)
-    cpdef object decode_pairs(self, object octets)
+    cdef object _decode(self, bytes data, bint strict)
+    cdef object _decode_pairs(self, bytes data)
     @cython.locals(rules=WriterRules)
-    cpdef object encode_table(self, object table, bint strict=*)
+    cdef object _encode(self, object table, bint strict)
 
 
 cdef bytes _octets(object octets)

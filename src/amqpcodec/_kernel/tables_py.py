@@ -35,8 +35,10 @@ class TableCodec:
 
     def decode_table(self, octets: ReadableBuffer, *, strict: bool = False) -> dict[str, Any]:
         """Read one field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
+        return self._decode(_octets(octets), strict)
+
+    def _decode(self, data: bytes, strict: bool) -> dict[str, Any]:
         rules = self._reading_strictly if strict else self._reading
-        data = _octets(octets)
         reader = rules.reader(False)
         reader.attach(data)
         reader.aim(0, len(data), 0)
@@ -46,7 +48,9 @@ class TableCodec:
 
     def decode_pairs(self, octets: ReadableBuffer) -> dict[str, Any]:
         """Read the entries of a field table without its length; see `amqpcodec.decode_pairs`."""
-        data = _octets(octets)
+        return self._decode_pairs(_octets(octets))
+
+    def _decode_pairs(self, data: bytes) -> dict[str, Any]:
         reader = self._reading.reader(False)
         reader.attach(data)
         reader.aim(0, len(data), 0)
@@ -54,6 +58,9 @@ class TableCodec:
 
     def encode_table(self, table: Mapping[str, Any], *, strict: bool = False) -> bytes:
         """Write one field table by the table profile of this dialect; see `amqpcodec.encode_table`."""
+        return self._encode(table, strict)
+
+    def _encode(self, table: Mapping[str, Any], strict: bool) -> bytes:
         rules = self._writing_strictly if strict else self._writing
         writer = rules.writer()
         writer.table(table, _FIELD)

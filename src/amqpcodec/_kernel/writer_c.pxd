@@ -43,6 +43,7 @@ cdef class Writer:
     cdef int longlong(self, object value, object field) except -1
     cdef int bit(self, object value, object field) except -1
     cdef int bits(self, int octet) except -1
+    cdef int octets(self, bytes octets) except -1
     cdef int word(self, int word) except -1
     cdef int timestamp(self, object value, object field) except -1
     cdef int shortstr(self, PyObject *value, object field) except -1

@@ -300,6 +300,12 @@ cdef class Writer:
         self._grow(1)[0] = <unsigned char>octet
         return 0
 
+    cdef int octets(self, bytes octets) except -1:
+        """Write octets as they are."""
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(octets)
+        memcpy(self._grow(size), PyBytes_AS_STRING(octets), <size_t>size)
+        return 0
+
     cdef int word(self, int word) except -1:
         """Write 16 bits that need no check: property flags, ids."""
         put16(self._grow(2), <uint32_t>word)

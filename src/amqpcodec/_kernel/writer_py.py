@@ -183,6 +183,10 @@ class Writer:
         """Write one octet of packed bits."""
         self._out.append(octet)
 
+    def octets(self, octets: bytes) -> None:
+        """Write octets as they are."""
+        self._out += octets
+
     def word(self, word: int) -> None:
         """Write 16 bits that need no check: property flags, ids."""
         self._out += _SHORT.pack(word)

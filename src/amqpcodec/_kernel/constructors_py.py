@@ -1,0 +1,20 @@
+"""What Python says of constructors. The compiled twin, constructors_c.pyx, also gives classes a signature."""
+
+from __future__ import annotations
+
+from .._records import constructor_name
+from .._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def describe(classes: Iterable[type]) -> None:
+    """Have errors about the arguments of constructors name the class, as ``Basic.Publish()``."""
+    for cls in classes:
+        init = vars(cls).get("__init__")
+        if init is not None:
+            init.__qualname__ = constructor_name(cls)
+
+
+__all__ = ["describe"]

@@ -1,0 +1,35 @@
+cimport cython
+
+from .dispatch_c cimport Dispatch
+from .reader_c cimport Reader, ReaderRules
+from .records_c cimport Properties, Record
+from .writer_c cimport Writer
+
+
+cdef class RawProperties(Properties)
+
+
+cdef class PropertiesReading:
+    cdef object dialect
+    cdef Dispatch dispatch
+    cdef ReaderRules rules
+
+    @cython.locals(properties=RawProperties)
+    cdef RawProperties keep(self, bytes octets, int class_id, long long offset, int channel)
+
+
+# No cycle can run through it: what is decoded refers to values of the wire alone.
+@cython.no_gc
+cdef class RawProperties(Properties):
+    cdef bytes _octets
+    cdef int _class
+    cdef int _channel
+    cdef long long _offset
+    cdef PropertiesReading _reading
+    cdef object _decoded
+
+    cdef PropertiesReading _known(self)
+    cdef object _values_of(self)
+    cdef bint _equals(self, RawProperties other) except -1
+    @cython.locals(reading=PropertiesReading, octets=bytes, reader=Reader, decoded=Record)
+    cdef object _decode(self)

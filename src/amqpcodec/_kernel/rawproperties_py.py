@@ -1,0 +1,204 @@
+"""Properties kept as octets. One text for both builds: rawproperties_c is this file, compiled."""
+
+from __future__ import annotations
+
+from _thread import RLock
+from operator import index
+
+from .._pickle import restore_raw_properties
+from .._typing import TYPE_CHECKING, Any
+from ..errors import DecodeError
+from ..limits import Limits
+from .constructors_py import describe
+from .dialect_py import Dialect
+from .reader_py import ReaderRules
+from .records_py import Properties
+from .writer_py import Writer
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+# Held while a memo is looked at or set, never while it is made; see rawtable_py.
+_MEMO = RLock()
+
+
+class PropertiesReading:
+    """How raw properties are read once somebody asks for a value: the same for all of one decoder."""
+
+    __slots__ = ("dialect", "dispatch", "rules")
+
+    def __init__(self, dialect: Dialect, rules: ReaderRules) -> None:
+        self.dialect = dialect
+        self.dispatch = dialect.properties_dispatch
+        self.rules = rules
+
+    def keep(self, octets: bytes, class_id: int, offset: int, channel: int) -> RawProperties:
+        """Properties that stay octets, without the cost of a constructor call.
+
+        Args:
+            octets: what follows the body size in the content header.
+            class_id: the class of the content, one of the dialect.
+            offset: octets of the stream before them.
+            channel: the channel of the content header.
+        """
+        properties = RawProperties.__new__(RawProperties)
+        properties._octets = octets
+        properties._class = class_id
+        properties._reading = self
+        properties._offset = offset
+        properties._channel = channel
+        properties._decoded = None
+        return properties
+
+
+class RawProperties(Properties):
+    """The properties of a content header as the octets they came in: what ``properties="raw"`` gives.
+
+    Every property is an attribute, as of the ordinary class. The first one that is asked for decodes all of
+    them, by the rules of the decoder. Encoders of the same dialect write the octets as they are, on any
+    channel. They cannot be changed: `decoded` and `amqpcodec.replace` make ordinary properties of them. What
+    is changed inside of a value, such as an entry of `headers`, does not change the octets.
+
+    Args:
+        octets: bytes-like: what follows the body size in a content header: property flags and properties.
+        class_id: the class of the content, such as 60 for basic.
+        dialect: the dialect, such as ``rabbitmq.DIALECT``. Its default rules read the octets.
+
+    Raises:
+        ValueError: the dialect has no content of this class.
+        TypeError: octets are not bytes-like, class_id is no int, or dialect no `Dialect`.
+        DecodeError: when a property is asked for, and the octets do not follow the dialect. It is the error
+            that the decoder would have raised, with its offset in the stream. For an instance made by this
+            constructor the offset counts from the start of `octets`.
+    """
+
+    __slots__ = ("_channel", "_class", "_decoded", "_octets", "_offset", "_reading")
+
+    def __init__(self, octets: ReadableBuffer, class_id: int, dialect: Dialect) -> None:
+        if not isinstance(dialect, Dialect):
+            raise TypeError(f"dialect must be a Dialect of this build, not {type(dialect).__name__}")
+        class_id = index(class_id)
+        if class_id not in dialect.properties:
+            raise ValueError(f"{dialect.name} has no content of class {class_id!r}")
+        rules = ReaderRules(dialect.profile, False, Limits(), False)
+        self._octets = octets if type(octets) is bytes else memoryview(octets).tobytes()
+        self._class = class_id
+        self._reading = PropertiesReading(dialect, rules)
+        self._offset = 0
+        self._channel = 0
+        self._decoded: Any = None
+
+    @property
+    def octets(self) -> bytes:
+        """Property flags and properties as they came."""
+        return self._octets
+
+    @property
+    def class_id(self) -> int:
+        """The class of the content."""
+        return self._class
+
+    @property
+    def spec(self) -> Any:  # type: ignore[override]  # of the class whose properties these are
+        """What the specification says of these properties."""
+        return self._dialect().properties[self._class].spec
+
+    def decoded(self) -> Any:
+        """Ordinary properties of the same values, to be changed at will.
+
+        Raises:
+            DecodeError: the octets do not follow the dialect.
+        """
+        return self._decode()
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked only for what is no attribute otherwise, which may be what an empty instance lacks.
+        if not name.startswith("_"):
+            fields = self._dialect().properties[self._class].spec.fields
+            if any(field.attribute == name for field in fields):
+                return getattr(self._values_of(), name)
+        raise AttributeError(f"'RawProperties' object has no attribute {name!r}")
+
+    def _known(self) -> PropertiesReading:
+        reading = self._reading
+        if reading is None:
+            raise AttributeError("these properties were not initialised")
+        return reading
+
+    def _dialect(self) -> Dialect:
+        dialect: Dialect = self._known().dialect
+        return dialect
+
+    def _class_id(self) -> int:
+        return self._class
+
+    def _values_of(self) -> Any:
+        """The ordinary properties that the octets stand for."""
+        with _MEMO:
+            decoded = self._decoded
+        if decoded is None:
+            decoded = self._decode()
+            with _MEMO:
+                if self._decoded is None:
+                    self._decoded = decoded
+                decoded = self._decoded
+        return decoded
+
+    def _decode(self) -> Any:
+        reading = self._known()
+        octets = self._octets
+        reader = reading.rules.reader(False)
+        reader.attach(octets)
+        reader.aim(0, len(octets), self._offset)
+        decoded = reading.dispatch.create(self._class)
+        try:
+            reading.dispatch.read(decoded, reader)
+            reader.finish()
+        except DecodeError as error:
+            error.dialect = reading.dialect.name
+            error._definition = reading.dialect
+            error.method = decoded.spec.name
+            error.channel = self._channel
+            error.class_id = self._class
+            raise
+        return decoded
+
+    def _write(self, writer: Writer) -> None:
+        self._known()
+        writer.octets(self._octets)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RawProperties):
+            return self._equals(other)
+        if not isinstance(other, Properties):
+            return NotImplemented
+        try:
+            return bool(self._values_of() == other)
+        except DecodeError:
+            return False
+
+    def _equals(self, other: RawProperties) -> bool:
+        if self._class != other._class or self._dialect() is not other._dialect():
+            return False
+        if self._octets == other._octets:
+            return True
+        try:
+            return bool(self._values_of() == other._values_of())
+        except DecodeError:
+            return False  # octets that nobody can read equal only themselves
+
+    __hash__ = None  # type: ignore[assignment]  # equal to ordinary properties, which have no hash either
+
+    def __repr__(self) -> str:
+        return f"RawProperties({self._octets!r}, {self._class!r}, {self._dialect()!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restore_raw_properties, (self._octets, self._class, self._dialect().module)
+
+    def __copy__(self) -> RawProperties:
+        return self
+
+
+describe([RawProperties])
+
+__all__ = ["RawProperties"]

@@ -1,0 +1,105 @@
+"""What records have in common that no octet depends on: copies with changes, dicts, names, signatures."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ._typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+_SHOWN = 64  # octets of a body that a repr shows whole
+
+
+def replace(record: Any, /, **changes: Any) -> Any:
+    """A copy of a record with some fields changed; `copy.replace` does the same from Python 3.13 on.
+
+    Args:
+        record: a method, properties, `Frame`, `ContentHeader`, `Message` or another payload. Of
+            `RawProperties`, which cannot be changed, it makes ordinary properties.
+        changes: fields by name.
+
+    Raises:
+        TypeError: not a record, or a name that is no field of it.
+        DecodeError: raw properties that cannot be decoded.
+    """
+    if not _is_record(record):
+        raise TypeError(f"replace() takes a record, not {type(record).__name__}")
+    return record.__replace__(**changes)
+
+
+def asdict(record: Any) -> dict[str, Any]:
+    """The fields of a record by name, in the order of the wire; records in them are dicts as well.
+
+    Args:
+        record: a method, properties, `Frame`, `ContentHeader`, `Message` or another payload.
+
+    Raises:
+        TypeError: not a record.
+        DecodeError: raw properties that cannot be decoded.
+    """
+    if not _is_record(record):
+        raise TypeError(f"asdict() takes a record, not {type(record).__name__}")
+    fields = {name: getattr(record, name) for name in _names(record)}
+    return {name: asdict(value) if _is_record(value) else value for name, value in fields.items()}
+
+
+def replaced(record: Any, /, **changes: Any) -> Any:
+    """What records have as `__replace__`."""
+    if hasattr(record, "decoded"):
+        record = record.decoded()
+    names = _names(record)
+    for name in changes:
+        if name not in names:
+            raise TypeError(f"{type(record).__name__} has no field {name!r}")
+    if not hasattr(record, "spec"):
+        return type(record)(**{name: getattr(record, name) for name in names} | changes)
+    made = record.__copy__()
+    for name, value in changes.items():
+        setattr(made, name, value)
+    return made
+
+
+def _is_record(value: object) -> bool:
+    return getattr(type(value), "__replace__", None) is replaced
+
+
+def _names(record: Any) -> tuple[str, ...]:
+    if hasattr(record, "spec"):
+        return tuple(field.attribute for field in record.spec.fields)
+    return getattr(record, "__match_args__", ())
+
+
+def body_repr(body: Any) -> str:
+    """A body as a repr shows it: a long one by its size and its first octets."""
+    if isinstance(body, list):
+        size = sum(len(piece) for piece in body if isinstance(piece, bytes))
+        return repr(body) if size <= _SHOWN else f"<{len(body)} pieces, {size} bytes>"
+    if not isinstance(body, bytes) or len(body) <= _SHOWN:
+        return repr(body)
+    return f"<{len(body)} bytes {body[:16]!r}...>"
+
+
+def constructor_name(cls: type) -> str:
+    """What errors call a constructor: ``Basic.Publish`` for a method, else the name of the class."""
+    name = cls.__name__
+    group, _, method = getattr(getattr(cls, "spec", None), "name", "").partition(".")
+    prefix = group.title().replace("-", "")
+    return f"{prefix}.{name.removeprefix(prefix)}" if method and name.startswith(prefix) else name
+
+
+class TwinSignature:
+    """`__signature__` of a compiled class: that of the same class of the pure build."""
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: object, owner: type) -> Signature:
+        mine = owner.__mro__[: owner.__mro__.index(self._cls)]
+        if instance is not None or any("__init__" in vars(cls) or "__new__" in vars(cls) for cls in mine):
+            raise AttributeError("__signature__")
+        from inspect import signature  # seldom needed, and slow to import
+
+        twin = import_module(f"{self._cls.__module__.removesuffix('_c')}_py")
+        return signature(getattr(twin, self._cls.__name__))
