@@ -136,7 +136,7 @@ def _times(results: Results) -> Iterator[str]:
     yield "\n### amqpcodec alone, and beside a copy of the octets\n"
     yield "| work | | | |\n| --- | ---: | ---: | ---: |"
     for item, figures in results.items.items():
-        if item.startswith(("raw tables", "body frame", "publish parts", "octet by octet")):
+        if item.startswith(("raw tables", "forward", "body frame", "publish parts", "octet by octet")):
             cells = " | ".join(f"{name} {_cell(figures, name)}" for name in figures)
             yield f"| {item} | {cells}{' |' * (4 - len(figures))}"
     yield from _anchor(results)

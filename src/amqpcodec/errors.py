@@ -127,7 +127,7 @@ class DecodeError(AmqpError, ValueError):
         """
         text = f"{self.reply_name.upper().replace('-', '_')} - {self.message}"
         octets = text.encode("utf-8", "backslashreplace")[:255]  # a shortstr
-        close: Any = self._spoken().close_class(self.closes)
+        close: Any = _method_class(self._spoken(), f"{self.closes}.close")
         method: Method = close(
             reply_code=self.reply_code,
             reply_text=octets.decode("utf-8", "ignore"),
@@ -247,6 +247,13 @@ class ReplyError(AmqpError):
     code: int = 0
     name: str = ""
     closes: str = "connection"
+
+
+def _method_class(dialect: Dialect, name: str) -> type[Method]:
+    for cls in dialect.methods.values():
+        if cls.spec.name == name:
+            return cls
+    raise ValueError(f"{dialect.name} has no method {name}")
 
 
 def _shown_key(key: object) -> str:

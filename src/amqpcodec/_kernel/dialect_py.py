@@ -80,17 +80,6 @@ class Dialect:
         """Reply code for a content header with a weight: child contents were part of 0-8 alone."""
         return UNEXPECTED_FRAME if "unexpected-frame" in self.constants else NOT_IMPLEMENTED
 
-    def close_class(self, closes: str) -> type[Method]:
-        """The class of the method that closes a ``"channel"`` or the ``"connection"``.
-
-        Raises:
-            ValueError: the dialect has no such method.
-        """
-        for cls in self.methods.values():
-            if cls.spec.name == f"{closes}.close":
-                return cls
-        raise ValueError(f"{self.name} has no method {closes}.close")
-
     def __repr__(self) -> str:
         return f"<Dialect {self.name}>"
 
