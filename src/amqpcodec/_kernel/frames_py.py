@@ -8,7 +8,7 @@ from ..limits import Limits, checked_limits
 from .constructors_py import describe
 from .fast_stream_py import fast_frame
 from .records_py import ContentHeader, Frame
-from .stream_py import DEFAULT_LIMITS, StreamDecoder, is_second
+from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:
@@ -69,12 +69,15 @@ class FrameDecoder(StreamDecoder):
         expect_header: bool = True,
         payloads: Literal["decoded", "raw"] = "decoded",
     ) -> None:
-        raw_payloads = is_second("payloads", payloads, "decoded", "raw")
-        raw_properties = is_second("properties", properties, "decoded", "raw")
+        if payloads not in ("decoded", "raw"):
+            raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
+        if properties not in ("decoded", "raw"):
+            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
+        raw = properties == "raw"
         limits = checked_limits(limits)
         rules = self._reader_rules(tables, profile, strict, limits)
-        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_properties)
-        self._raw = raw_payloads
+        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw)
+        self._raw = payloads == "raw"
         self._channel = -1  # of the last frame: mostly it is that of the next one too,
         self._channel_object: Any = None  # which saves C code from making the number an object again
 

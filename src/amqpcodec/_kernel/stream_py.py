@@ -92,9 +92,10 @@ class StreamDecoder:
 
     def _reader_rules(self, tables: str, profile: str | None, strict: bool, limits: Limits) -> ReaderRules:
         """What the options of a decoder say about payloads; C code calls it by position, which costs less."""
-        raw_tables = is_second("tables", tables, "dict", "raw")
+        if tables not in ("dict", "raw"):
+            raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         table_rules = self.dialect.profile if profile is None else table_profile(profile)
-        return ReaderRules(table_rules, strict, limits, raw_tables)
+        return ReaderRules(table_rules, strict, limits, tables == "raw")
 
     @property
     def frame_max(self) -> int:
@@ -527,17 +528,6 @@ class StreamDecoder:
             message = f"protocol header {octets!r} is not of {self._dialect.name}{foreign_protocol(octets)}"
             raise DecodeError(message, FRAME_ERROR, 0, fatal=True)
         return ProtocolHeader(octets)
-
-
-def is_second(name: str, value: object, first: str, second: str) -> bool:
-    """Which of two choices an option has.
-
-    Raises:
-        ValueError: neither.
-    """
-    if value not in (first, second):
-        raise ValueError(f'{name} must be "{first}" or "{second}", not {value!r}')
-    return value == second
 
 
 def _payload_limit(frame_max: int, frame_max_slack: int, frame_size: int) -> int:
