@@ -1,9 +1,4 @@
-"""A connection on a blocking socket: all that it takes.
-
-    python examples/blocking.py amqp://guest:guest@localhost:5672/ "a message"
-
-publishes a message to the queue ``hello`` and waits until the broker has confirmed it.
-"""
+"""A connection on a blocking socket; `blocking.py amqp://guest:guest@localhost/ TEXT` publishes a message."""
 
 from __future__ import annotations
 
