@@ -27,7 +27,10 @@ GENERIC = re.compile(
 NAME = re.compile(r"__pyx_n_u_([a-z]\w*)")
 DIRECT = {
     "frames": ("12FrameDecoder__read", "12FrameDecoder__header"),
-    "stream": ("fast_enter", "13StreamDecoder__advance", "13StreamDecoder__enter", "13StreamDecoder__fill", "13StreamDecoder__frame"),
+    "stream": (
+        "fast_enter", "13StreamDecoder__advance", "13StreamDecoder__enter", "13StreamDecoder__fill",
+        "13StreamDecoder__frame",
+    ),
     "messages": (
         "14MessageDecoder__read", "14MessageDecoder__find", "14MessageDecoder__body_of",
         "14MessageDecoder__message",

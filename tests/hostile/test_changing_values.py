@@ -161,7 +161,7 @@ def test_frame_max_is_the_number_it_holds(both: tuple[Implementation, Implementa
         assert outcomes[0][0] == ("octets" if size in (0, 100) else "EncodeError")
 
 
-@pytest.mark.parametrize("wrong", [9.5, "4096", None, 5j, False, 0.0, Decimal(0)], ids=repr)
+@pytest.mark.parametrize("wrong", [9.5, "4096", 5j, False, 0.0, Decimal(0)], ids=repr)
 def test_frame_max_must_be_an_int(amqp: ModuleType, wrong: Any) -> None:
     calls = (
         lambda: amqp.encode_body(1, b"", frame_max=wrong),

@@ -82,13 +82,8 @@ class MessageDecoder(StreamDecoder):
     ) -> None:
         if aborted not in ("error", "keep"):
             raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
-        if aborted not in ("error", "keep"):
-            raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
         if body not in ("bytes", "chunks"):
             raise ValueError(f'body must be "bytes" or "chunks", not {body!r}')
-        if properties not in ("decoded", "raw"):
-            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
-        raw = properties == "raw"
         if properties not in ("decoded", "raw"):
             raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
         raw = properties == "raw"

@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """The state of one channel, the same for the two sides. One text for both builds: channel_c is it, compiled.
 
 A method is first judged, which changes nothing, and then applied. Both take who sent it, so that the same

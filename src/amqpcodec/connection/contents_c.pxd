@@ -6,6 +6,5 @@ from .state_c cimport State
 
 cdef class ContentReader(MessageDecoder):
     cdef State _state
-    cdef long long _greatest, _slack
 
     cdef int _begin(self, int channel, Method method) except -1

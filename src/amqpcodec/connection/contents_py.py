@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """The decoder of a connection: it asks before it takes a content in. One text for both builds.
 
 A content is judged when its method comes, so that nothing is kept of one that is not wanted.
@@ -6,12 +7,13 @@ A content is judged when its method comes, so that nothing is kept of one that i
 from __future__ import annotations
 
 from amqpcodec._kernel.messages_py import MessageDecoder
-from amqpcodec._kernel.wire import OVERHEAD
 
 from .._typing import TYPE_CHECKING, Any
 from .constants import SERVER
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from .._kernel.dialect_py import Dialect
     from ..limits import Limits
     from .state_py import State
@@ -25,37 +27,33 @@ class ContentReader(MessageDecoder):
 
     Args:
         state: judges the contents, and says what dialect to read.
-        frame_max, tables, profile, strict, limits: as for `MessageDecoder`.
+        frame_max, tables, properties, profile, strict, limits: as for `MessageDecoder`.
     """
 
-    __slots__ = ("_greatest", "_slack", "_state")
+    __slots__ = ("_state",)
 
     def __init__(
         self,
         state: State,
         *,
         frame_max: int,
-        tables: str,
+        tables: Literal["dict", "raw"],
+        properties: Literal["decoded", "raw"],
         profile: str | None,
         strict: bool,
         limits: Limits,
     ) -> None:
         self._state = state
-        self._greatest = limits.frame_size
-        self._slack = FRAME_SLACK if state.role == SERVER and not strict else 0
+        slack = FRAME_SLACK if state.role == SERVER and not strict else 0
         MessageDecoder.__init__(
-            self, frame_max=frame_max, frame_max_slack=self._slack, tables=tables, profile=profile,
-            strict=strict, limits=limits, expect_header=False, aborted="keep",
+            self, frame_max=frame_max, frame_max_slack=slack, tables=tables, properties=properties,
+            profile=profile, strict=strict, limits=limits, expect_header=False, aborted="keep",
         )  # fmt: skip
 
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]
         """The dialect that it reads."""
         return self._state.dialect
-
-    def agree(self, frame_max: int) -> None:
-        """Judge frames from the next one on by the size that was negotiated; 0 for no limit."""
-        self._size_limit = min(frame_max or self._greatest, self._greatest) - OVERHEAD + self._slack
 
     def _begin(self, channel: int, method: Any) -> None:
         """Open a content, unless it may not come now."""

@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """From the protocol header to an open connection. One text for both builds.
 
 What may come next is a table, the same for the two sides; who may send it is in the generated facts.

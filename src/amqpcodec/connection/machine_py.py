@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """A connection of AMQP without any I/O. One text for both builds: machine_c is this file, compiled."""
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .timers_py import NEVER, Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Literal
 
     from .events import Event
 
@@ -65,8 +67,8 @@ class Connection:
             holds, here and below.
         frame_max: octets of the largest frame wanted: 0 for no limit, else at least 4096.
         heartbeat: seconds between heartbeats wanted, 0 for none of one's own accord.
-        tables, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not strict, a
-            server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does.
+        tables, properties, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not
+            strict, a server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does.
         limits: what the decoder refuses.
         connection_limits: what else the peer may not demand.
         clock: returns seconds that never run backwards.
@@ -92,13 +94,14 @@ class Connection:
 
     def __init__(
         self,
-        role: str,
+        role: Literal["client", "server"],
         dialect: Any = "rabbitmq-0-9-1",
         *,
         channel_max: int = 2047,
         frame_max: int = 131072,
         heartbeat: int = 60,
-        tables: str = "dict",
+        tables: Literal["dict", "raw"] = "dict",
+        properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
         limits: Limits | None = None,
@@ -116,8 +119,9 @@ class Connection:
         # A server trusts nobody before the handshake has agreed on a size.
         first_frames = frame_max if side == CLIENT else max(demands.handshake_frame_size, FRAME_MIN_SIZE)
         decoder = ContentReader(
-            state, frame_max=first_frames, tables=tables, profile=profile, strict=strict, limits=limits
-        )
+            state, frame_max=first_frames, tables=tables, properties=properties, profile=profile,
+            strict=strict, limits=limits,
+        )  # fmt: skip
         self._encoder = module.Encoder(profile=profile, strict=strict, limits=limits)
         self._clock = clock
         self._timers = Timers(clock, demands.handshake_seconds)

@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """Octets on their way to the peer. One text for both builds: outbox_c is this file, compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """From what the peer sends to events. One text for both builds: receiving_c is this file, compiled."""
 
 from __future__ import annotations
@@ -224,8 +225,7 @@ class Receiver:
         handshake = self._state.handshake
         handshake.apply(rule, method)
         if rule.name == "connection.tune-ok":
-            self._outbox.frame_max = handshake.frame_max
-            self._decoder.agree(handshake.frame_max)
+            self._outbox.frame_max = self._decoder.frame_max = handshake.frame_max
             self._timers.start_heartbeats(handshake.heartbeat)
         elif handshake.phase == RUNNING:
             self._timers.handshake_ends = NEVER

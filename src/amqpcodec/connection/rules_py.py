@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """Who may send what, and what answers what: tables made of a dialect's generated facts.
 
 One text for both builds: rules_c is this file, compiled. Written by hand is only what the specifications say

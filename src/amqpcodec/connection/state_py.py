@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """What both sides know of a connection, and who may send what next. One text for both builds.
 
 A method is judged by `fault`, whoever sends it, so that one set of rules serves for what comes and what goes.

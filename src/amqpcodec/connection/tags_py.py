@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """Numbers that wait to be settled: delivery tags, and sequence numbers of publishes.
 
 One text for both builds: tags_c is this file, compiled.
