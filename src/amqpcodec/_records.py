@@ -74,8 +74,8 @@ def _names(record: Any) -> tuple[str, ...]:
 def body_repr(body: Any) -> str:
     """A body as a repr shows it: a long one by its size and its first octets."""
     if isinstance(body, list):
-        size = sum(len(piece) for piece in body if isinstance(piece, bytes))
-        return repr(body) if size <= _SHOWN else f"<{len(body)} pieces, {size} bytes>"
+        size = sum(len(chunk) for chunk in body if isinstance(chunk, bytes))
+        return repr(body) if size <= _SHOWN else f"<{len(body)} chunks, {size} bytes>"
     if not isinstance(body, bytes) or len(body) <= _SHOWN:
         return repr(body)
     return f"<{len(body)} bytes {body[:16]!r}...>"

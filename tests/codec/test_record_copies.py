@@ -115,8 +115,8 @@ def test_the_repr_of_a_message_shortens_what_is_long(amqp: ModuleType) -> None:
     )
     large = amqp.Message(1, ack, None, b"x" * 300000)
     assert repr(large) == f"Message(1, {ack!r}, None, <300000 bytes b'xxxxxxxxxxxxxxxx'...>, complete=True)"
-    pieces = amqp.Message(1, ack, None, [b"x" * 100, b"y"])
-    assert repr(pieces) == f"Message(1, {ack!r}, None, <2 pieces, 101 bytes>, complete=True)"
+    chunks = amqp.Message(1, ack, None, [b"x" * 100, b"y"])
+    assert repr(chunks) == f"Message(1, {ack!r}, None, <2 chunks, 101 bytes>, complete=True)"
     assert repr(amqp.Message(1, ack, None, [b"x"])).endswith("None, [b'x'], complete=True)")
     assert (
         repr(amqp.Frame(3, 1, b"x" * 65))
