@@ -57,8 +57,8 @@ class Connection:
 
     What the peer does wrong becomes a `Violation`, with the right channel.close or connection.close queued.
     What this side would do wrong raises `LocalProtocolError`, and nothing is sent or changed. The connection
-    itself answers connection.close, channel.close and channel.flow, and sends heartbeats. One thread at a time
-    may use it.
+    itself answers connection.close, channel.close and channel.flow, and sends heartbeats. One thread at a
+    time may use it.
 
     Args:
         role: ``"client"`` or ``"server"``: this side's.
