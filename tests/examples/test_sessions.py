@@ -1,0 +1,70 @@
+"""Ordinary clients, as they are, work with the broker of the examples, and through its proxy with RabbitMQ."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.examples import serving
+from support.implementation import Implementation
+from support.sessions import CLIENTS, SEEN
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def session(client: str, url: str) -> dict[str, Any]:
+    """Run one; what it has seen."""
+    pytest.importorskip(client)
+    done = subprocess.run(
+        [sys.executable, "-m", "support.sessions", client, url],
+        env={**os.environ, "PYTHONPATH": str(TESTS), "AMQPCODEC_COMPAT": ""},
+        capture_output=True, text=True, timeout=90, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    seen: dict[str, Any] = json.loads(done.stdout)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def own_broker(impl: Implementation) -> Iterator[str]:
+    with serving("broker", impl.name) as (port, log):
+        yield f"amqp://guest:guest@127.0.0.1:{port}/"
+        assert log.read_text() == ""
+
+
+@pytest.fixture(scope="module")
+def proxy(impl: Implementation, rabbitmq: str) -> Iterator[tuple[str, Path]]:
+    place = urlsplit(rabbitmq)
+    address = f"{place.hostname}:{place.port or 5672}"
+    with serving("proxy", impl.name, "--broker", address) as (port, log):
+        yield rabbitmq.replace(place.netloc.rpartition("@")[2], f"127.0.0.1:{port}"), log
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_works_with_rabbitmq_as_the_sessions_say(client: str, rabbitmq: str) -> None:
+    assert session(client, rabbitmq) == SEEN
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_works_with_the_broker_of_the_examples(client: str, own_broker: str) -> None:
+    assert session(client, own_broker) == SEEN
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_works_through_the_proxy(client: str, proxy: tuple[str, Path]) -> None:
+    url, log = proxy
+    before = len(log.read_text().splitlines())
+    assert session(client, url) == SEEN
+    lines = log.read_text().splitlines()[before:]
+    assert sum(" basic.publish " in line for line in lines) == 6
+    assert sum(" basic.return " in line for line in lines) == 1
+    assert sum(" basic.get-ok " in line for line in lines) == 2
+    assert sum(" basic.deliver " in line for line in lines) == 5
+    assert sum(line.endswith(" 300000 octets") for line in lines) == 2
