@@ -32,7 +32,7 @@ SEEN: dict[str, Any] = {
     "confirmed": len(SAMPLES),
     "returned": [312, "NO_ROUTE", "nowhere"],
     "got": [[0, False], [0, True]],  # number and redelivered: given back, and got again
-    "consumed": [[1, False], [2, False], [1, True], [3, False], [4, False]],
+    "consumed": [[1, False], [2, False], [1, True], [3, False], [4, False]],  # likewise, two at a time
     "empty": True,
     "deleted": 0,
     "closed": True,

@@ -53,16 +53,16 @@ async def consumed(channel: Any, queue: Any) -> list[list[Any]]:
     await channel.set_qos(prefetch_count=2)
     messages: asyncio.Queue[Any] = asyncio.Queue()
     tag = await queue.consume(messages.put)
-    found = []
-    first = await messages.get()
-    for _ in SAMPLES[1:]:
-        message = await messages.get()
-        found.append(described(message))
-        if len(found) == 1:
-            await first.nack(requeue=True)
+    first, second = await messages.get(), await messages.get()
+    await first.nack(requeue=True)
+    found = [first, second, await messages.get()]
+    for message in found[1:]:
         await message.ack()
+    for _ in SAMPLES[3:]:
+        found.append(await messages.get())
+        await found[-1].ack()
     await queue.cancel(tag)
-    return [described(first), *found]
+    return [described(message) for message in found]
 
 
 def described(message: Any) -> list[Any]:

@@ -49,20 +49,19 @@ def consumed(channel: Any, queue: str) -> list[list[Any]]:
     """Consume two at a time; the first delivery is given back."""
     channel.basic.qos(2)
     tag = channel.basic.consume(queue=queue)
-    found: list[list[Any]] = []
-    first = None
+    found: list[Any] = []
     for message in channel.build_inbound_messages(auto_decode=False):
-        found.append(described(message))
-        if first is None:
-            first = message
-            continue
+        found.append(message)
         if len(found) == 2:
-            first.nack(requeue=True)
-        message.ack()
+            found[0].nack(requeue=True)
+        elif len(found) > 2:
+            message.ack()
+        if len(found) == 3:
+            found[1].ack()
         if len(found) == len(SAMPLES):
             break
     channel.basic.cancel(tag)
-    return found
+    return [described(message) for message in found]
 
 
 def described(message: Any) -> list[Any]:

@@ -50,23 +50,21 @@ def session(url: str, name: str) -> dict[str, Any]:
 
 def consumed(connection: Any, channel: Any, queue: Any) -> list[list[Any]]:
     """Consume two at a time; the first delivery is given back."""
-    messages: list[Any] = []
-    found: list[list[Any]] = []
-    consumer = kombu.Consumer(channel, [queue], on_message=messages.append, prefetch_count=2)
-    with consumer:
-        first = None
-        while len(found) < len(SAMPLES):
-            while not messages:
-                connection.drain_events(timeout=20)
-            message = messages.pop(0)
-            found.append(described(message))
-            if first is None:
-                first = message
-                continue
-            if len(found) == 2:
-                first.requeue()
+    found: list[Any] = []
+
+    def take(message: Any) -> None:
+        found.append(message)
+        if len(found) == 2:
+            found[0].requeue()
+        elif len(found) > 2:
             message.ack()
-    return found
+        if len(found) == 3:
+            found[1].ack()
+
+    with kombu.Consumer(channel, [queue], on_message=take, prefetch_count=2):
+        while len(found) < len(SAMPLES):
+            connection.drain_events(timeout=20)
+    return [described(message) for message in found]
 
 
 def described(message: Any) -> list[Any]:

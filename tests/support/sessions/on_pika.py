@@ -51,16 +51,17 @@ def session(url: str, name: str) -> dict[str, Any]:
 def consumed(channel: Any, queue: str) -> list[list[Any]]:
     """Consume two at a time; the first delivery is given back."""
     found: list[list[Any]] = []
+    tags: list[int] = []
     channel.basic_qos(prefetch_count=2)
     for method, properties, body in channel.consume(queue, inactivity_timeout=20):
         found.append([number_of(body, properties.headers, properties.message_id), method.redelivered])
-        if len(found) == 1:
-            first = method.delivery_tag
-        elif len(found) == 2:
-            channel.basic_nack(first, requeue=True)
-            channel.basic_ack(method.delivery_tag)
-        else:
-            channel.basic_ack(method.delivery_tag)
+        tags.append(method.delivery_tag)
+        if len(tags) == 2:
+            channel.basic_nack(tags[0], requeue=True)
+        elif len(tags) > 2:
+            channel.basic_ack(tags[-1])
+        if len(tags) == 3:
+            channel.basic_ack(tags[1])
         if len(found) == len(SAMPLES):
             break
     channel.cancel()
