@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -122,6 +122,11 @@ build/suites/installed: pyproject.toml
 CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -rP
+
+# The examples at a RabbitMQ. BROKER_MESSAGES messages with bodies of up to 64 MiB; a node that is stopped, and killed.
+BROKER_MESSAGES ?= 100000
+test-broker: build
+	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples
 
 # Style, types, and whether the generated files are those of the specifications.
 lint: build

@@ -2,8 +2,8 @@
 
     python examples/broker.py --host 127.0.0.1 --port 5672
 
-`amqpcodec.aio` speaks the protocol, `broker_queues.py` keeps the messages, `broker_channel.py` does what methods
-ask for; here are connections. Nothing is kept on disk. There is one virtual host, and any user may enter.
+`amqpcodec.aio` speaks the protocol, `broker_queues.py` keeps the messages, `broker_channel.py` does what
+methods ask for; here are connections. Nothing is on disk. There is one virtual host, and any user may enter.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ from broker_queues import Store
 from amqpcodec import Limits, ReplyError
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, serve
-from amqpcodec.connection import ChannelClosed, Event, MessageReceived, MethodReceived
-from amqpcodec.connection import ServerLogin, Settled, Violation
+from amqpcodec.connection import (
+    ChannelClosed,
+    Event,
+    MessageReceived,
+    MethodReceived,
+    ServerLogin,
+    Settled,
+    Violation,
+)
 
 BODY_BYTES = 128 << 20
 

@@ -175,9 +175,7 @@ class Channel:
         elif method.arguments:
             raise refused.AmqpNotImplemented("arguments of queues")
         else:
-            queue = self.store.declare_queue(
-                method.queue, self.session, method.exclusive, method.auto_delete
-            )
+            queue = self.store.declare_queue(method.queue, self.session, method.exclusive, method.auto_delete)
         self.last_queue = queue.name
         return amqp.Queue.DeclareOk(queue.name, len(queue.ready), len(queue.consumers))
 

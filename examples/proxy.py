@@ -2,9 +2,9 @@
 
     python examples/proxy.py --port 5673 --broker localhost:5672 --largest 1000000
 
-A client that publishes a larger message has its channel closed with 311 content-too-large, by both sides' rules:
-the broker's channel is closed as well, and what is on its way meanwhile is dropped. All other octets pass as they
-are, whatever the extensions of broker and client; nothing is decoded but what the log shows.
+A client that publishes a larger message has its channel closed with 311 content-too-large. The broker's
+channel is closed as well, and what is on its way meanwhile is dropped. All other octets pass as they are,
+whatever the extensions of broker and client. Only what the log shows is decoded.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Link:
         self._broker_leaves.add(channel)
 
     def _drop(self, frame: Frame, leaving: set[int], sender: asyncio.StreamWriter) -> None:
-        """A frame on a channel that was closed here: only the answer to that counts, and a close of its own."""
+        """A frame on a channel that was closed here: the answer to that counts, and a close of its own."""
         if _is(frame, CLOSE_OK):
             leaving.remove(frame.channel)
         elif _is(frame, CLOSE):
@@ -100,9 +100,12 @@ class Link:
 
     def _log(self, arrow: str, method: Frame, header: Frame) -> int:
         """Write a line about a message; the size of its body."""
+        payload: Any
+        content: Any
         decoder = amqp.FrameDecoder(frame_max=0, tables="raw", expect_header=False)
-        decoded = [*decoder.feed(amqp.encode_frame(method)), *decoder.feed(amqp.encode_frame(header))]
-        payload, content = (frame.payload for frame in decoded)
+        payload, content = (
+            next(decoder.feed(amqp.encode_frame(frame))).payload for frame in (method, header)
+        )
         route = f"exchange={payload.exchange!r} key={payload.routing_key!r}"
         name, size = payload.spec.name, content.body_size
         logging.info("%s %s ch %d %s %s %d octets", self.name, arrow, method.channel, name, route, size)
@@ -110,16 +113,18 @@ class Link:
 
 
 def _is(frame: Frame, methods: frozenset[bytes]) -> bool:
-    return frame.type == METHOD and frame.payload[:4] in methods
+    return frame.type == METHOD and bytes(frame.payload[:4]) in methods  # type: ignore[index]
 
 
 async def pump(
     reader: asyncio.StreamReader,
     forward: Callable[[Frame], None],
-    writers: tuple[asyncio.StreamWriter, asyncio.StreamWriter],
+    writers: list[asyncio.StreamWriter],
 ) -> None:
     """Read frames and forward them until the stream ends; read no faster than both sides are written to."""
-    decoder = amqp.FrameDecoder(payloads="raw", frame_max=0)  # how large frames are is for the two to agree on
+    decoder = amqp.FrameDecoder(
+        payloads="raw", frame_max=0
+    )  # how large frames are is for the two to agree on
     while octets := await reader.read(CHUNK):
         for frame in decoder.feed(octets):
             forward(frame)
@@ -131,11 +136,11 @@ async def serve(
     client: asyncio.StreamReader, client_writer: asyncio.StreamWriter, host: str, port: int, largest: int
 ) -> None:
     """Connect a client to the broker until one of them ends."""
-    broker_writer = None
+    writers = [client_writer]
     try:
         broker, broker_writer = await asyncio.open_connection(host, port)
+        writers.append(broker_writer)
         link = Link(client_writer, broker_writer, largest)
-        writers = client_writer, broker_writer
         pumps = [
             asyncio.create_task(pump(client, link.from_client, writers)),
             asyncio.create_task(pump(broker, link.from_broker, writers)),
@@ -151,9 +156,8 @@ async def serve(
     except OSError as error:
         logging.warning("no broker: %s", error)
     finally:
-        for writer in (client_writer, broker_writer):
-            if writer is not None:
-                writer.close()
+        for writer in writers:
+            writer.close()
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""Ordinary clients, as they are, work with the broker of the examples, and through its proxy with RabbitMQ."""
+"""Ordinary clients work with the broker of the examples, and through its proxy with RabbitMQ."""
 
 from __future__ import annotations
 

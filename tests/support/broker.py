@@ -107,12 +107,17 @@ class Node:
             "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "generated"),
             "RABBITMQ_SCHEMA_DIR": str(folder / "schema"),
         }
-        with (folder / "console.log").open("wb") as console:
+        self._script = script
+        self.start()
+
+    def start(self) -> None:
+        """Begin to start the node, for the first time or after `end`."""
+        with (self.folder / "console.log").open("wb") as console:
             # A session of its own: its processes are stopped together, and a Ctrl-C is not theirs.
             self.process = subprocess.Popen(
-                [str(script)],
+                [str(self._script)],
                 env=self.environment,
-                cwd=folder,
+                cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
@@ -132,14 +137,20 @@ class Node:
                 raise RuntimeError(f"RabbitMQ does not start:\n{printed[-2000:]}")
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """End the node, kindly first, and the port mapper that it started."""
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
+    def end(self, kindly: bool = True) -> None:
+        """End the node, which may be started again; if it is not to be kindly, at once."""
+        if kindly:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(STOP_SECONDS)
+                return
+        with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """End the node, and the port mapper that it started."""
+        self.end()
         mapper = shutil.which("epmd")
         if mapper is not None:
             subprocess.run(

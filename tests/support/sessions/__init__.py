@@ -2,8 +2,8 @@
 
     python -m support.sessions pika amqp://guest:guest@127.0.0.1:5672/
 
-All do the same: declare, bind, publish with confirms, be returned what is not routable, get, give back, consume
-with prefetch, clean up, close. What they have seen is printed as JSON and should be `SEEN`.
+All do the same: declare, bind, publish with confirms, be returned what is not routable, get, give back,
+consume with prefetch, clean up, close. What they have seen is printed as JSON and should be `SEEN`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class Sample(NamedTuple):
 
 
 SAMPLES = [
-    Sample(body, {"number": number, "text": "größer", "flags": [True, None], "nested": {"a": -5}}, f"m-{number}")
+    Sample(
+        body, {"number": number, "text": "größer", "flags": [True, None], "nested": {"a": -5}}, f"m-{number}"
+    )
     for number, body in enumerate((b"", b"first", LARGE, b"\xce" * 4096, b"last"))
 ]
 SEEN: dict[str, Any] = {

@@ -27,7 +27,11 @@ def session(url: str, name: str) -> dict[str, Any]:
     try:
         channel.basic.publish(b"lost", "nowhere", name, mandatory=True)
     except amqpstorm.AMQPMessageError as error:
-        seen["returned"] = [error.error_code, "NO_ROUTE" if "NO_ROUTE" in str(error) else str(error), "nowhere"]
+        seen["returned"] = [
+            error.error_code,
+            "NO_ROUTE" if "NO_ROUTE" in str(error) else str(error),
+            "nowhere",
+        ]
     seen["got"] = []
     for last in (False, True):
         message = channel.basic.get(name, auto_decode=False)

@@ -20,7 +20,9 @@ def session(url: str, name: str) -> dict[str, Any]:
     seen["declared"] = queue.queue_declare().message_count
     queue.queue_bind()
     returned: list[Any] = []
-    producer = kombu.Producer(channel, exchange, serializer=None, on_return=lambda *seen: returned.append(seen))
+    producer = kombu.Producer(
+        channel, exchange, serializer=None, on_return=lambda *seen: returned.append(seen)
+    )
     seen["confirmed"] = 0
     for body, headers, message_id in SAMPLES:
         producer.publish(
