@@ -116,10 +116,10 @@ async def main() -> None:
     store = Store()
     login = ServerLogin(lambda name, password: True)
     limits = Limits(body_size=BODY_BYTES)
-    # Headers stay the octets that they are: nobody here asks what is in them.
+    # Properties stay the octets that they are: nobody here asks what is in them.
     server = await serve(
         lambda stream: Session(store, stream).run(),
-        arguments.host, arguments.port, login=login, limits=limits, tables="raw",
+        arguments.host, arguments.port, login=login, limits=limits, tables="raw", properties="raw",
     )  # fmt: skip
     print("listening on {}:{}".format(*server.sockets[0].getsockname()), flush=True)
     await server.serve_forever()

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
+GUIDE = ROOT / "docs" / "codec.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PACKAGE = ROOT / "src" / "amqpcodec"
@@ -58,12 +59,34 @@ def test_the_examples_are_found() -> None:
     assert len(examples()) >= 2
     assert README.read_text().count("```python") == len(examples())
     assert any(example.printed for example in examples())
-    assert ADOPTING.read_text().count("```python") == len(examples(ADOPTING))
+    for document in (ADOPTING, GUIDE):
+        assert document.read_text().count("```python") == len(examples(document))
+
+
+def test_each_section_of_the_guide_has_one_program_which_prints() -> None:
+    sections = re.split(r"^## ", GUIDE.read_text(), flags=re.MULTILINE)[1:]
+    assert len(sections) >= 14
+    assert [section.count("```python") for section in sections] == [1] * len(sections)
+    assert all(example.printed for example in examples(GUIDE))
+
+
+def test_the_first_screen_of_the_readme_leads_to_the_guide() -> None:
+    assert "docs/codec.md" in README.read_text().partition("\n## ")[0]
 
 
 @pytest.mark.parametrize("example", examples(), ids=lambda example: f"line-{example.line}")
 @pytest.mark.parametrize("build", ["in-use", "py"])
 def test_examples_run_and_print_what_is_said(
+    example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if build == "py":
+        monkeypatch.setenv("AMQPCODEC_IMPL", "py")
+    run(example, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("example", examples(GUIDE), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize("build", ["in-use", "py"])
+def test_programs_of_the_guide_run_and_print_what_is_said(
     example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if build == "py":
