@@ -26,8 +26,8 @@ INTRODUCTION = """\
 # Benchmarks
 
 `make bench-report` writes this page; it is not edited by hand. It shows stored runs of `make bench`,
-`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-columnar`,
-`bench-spark`, `bench-spark-memory` and `spark-equality`.
+`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-brokers`,
+`bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
 before the work is timed. Times are CPU time. Ratios within this run are meaningful; times on another machine
@@ -75,6 +75,7 @@ def main() -> int:
             *_footprint(results),
             *_interpreters(results),
             *_clients(results),
+            *_brokers(results),
             *_columns(results),
             *_spark(results),
             *_profile(results),
@@ -210,6 +211,26 @@ def _clients(results: Results) -> Iterator[str]:
         yield f"| {item} | {times} | {call['ratio']:.1f}x |"
     yield ""
     yield from _gains(results)
+
+
+def _brokers(results: Results) -> Iterator[str]:
+    found = results.brokers
+    if not found:
+        return
+    yield "\n## The broker of the examples\n"
+    yield from _prose(f"""
+        For orientation: `examples/broker.py` beside RabbitMQ {found["rabbitmq"]}, with `examples/client.py`
+        as the client of both (`make bench-brokers`; CPython {found["python"]}, {found["cores"]} cores). The
+        client publishes {found["messages"]:,} messages of 256 B with three headers to one queue, with
+        confirms. Then it consumes and acknowledges them. Every body and header is compared in a round that is
+        not timed. The brokers alternate in {found["rounds"]} rounds. Figures are medians, in messages a
+        second by the clock. RabbitMQ writes persistent messages to disk, and uses every core. The broker of
+        the examples keeps them in memory, and uses one.
+    """)
+    yield "| broker | published and confirmed | consumed and acknowledged |\n| --- | ---: | ---: |"
+    for name, rates in found["brokers"].items():
+        yield f"| {name} | {rates['publish']:,.0f} | {rates['consume']:,.0f} |"
+    yield ""
 
 
 def _gains(results: Results) -> Iterator[str]:

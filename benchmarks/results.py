@@ -33,6 +33,7 @@ class Results:
         self.spark_memory: dict[str, Any] = _optional(folder / "spark-memory.json")
         self.spark_equality: dict[str, Any] = _optional(folder / "spark-equality.json")
         self.clients: dict[str, Any] = _optional(folder / "clients.json")
+        self.brokers: dict[str, Any] = _optional(folder / "brokers.json")
         self.interpreters: dict[str, Any] = _optional(folder / "interpreters.json")
         self.extra: dict[tuple[str, str], dict[str, Any]] = {}
         self.items: dict[str, dict[str, Figure]] = {}

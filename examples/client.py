@@ -66,10 +66,8 @@ class Client:
     def __init__(
         self, url: str, queue: str, *, window: int = 1000, prefetch: int = 500, **options: Any
     ) -> None:
-        self._url = urlsplit(url)
-        self._queue = queue
+        self._url, self._queue, self._prefetch = urlsplit(url), queue, prefetch
         self._window = asyncio.Semaphore(window)
-        self._prefetch = prefetch
         self._options = options
         self._stream: AmqpStream | None = None
         self._unsent: deque[Publish] = deque()
