@@ -230,7 +230,6 @@ def _brokers(results: Results) -> Iterator[str]:
     yield "| broker | published and confirmed | consumed and acknowledged |\n| --- | ---: | ---: |"
     for name, rates in found["brokers"].items():
         yield f"| {name} | {rates['publish']:,.0f} | {rates['consume']:,.0f} |"
-    yield ""
 
 
 def _gains(results: Results) -> Iterator[str]:
