@@ -1,11 +1,13 @@
 # cython: boundscheck=False, wraparound=False
-"""From the octets of frames to the cells of rows, without the GIL, by a plan made once; see `rows.py` for what is in them.
+"""From the octets of frames to the cells of rows, without the GIL, by a plan made once.
+
+`rows.py` says what is in them.
 
 These functions may decline: a function that returns False has added nothing, and `rows` makes the row.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from .._generated.wire_types cimport (
@@ -16,7 +18,7 @@ from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport (
-    Column, Columns, Table, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
+    Column, Columns, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
     put_number, put_octets, put_text,
 )
 from .text_c cimport MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value

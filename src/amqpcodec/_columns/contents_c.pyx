@@ -281,7 +281,8 @@ cdef size_t whole_content(
 
 
 cdef inline size_t _frame_at(
-    const unsigned char *p, const unsigned char *end, unsigned int frame_type, const unsigned char *channel, int64_t limit
+    const unsigned char *p, const unsigned char *end, unsigned int frame_type, const unsigned char *channel,
+    int64_t limit,
 ) noexcept nogil:
     """Octets of the frame at `p` if it is whole, and of this type and channel; else 0."""
     cdef long long size

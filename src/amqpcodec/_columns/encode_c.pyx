@@ -165,7 +165,8 @@ cdef class MessageEncoder:
                 octets = self._encoder.row(lists, row, first)
                 if octets:
                     self._resize(self._out.room + <size_t>PyBytes_GET_SIZE(octets))
-                    append(&self._out, <const unsigned char *>PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
+                    at = <const unsigned char *>PyBytes_AS_STRING(octets)
+                    append(&self._out, at, <size_t>PyBytes_GET_SIZE(octets))
                     ends[count], places[count] = <int64_t>self._out.used, row
                     count += 1
                 row += 1

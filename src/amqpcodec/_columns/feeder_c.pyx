@@ -289,7 +289,8 @@ cdef class Feeder(OctetConsumer):
     ) noexcept nogil:
         """Whether a frame begins at `p` where frames are followed, and how many octets it has."""
         cdef long long whole
-        cdef FrameStatus status = frame_at(p, left, direction.origin.layout.frame_types, self._size_limit, False, &whole)
+        cdef unsigned int types = direction.origin.layout.frame_types
+        cdef FrameStatus status = frame_at(p, left, types, self._size_limit, False, &whole)
         size[0] = <Py_ssize_t>whole
         return status
 
@@ -405,7 +406,8 @@ cdef class Feeder(OctetConsumer):
         if channel is NULL:
             self._targets.table.trouble = NO_MEMORY
             return size
-        if p[0] == METHOD and not channel.kept and channel.method is NULL and direction.contents.open < self._open_limit:
+        cdef bint is_free = not channel.kept and channel.method is NULL
+        if p[0] == METHOD and is_free and direction.contents.open < self._open_limit:
             whole = whole_content(direction.origin.layout, p, end, self._body_limit, self._size_limit)
             if whole:
                 channel.known = True

@@ -260,7 +260,10 @@ cdef size_t _scalar_text(unsigned char *text, int kind, const unsigned char *p) 
 
 
 cdef size_t _float_text(unsigned char *text, double value) noexcept with gil:
-    """The shortest decimal that reads back as the same number, as Python prints it: 24 characters at most; 0 without memory."""
+    """The shortest decimal that reads back as the same number, as Python prints it.
+
+    24 characters at most; 0 without memory.
+    """
     cdef char *printed = PyOS_double_to_string(value, b"r", 0, Py_DTSF_ADD_DOT_0, NULL)
     cdef size_t size
     if printed is NULL:

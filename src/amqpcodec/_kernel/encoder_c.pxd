@@ -1,7 +1,9 @@
 cimport cython
 
 from .dispatch_c cimport Dispatch
-from .records_c cimport ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
+from .records_c cimport (
+    ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
+)
 from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 from .writer_c cimport Writer, WriterRules
 

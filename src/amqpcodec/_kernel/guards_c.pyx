@@ -115,7 +115,9 @@ cdef class ModuleGuard:
 
     cdef bint compare(self) except -1:
         cdef uint64_t tag = dict_version(<PyObject *>self._space)
-        same = not self.replaced and all([self._space.get(name, _NOTHING) is seen for name, seen in zip(self._names, self._seen)])
+        same = not self.replaced and all(
+            [self._space.get(name, _NOTHING) is seen for name, seen in zip(self._names, self._seen)]
+        )
         self._tag = 0
         self._same = same
         if dict_version(<PyObject *>self._space) == tag:

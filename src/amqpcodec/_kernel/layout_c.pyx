@@ -261,7 +261,7 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
     return _call_described(cls, arguments, nargsf, keywords)
 
 
-cdef inline object copy_model(Layout *layout):
+cdef object copy_model(Layout *layout):
     """An instance that holds what the model holds."""
     cdef Py_ssize_t at
     made = _copy_memory(layout.model, layout.size)
@@ -273,7 +273,7 @@ cdef inline object copy_model(Layout *layout):
     return made
 
 
-cdef inline void set_slot(PyObject **slot, PyObject *value) noexcept:
+cdef void set_slot(PyObject **slot, PyObject *value) noexcept:
     """Put a value in the place of another."""
     cdef PyObject *old = slot[0]
     Py_INCREF(<object>value)

@@ -73,7 +73,7 @@ cdef inline unsigned char *_grow(Writer writer, Py_ssize_t size) except NULL:
     return writer._out + writer._size - size
 
 
-cdef inline bint is_number(object value, int64_t *number) noexcept:
+cdef bint is_number(object value, int64_t *number) noexcept:
     """Whether a value is an int of 64 bits, whose class has not changed how it compares: an IntEnum has not."""
     cdef int overflow = 0
     if not isinstance(value, int):

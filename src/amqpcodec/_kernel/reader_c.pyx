@@ -31,7 +31,7 @@ from .fields cimport (
     TEXT_OR_OCTETS_FIELD,
 )
 from .kinds cimport (
-    ARRAY, AWARE_TIME, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
+    ARRAY, BOOL, BYTEARRAY, CHARACTER, CUT_DOUBLE, CUT_FLOAT, DECIMAL, DOUBLE, FLOAT, INT8, INT16,
     INT32, INT64, LONGSTR, NAIVE_TIME, OCTETS, OWN_INT, QUOTIENT, SCALED, SHORT_TIME, SHORTSTR, TABLE, TEXT,
     TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
@@ -624,4 +624,3 @@ cdef object _long_text(const unsigned char *start, Py_ssize_t size):
         return PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
     except UnicodeDecodeError:
         return _octets(start, size)
-

@@ -1,5 +1,8 @@
 # cython: boundscheck=False, wraparound=False
-"""Where a direction of a connection stands, for who follows frames without the GIL. The twin of direction_state_py.py."""
+"""Where a direction of a connection stands, for who follows frames without the GIL.
+
+The twin of direction_state_py.py.
+"""
 
 cimport cython
 

@@ -18,7 +18,7 @@ from .readahead_c cimport ReadAhead
 from .reassembly_c cimport Reassembler
 from .streams_c cimport _NO_TIME, Flow, StreamTracker, _key
 
-from .container import MAX_RECORD, damage
+from .container import damage
 from .model import CaptureError, Endpoint, Packet, Segment
 from .pcapng import BLOCK_OVERHEAD, PcapngReader
 from .position import FilePosition
@@ -462,4 +462,3 @@ cdef class Scanner:
         for event in self._tracker.finish():
             self._consumer.event(event)
         return 0
-

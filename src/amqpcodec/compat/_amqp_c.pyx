@@ -133,7 +133,7 @@ cdef inline bint _truth(object value) except -1:
     raise TypeError("no bit")
 
 
-cdef inline int _put(Writer writer, int kind, object value) except -1:
+cdef int _put(Writer writer, int kind, object value) except -1:
     """A value for a letter; None stands for nothing in it."""
     if value is None:
         value = {} if kind == TABLE_FIELD else ""

@@ -62,14 +62,14 @@ cdef FastFunction fast_function(object original, fast_call call, object state):
     return made
 
 
-cdef inline object call_original(
+cdef object call_original(
     PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
 ):
     """What the peer's own function makes of the same arguments."""
     return PyObject_Vectorcall((<FastFunction>function).original, arguments, nargsf, names)
 
 
-cdef inline Py_ssize_t count_of(size_t nargsf) noexcept:
+cdef Py_ssize_t count_of(size_t nargsf) noexcept:
     """How many arguments are given by position."""
     return PyVectorcall_NARGS(nargsf)
 
