@@ -133,7 +133,7 @@ lint: build
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	.venv/bin/cython-lint src/amqpcodec
+	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint src/amqpcodec  # it calls pycodestyle
 	.venv/bin/codespell
 	$(PYTHON) tools/gen_codec.py --check
 
