@@ -34,15 +34,25 @@ def restore_subclass(cls: Any, values: list[Any], state: dict[str, Any]) -> Any:
     return record
 
 
-def restore_raw_properties(octets: bytes, class_id: int, module: str) -> Any:
+def restore_raw_properties(
+    octets: bytes,
+    class_id: int,
+    module: str,
+    options: tuple[str, bool, Any, bool],
+    place: tuple[int, int],
+) -> Any:
     """Properties that were kept as octets.
 
     Args:
         octets: their octets.
         class_id: the class of the content.
         module: import path of the dialect's namespace.
+        options: how they are read: name of the table profile, strict, limits, and whether tables stay octets.
+        place: octets of the stream before them, and their channel; errors tell them.
     """
-    return import_module(__package__).RawProperties(octets, class_id, import_module(module).DIALECT)
+    backend = import_module(f"{__package__}._backend")  # late: it imports the kernel, which imports this
+    restored = backend.load(f"{__package__}._kernel.rawproperties").restored
+    return restored(octets, class_id, import_module(module).DIALECT, options, place)
 
 
 def restore_public(name: str, arguments: tuple[Any, ...]) -> Any:

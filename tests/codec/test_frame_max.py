@@ -54,6 +54,31 @@ def test_a_frame_that_has_begun_to_come_is_judged_by_the_new_limit(codec: Module
         list(decoder.feed(octets[cut:]))
 
 
+@pytest.mark.parametrize("cut", [7, 8, 4000])
+def test_a_frame_that_is_too_large_now_is_refused_before_it_is_whole(codec: ModuleType, cut: int) -> None:
+    octets = large(codec)
+    decoder = codec.FrameDecoder()
+    assert list(decoder.feed(octets[:cut])) == []
+    decoder.frame_max = 4096
+    with pytest.raises(DecodeError, match="frame_max 4096") as caught:
+        list(decoder.feed(octets[cut : cut + 1]))
+    assert (caught.value.reply_code, caught.value.offset) == (501, 3)
+
+
+@pytest.mark.parametrize("cut", [1, 6, 7, 8, 4000])
+def test_a_limit_set_amid_a_frame_loses_no_octet(codec: ModuleType, cut: int) -> None:
+    octets = large(codec)
+    [expected] = codec.FrameDecoder().feed(octets)
+    decoder = codec.FrameDecoder()
+    assert list(decoder.feed(octets[:cut])) == []
+    decoder.frame_max = 16384
+    assert list(decoder) == []
+    assert decoder.pending == cut
+    frames = [frame for at in range(cut, len(octets)) for frame in decoder.feed(octets[at : at + 1])]
+    assert frames == [expected]
+    assert decoder.pending == 0
+
+
 def test_slack_and_limits_go_on_to_count(codec: ModuleType) -> None:
     octets = large(codec)
     decoder = codec.FrameDecoder(frame_max=0, frame_max_slack=8, limits=Limits(frame_size=len(octets) - 8))

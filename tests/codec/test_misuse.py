@@ -66,6 +66,30 @@ class TestDecoders:
         with pytest.raises(AttributeError):
             next(decoder)
 
+    @pytest.mark.parametrize("name", ["FrameDecoder", "MessageDecoder"])
+    @pytest.mark.parametrize("times", [1, 2])
+    def test_one_whose_constructor_was_broken_off_refuses_to_work(
+        self, amqp: ModuleType, name: str, times: int
+    ) -> None:
+        asked: list[object] = []
+
+        class BrokenOff(getattr(amqp, name)):  # type: ignore[misc]
+            @property
+            def dialect(self) -> Any:
+                asked.append(self)
+                if len(asked) == times:
+                    raise InterruptedError
+                return amqp.DIALECT
+
+        octets = amqp.encode_heartbeat()
+        decoder = BrokenOff.__new__(BrokenOff)
+        with pytest.raises(InterruptedError):
+            decoder.__init__()
+        with pytest.raises(AttributeError):
+            list(decoder.feed(octets))
+        decoder.__init__()
+        assert len(list(decoder.feed(octets))) == 1
+
     def test_an_encoder_without_its_constructor_refuses_to_work(self, impl: Implementation) -> None:
         amqp = impl.dialect("rabbitmq-0-9-1")
 

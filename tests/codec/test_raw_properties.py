@@ -185,6 +185,25 @@ def test_copies_and_pickles_have_the_same_octets(codec: ModuleType) -> None:
         assert (made.octets, made.class_id, made.headers) == (raw.octets, 60, HEADERS)
 
 
+def test_copies_and_pickles_are_read_by_the_rules_of_the_decoder(codec: ModuleType) -> None:
+    own = codec.DIALECT.profile.name
+    other = "0-8" if own != "0-8" else "rabbitmq"
+    raw = kept(codec, tables="raw", profile=other)
+    assert raw.headers.profile == other
+    broken_raw = one(codec.FrameDecoder(properties="raw"), broken(codec)).payload.properties
+    with pytest.raises(DecodeError) as caught:
+        broken_raw.decoded()
+    limited = kept(codec, limits=Limits(table_entries=2))
+    for again in (lambda value: pickle.loads(pickle.dumps(value)), copy.deepcopy):
+        headers = again(raw).headers
+        assert (type(headers).__name__, headers.profile) == ("RawTable", other)
+        with pytest.raises(DecodeError) as same:
+            again(broken_raw).decoded()
+        assert describe_error(same.value) == describe_error(caught.value)
+        with pytest.raises(DecodeError, match="table of more than 2 entries"):
+            again(limited).decoded()
+
+
 def test_decoded_and_replaced_ones_are_ordinary_and_can_be_changed(codec: ModuleType) -> None:
     raw = kept(codec)
     decoded = raw.decoded()

@@ -71,12 +71,10 @@ class FrameDecoder(StreamDecoder):
     ) -> None:
         if payloads not in ("decoded", "raw"):
             raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
-        if properties not in ("decoded", "raw"):
-            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
-        raw = properties == "raw"
         limits = checked_limits(limits)
         rules = self._reader_rules(tables, profile, strict, limits)
-        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw)
+        raw_reading = self._properties_reading(properties, tables, profile, strict, limits)
+        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_reading)
         self._raw = payloads == "raw"
         self._channel = -1  # of the last frame: mostly it is that of the next one too,
         self._channel_object: Any = None  # which saves C code from making the number an object again

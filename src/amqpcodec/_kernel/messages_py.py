@@ -84,12 +84,10 @@ class MessageDecoder(StreamDecoder):
             raise ValueError(f'aborted must be "error" or "keep", not {aborted!r}')
         if body not in ("bytes", "chunks"):
             raise ValueError(f'body must be "bytes" or "chunks", not {body!r}')
-        if properties not in ("decoded", "raw"):
-            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
-        raw = properties == "raw"
         limits = checked_limits(limits)
         rules = self._reader_rules(tables, profile, strict, limits)
-        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw)
+        raw_reading = self._properties_reading(properties, tables, profile, strict, limits)
+        self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_reading)
         self._keep = aborted == "keep"
         self._join = body == "bytes"
         self._body_limit = limits.body_size

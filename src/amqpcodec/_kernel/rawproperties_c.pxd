@@ -12,6 +12,7 @@ cdef class RawProperties(Properties)
 cdef class PropertiesReading:
     cdef object dialect
     cdef Dispatch dispatch
+    cdef tuple options
     cdef ReaderRules rules
 
     @cython.locals(properties=RawProperties)

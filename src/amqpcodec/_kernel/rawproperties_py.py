@@ -9,6 +9,7 @@ from .._pickle import restore_raw_properties
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import Limits
+from ..profiles import table_profile
 from .constructors_py import describe
 from .dialect_py import Dialect
 from .reader_py import ReaderRules
@@ -25,12 +26,15 @@ _MEMO = RLock()
 class PropertiesReading:
     """How raw properties are read once somebody asks for a value: the same for all of one decoder."""
 
-    __slots__ = ("dialect", "dispatch", "rules")
+    __slots__ = ("dialect", "dispatch", "options", "rules")
 
-    def __init__(self, dialect: Dialect, rules: ReaderRules) -> None:
+    def __init__(
+        self, dialect: Dialect, profile: str, strict: bool, limits: Limits, raw_tables: bool
+    ) -> None:
         self.dialect = dialect
         self.dispatch = dialect.properties_dispatch
-        self.rules = rules
+        self.options = profile, strict, limits, raw_tables
+        self.rules = ReaderRules(table_profile(profile), strict, limits, raw_tables)
 
     def keep(self, octets: bytes, class_id: int, offset: int, channel: int) -> RawProperties:
         """Properties that stay octets, without the cost of a constructor call.
@@ -80,10 +84,11 @@ class RawProperties(Properties):
         class_id = index(class_id)
         if class_id not in dialect.properties:
             raise ValueError(f"{dialect.name} has no content of class {class_id!r}")
-        rules = ReaderRules(dialect.profile, False, Limits(), False)
-        self._octets = octets if type(octets) is bytes else memoryview(octets).tobytes()
+        reading = PropertiesReading(dialect, dialect.profile.name, False, Limits(), False)
+        kept = octets if type(octets) is bytes else memoryview(octets).tobytes()
+        self._octets = kept
         self._class = class_id
-        self._reading = PropertiesReading(dialect, rules)
+        self._reading = reading
         self._offset = 0
         self._channel = 0
         self._decoded: Any = None
@@ -193,10 +198,28 @@ class RawProperties(Properties):
         return f"RawProperties({self._octets!r}, {self._class!r}, {self._dialect()!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restore_raw_properties, (self._octets, self._class, self._dialect().module)
+        reading = self._known()
+        place = self._offset, self._channel
+        return restore_raw_properties, (
+            self._octets, self._class, reading.dialect.module, reading.options, place,
+        )  # fmt: skip
 
     def __copy__(self) -> RawProperties:
         return self
+
+
+def restored(
+    octets: bytes,
+    class_id: int,
+    dialect: Dialect,
+    options: tuple[str, bool, Limits, bool],
+    place: tuple[int, int],
+) -> RawProperties:
+    """Raw properties with the rules and the place in the stream that they had before."""
+    made = RawProperties(octets, class_id, dialect)
+    reading = PropertiesReading(dialect, *options)
+    offset, channel = place
+    return reading.keep(made.octets, made.class_id, offset, channel)
 
 
 describe([RawProperties])

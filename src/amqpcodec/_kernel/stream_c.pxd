@@ -42,9 +42,12 @@ cdef class StreamDecoder:
     @cython.locals(lock=Lock)
     cdef int _set_up(
         self, ReaderRules rules, object frame_max, object frame_max_slack, object frame_size, bint expect_header,
-        bint raw_properties
+        PropertiesReading raw_reading
     ) except -1
     cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits)
+    cdef PropertiesReading _properties_reading(
+        self, object properties, object tables, object profile, bint strict, object limits
+    )
     cdef object _read(self)
     cdef int _acquire(self, Lock lock) except -1
     cdef object _entry_refused(self)

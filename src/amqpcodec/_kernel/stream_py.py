@@ -52,7 +52,7 @@ class StreamDecoder:
         frame_max_slack: int,
         frame_size: int,
         expect_header: bool,
-        raw_properties: bool,
+        raw_reading: PropertiesReading | None,
     ) -> None:
         """What the constructors share. C code calls it by position, which costs less than keywords.
 
@@ -61,7 +61,7 @@ class StreamDecoder:
             frame_max, frame_max_slack: the options.
             frame_size: that of the limits.
             expect_header: whether a protocol header may open the stream.
-            raw_properties: whether content headers stay octets.
+            raw_reading: what `_properties_reading` gives.
         """
         size_limit = _payload_limit(frame_max, frame_max_slack, frame_size)
         try:
@@ -69,7 +69,7 @@ class StreamDecoder:
         except AttributeError:
             lock = None
         if lock is None:  # or else the constructor is called again
-            lock = self._lock = Lock()
+            lock = Lock()
         if not (lock.acquire() or lock.reclaim()):
             raise self._entry_refused()
         try:
@@ -82,11 +82,12 @@ class StreamDecoder:
             self._slack = frame_max_slack
             self._frame_size = frame_size
             self._size_limit = size_limit
-            self._raw_reading = PropertiesReading(dialect, rules) if raw_properties else None
+            self._raw_reading = raw_reading
             self._strict = rules.strict
             self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
             self._receive: bytearray | None = None
             self._forget()
+            self._lock = lock  # last: without it a decoder that is half set up refuses to work
         finally:
             lock.release()
 
@@ -96,6 +97,18 @@ class StreamDecoder:
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         table_rules = self.dialect.profile if profile is None else table_profile(profile)
         return ReaderRules(table_rules, strict, limits, tables == "raw")
+
+    def _properties_reading(
+        self, properties: str, tables: str, profile: str | None, strict: bool, limits: Limits
+    ) -> PropertiesReading | None:
+        """What the options say about properties that stay octets; None where they are decoded."""
+        if properties not in ("decoded", "raw"):
+            raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
+        if properties == "decoded":
+            return None
+        dialect = self.dialect
+        table_rules = dialect.profile.name if profile is None else profile
+        return PropertiesReading(dialect, table_rules, bool(strict), limits, tables == "raw")
 
     @property
     def frame_max(self) -> int:
@@ -117,6 +130,8 @@ class StreamDecoder:
         try:
             self._size_limit = _payload_limit(frame_max, self._slack, self._frame_size)
             self._frame_max = frame_max
+            if self._partial is not None:
+                self._reader.frame_size = 0  # so that the frame begun is judged with the next octets
         finally:
             lock.release()
 
@@ -424,7 +439,8 @@ class StreamDecoder:
         """Add to the frame set aside what it lacks; True once the reader is aimed at its payload."""
         partial, reader = self._partial, self._reader
         while True:
-            need = reader.frame_size - len(partial)  # for its envelope, and then for all of it
+            # For its envelope, and then for all of it; nothing if frame_max was set meanwhile.
+            need = max(reader.frame_size - len(partial), 0)
             stop = min(self._pos + need, self._end)
             partial += self._chunk[self._pos : stop]
             self._pos = stop
