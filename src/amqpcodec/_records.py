@@ -41,14 +41,14 @@ def asdict(record: Any) -> dict[str, Any]:
     """
     if not _is_record(record):
         raise TypeError(f"asdict() takes a record, not {type(record).__name__}")
+    record = _ordinary(record)
     fields = {name: getattr(record, name) for name in _names(record)}
     return {name: asdict(value) if _is_record(value) else value for name, value in fields.items()}
 
 
 def replaced(record: Any, /, **changes: Any) -> Any:
     """What records have as `__replace__`."""
-    if hasattr(record, "decoded"):
-        record = record.decoded()
+    record = _ordinary(record)
     names = _names(record)
     for name in changes:
         if name not in names:
@@ -63,6 +63,11 @@ def replaced(record: Any, /, **changes: Any) -> Any:
 
 def _is_record(value: object) -> bool:
     return getattr(type(value), "__replace__", None) is replaced
+
+
+def _ordinary(record: Any) -> Any:
+    """Raw properties decoded, whose own attributes may have names of fields; others as they are."""
+    return record.decoded() if callable(getattr(type(record), "decoded", None)) else record
 
 
 def _names(record: Any) -> tuple[str, ...]:

@@ -240,6 +240,24 @@ def test_instances_made_without_the_constructor_do_no_harm(impl: Implementation,
             use(empty)
 
 
+def test_a_constructor_called_again_changes_all_at_once(impl: Implementation) -> None:
+    amqp, older = impl.dialect("rabbitmq-0-9-1"), impl.dialect("amqp-0-9")
+    raw = impl.kernel("rawproperties").RawProperties(b"\x80\x00\x04text", 60, amqp.DIALECT)
+    seen = []
+
+    class Nosy(type(older.DIALECT)):  # type: ignore[misc]
+        @property
+        def properties_dispatch(self) -> Any:
+            seen.append(raw.decoded())
+            return self.__dict__["properties_dispatch"]
+
+    nosy = Nosy.__new__(Nosy)
+    nosy.__dict__.update(older.DIALECT.__dict__)
+    raw.__init__(b"\x00\x00", 70, nosy)
+    assert seen == [amqp.BasicProperties(content_type="text")]
+    assert raw.decoded() == older.FileProperties()
+
+
 def test_the_option_takes_two_words(codec: ModuleType) -> None:
     for decoder in (codec.FrameDecoder, codec.MessageDecoder):
         with pytest.raises(ValueError, match='properties must be "decoded" or "raw", not \'octets\''):

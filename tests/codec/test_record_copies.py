@@ -79,6 +79,14 @@ def test_a_subclass_keeps_its_class_and_its_own_attributes(codec: ModuleType) ->
     assert (type(made), made.exchange, made.note) == (Noted, "b", "kept")
 
 
+def test_an_attribute_of_any_name_does_no_harm(codec: ModuleType) -> None:
+    class Own(codec.BasicProperties):  # type: ignore[misc, name-defined]
+        decoded = "yes"
+
+    made = replace(Own(message_id="m-1"), message_id="m-2")
+    assert (type(made), made.message_id) == (Own, "m-2")
+
+
 def test_records_as_dicts_have_the_fields_in_order(codec: ModuleType) -> None:
     for record in records(codec):
         names = getattr(record, "spec", None)

@@ -1,3 +1,4 @@
+# cython: nonecheck=True
 """Properties kept as octets. One text for both builds: rawproperties_c is this file, compiled."""
 
 from __future__ import annotations
