@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import ModuleType
 from typing import Any
 
@@ -72,6 +73,21 @@ class TestWhole:
             values, error = drain(codec.MessageDecoder(body=form), chunks)
             assert error is None
             assert [value.body for value in values] == [expected]
+
+    def test_empty_body_frames_take_no_room(self, codec: ModuleType) -> None:
+        decoder = codec.MessageDecoder()
+        head = codec.encode_method(1, codec.Basic.Publish())
+        head += codec.encode_header(1, codec.BasicProperties(), 1)
+        assert list(decoder.feed(head)) == []
+        empty = codec.encode_body(1, b"") * 10_000
+        tracemalloc.start()
+        try:
+            assert all(list(decoder.feed(empty)) == [] for _ in range(5))
+            assert tracemalloc.get_traced_memory()[0] < 200_000
+        finally:
+            tracemalloc.stop()
+        [message] = decoder.feed(codec.encode_body(1, b"x"))
+        assert message.body == b"x"
 
     def test_bodies_of_one_frame_and_of_none(self, codec: ModuleType) -> None:
         stream = message_octets(codec, 1, b"one") + message_octets(codec, 1, b"")

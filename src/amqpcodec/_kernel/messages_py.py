@@ -233,6 +233,8 @@ class MessageDecoder(StreamDecoder):
             return None
         if content.left == 0 and content.chunks is None and self._join:
             return self._message(content, octets, True)
+        if size == 0 and self._join:
+            return None  # legal, and as many as the peer likes: nothing is kept of them
         if content.chunks is None:
             content.chunks = []
         content.chunks.append(octets)
