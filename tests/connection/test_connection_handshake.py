@@ -208,6 +208,16 @@ def test_a_virtual_host_that_is_not_there_closes_the_connection(impl: Implementa
     assert pair.events["client"] == [ConnectionClosed("peer", 530, "NOT_ALLOWED - no virtual host /other")]
 
 
+@pytest.mark.parametrize("name", ["\u20ac" * 85, "\0" * 255, "x" * 255], ids=["wide", "zeros", "long"])
+def test_a_virtual_host_of_any_name_is_refused(impl: Implementation, name: str) -> None:
+    pair = Pair(impl)
+    pair.logins["client"] = ClientLogin("user", "secret", name)
+    pair.logins["server"] = ServerLogin(lambda *known: True, virtual_hosts=frozenset({"/"}))
+    pair.talk()
+    [closed] = pair.events["client"]
+    assert (closed.by, closed.reply_code) == ("peer", 530)
+
+
 def test_a_client_that_cannot_log_in_says_so(impl: Implementation) -> None:
     pair = Pair(impl)
     pair.logins["server"] = ServerLogin(lambda *known: True, mechanisms="EXTERNAL")

@@ -159,7 +159,9 @@ class ServerLogin:
                 if self.virtual_hosts is None or name in self.virtual_hosts:
                     connection.send(0, classes.OpenOk())
                 else:
-                    connection.close(NOT_ALLOWED, f"NOT_ALLOWED - no virtual host {name[:127]}")
+                    # Named by its ASCII, which no escaping can make longer than a short string.
+                    shown = str(name).encode("ascii", "replace").decode()[:127]
+                    connection.close(NOT_ALLOWED, f"NOT_ALLOWED - no virtual host {shown}")
             case _:
                 return False
         return True
