@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from support.connections import Pair
 from support.implementation import Implementation
 
 from amqpcodec import EncodeError, LocalProtocolError
+from amqpcodec._backend import load
 from amqpcodec.connection import (
     Blocked,
     ChannelClosed,
@@ -408,3 +411,58 @@ def test_a_derived_method_is_judged_as_its_base(impl: Implementation) -> None:
     pair.client.send(1, derived(queue="q"))
     pair.talk()
     assert pair.taken("server") == [MethodReceived(1, pair.amqp.Queue.Declare(queue="q"))]
+
+
+@pytest.mark.parametrize("reach", [1, 0], ids=["one at a time", "nothing left"])
+def test_acknowledging_the_oldest_costs_the_same_however_many_wait(impl: Implementation, reach: int) -> None:
+    def seconds(count: int) -> float:
+        tags = load("amqpcodec.connection.tags", impl.name).Tags()
+        for _ in range(count):
+            tags.count()
+        if not reach:
+            tags.settle(0, True)
+        started = process_time()
+        for number in range(1, count + 1):
+            tags.settle(number * reach, True)
+        return process_time() - started
+
+    few, many = min(seconds(3000) for _ in range(3)), min(seconds(48000) for _ in range(3))
+    assert many < 16 * 6 * few
+
+
+def test_numbers_settled_in_any_order_and_taken_back_stay_in_order(impl: Implementation) -> None:
+    tags = load("amqpcodec.connection.tags", impl.name).Tags()
+    waiting: list[int] = []
+    random = Random(1)
+    for _ in range(3000):
+        if random.random() < 0.6:
+            waiting.append(tags.count())
+        tag = random.choice(waiting or [0])
+        multiple = random.random() < 0.1
+        if multiple and random.random() < 0.2:
+            tag = 0
+        settled = [each for each in waiting if each == tag or (multiple and (each < tag or tag == 0))]
+        assert tags.settle(tag, multiple) == tuple(settled)
+        waiting = [each for each in waiting if each not in settled]
+        if random.random() < 0.5:
+            tags.restore(settled)
+            waiting = sorted(waiting + settled)
+        assert tags.waiting() == tuple(waiting)
+        assert len(tags) == len(waiting)
+
+
+def test_a_tag_cancelled_twice_is_free_for_a_new_consumer(impl: Implementation) -> None:
+    pair = Pair(impl).opened()
+    basic = pair.amqp.Basic
+    pair.client.send(1, basic.Cancel("ct"))
+    pair.client.send(1, basic.Cancel("ct", no_wait=True))
+    pair.talk()
+    pair.server.send(1, basic.CancelOk("ct"))
+    pair.talk()
+    pair.client.send(1, basic.Consume(queue="q", consumer_tag="ct"))
+    pair.talk()
+    pair.server.send(1, basic.ConsumeOk("ct"))
+    pair.talk()
+    assert pair.client.consumers(1) == pair.server.consumers(1) == ("ct",)
+    deliver(pair, 1)
+    assert outstanding(pair) == (1,)

@@ -103,3 +103,14 @@ def test_the_end_of_the_octets_is_the_end_of_the_connection(impl: Implementation
     closed, end = pair.server.receive_eof()
     assert (closed.channel, end.by, pair.server.state) == (1, "eof", "closed")
     assert list(pair.server.receive_eof()) == []
+
+
+def test_a_peer_that_is_not_read_is_not_taken_for_gone(impl: Implementation) -> None:
+    pair, clock = quiet(impl)
+    clock.now += 19
+    assert list(pair.client.receive_data(b"")) == []
+    clock.now += 19
+    assert (pair.client.on_time(), pair.client.state) == ([], "open")
+    clock.now += 1
+    [closed] = pair.client.on_time()
+    assert closed.by == "timeout"

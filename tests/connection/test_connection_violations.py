@@ -288,3 +288,34 @@ def test_what_follows_a_violation_on_another_channel_still_arrives(impl: Impleme
     octets += amqp.encode_message(2, amqp.Basic.Publish("x"), None, b"body")
     _, message = server.receive_data(octets)
     assert message == MessageReceived(2, amqp.Basic.Publish("x"), amqp.BasicProperties(), b"body")
+
+
+def test_closes_without_end_are_not_all_answered(impl: Implementation) -> None:
+    _, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(send_buffer=100)})
+    server.close(320, "enough")
+    assert list(server.receive_data(amqp.encode_method(0, amqp.Connection.Close()) * 100)) == []
+    assert len(server.data_to_send()) < 150
+    assert [event.by for event in server.receive_data(amqp.encode_method(0, amqp.Connection.CloseOk()))] == [
+        "local"
+    ]
+
+
+def test_replies_to_a_client_may_come_out_of_order(impl: Implementation) -> None:
+    pair, _, amqp = opened(impl)
+    client = pair.client
+    consume, qos = amqp.Basic.Consume(queue="q", consumer_tag="ct"), amqp.Basic.Qos(0, 1, False)
+    client.send(1, consume)
+    client.send(1, qos)
+    replies = [amqp.Basic.QosOk(), amqp.Basic.ConsumeOk("ct")]
+    events = list(client.receive_data(b"".join(amqp.encode_method(1, reply) for reply in replies)))
+    assert [event.request for event in events] == [qos, consume]
+    assert (client.awaited(1), client.consumers(1)) == ((), ("ct",))
+
+
+def test_nothing_is_answered_before_the_channel_is_open(impl: Implementation) -> None:
+    pair, _, amqp = opened(impl)
+    client = pair.client
+    number = client.open_channel()
+    client.send(number, amqp.Basic.Qos(0, 1, False))
+    [violation] = client.receive_data(amqp.encode_method(number, amqp.Basic.QosOk()))
+    assert violation.reply_code == 503

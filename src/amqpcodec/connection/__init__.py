@@ -4,7 +4,8 @@
     login = ClientLogin("guest", "guest")
     socket.sendall(connection.data_to_send())
     while connection.state != "closed":
-        for event in connection.receive_data(socket.recv(65536)):
+        octets = socket.recv(65536)
+        for event in connection.receive_data(octets) if octets else connection.receive_eof():
             if not login.handle(connection, event):
                 ...
         socket.sendall(connection.data_to_send())

@@ -23,8 +23,9 @@ cdef class Channel:
 
     @cython.locals(kind=cython.int)
     cpdef object fault(self, int sender, Rule rule, object method)
-    @cython.locals(waiting=Rule)
     cdef bint _is_taken(self, object consumer_tag) except -1
+    @cython.locals(waiting=Rule)
+    cdef bint _waits(self, object consumer_tag, tuple kinds) except -1
     cdef bint _needs_no_ack(self, object consumer_tag) except -1
     cdef int _add_consumer(self, object tag, bint no_ack) except -1
     cdef int _cancel(self, object tag) except -1
@@ -33,7 +34,7 @@ cdef class Channel:
     cdef object _settle_fault(self, int sender, Rule rule, object method)
     cdef object _mode_fault(self, Rule rule)
     cpdef object apply(self, int sender, Rule rule, object method)
-    @cython.locals(waiting=Rule)
+    @cython.locals(waiting=Rule, ours=cython.bint)
     cdef object _request(self, int sender, Rule rule)
     @cython.locals(waiting=Rule)
     cdef object _reply(self, int sender, Rule rule)

@@ -104,11 +104,13 @@ class Channel:
 
     def _is_taken(self, consumer_tag: Any) -> bool:
         """Whether a consumer has a tag, or is being asked for or cancelled with it."""
-        if consumer_tag in self.consumers:
-            return True
+        return consumer_tag in self.consumers or self._waits(consumer_tag, (CONSUME, CANCEL))
+
+    def _waits(self, consumer_tag: Any, kinds: tuple[int, ...]) -> bool:
+        """Whether a request of one of these kinds waits for its reply."""
         for entry in self._pending[CLIENT]:
             waiting: Rule = entry[0]
-            if waiting.kind in (CONSUME, CANCEL) and entry[1].consumer_tag == consumer_tag:
+            if waiting.kind in kinds and entry[1].consumer_tag == consumer_tag:
                 return True
         return False
 
@@ -157,12 +159,17 @@ class Channel:
         return request
 
     def _request(self, sender: int, rule: Rule) -> Any:
-        """The oldest request that a reply may answer, unless a synchronous one before it waits as well."""
+        """The oldest request that a reply may answer.
+
+        This side answers in order. RabbitMQ does not quite: its consume-ok comes from the queue, and the
+        replies to requests pipelined after it may come first. Only channel.open is always answered first.
+        """
+        ours = sender == self._role
         for entry in self._pending[1 - sender]:
             waiting: Rule = entry[0]
             if rule.index in waiting.replies:
                 return entry
-            if rule.ordered and waiting.synchronous:
+            if rule.ordered and waiting.synchronous and (ours or waiting.kind == OPEN_CHANNEL):
                 return None
         return None
 
@@ -216,7 +223,7 @@ class Channel:
 
     def _deliver(self, tag: int, no_ack: bool) -> None:
         if no_ack:
-            self.deliveries.last = tag
+            self.deliveries.skip(tag)
         else:
             self.deliveries.add(tag)
 
@@ -247,7 +254,7 @@ class Channel:
     def _cancel(self, tag: Any) -> None:
         """The client cancels a consumer, and does not wait for the reply."""
         if tag not in self.consumers:
-            if self._is_taken(tag):
+            if self._waits(tag, (CONSUME,)):
                 self._withdrawn.add(tag)
         else:
             no_ack = self.consumers.pop(tag)

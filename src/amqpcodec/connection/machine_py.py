@@ -51,7 +51,8 @@ class Connection:
 
         connection = Connection("client")
         socket.sendall(connection.data_to_send())
-        for event in connection.receive_data(socket.recv(65536)):
+        octets = socket.recv(65536)
+        for event in connection.receive_data(octets) if octets else connection.receive_eof():
             ...
         socket.sendall(connection.data_to_send())
 
@@ -229,7 +230,9 @@ class Connection:
         stays for the next time.
 
         Args:
-            data: bytes or any bytes-like object, cut anywhere.
+            data: bytes or any bytes-like object, cut anywhere. None at all, of a transport that is not
+                read for a while, keep the peer from being taken for silent meanwhile; the end of
+                the stream is `receive_eof`.
 
         Returns:
             An iterator over the events, the connection itself.

@@ -74,10 +74,9 @@ class Receiver:
 
     def feed(self, data: Any) -> None:
         """Take octets."""
-        if self._state.handshake.phase != OVER and len(data):
-            self._timers.received()
-            if self._head is not None:
-                data = self._read_head(bytes(data))
+        self._timers.received()
+        if self._head is not None and self._state.handshake.phase != OVER and len(data):
+            data = self._read_head(bytes(data))
         if self._state.handshake.phase != OVER and len(data):
             self._decoder.feed(data)
 
@@ -237,9 +236,13 @@ class Receiver:
         state = self._state
         if number == 0:
             leaving = state.handshake.phase == LEAVING
-            self._outbox.put_method(0, state.classes["connection.close-ok"]())
+            close_ok = state.classes["connection.close-ok"]()
+            if not leaving:
+                self._outbox.put_method(0, close_ok)
+                return self._over(ConnectionClosed("peer", *_told(method)))
             # Where both have sent a close, each also waits for the other's answer.
-            return None if leaving else self._over(ConnectionClosed("peer", *_told(method)))
+            self._answer(0, close_ok)
+            return None
         if not self._answer(number, state.classes["channel.close-ok"]()):
             return self._flooded()
         if state.channels[number].state == CHANNEL_CLOSING:

@@ -103,7 +103,7 @@ class Rule:
         is_reply: whether it answers another method.
         strict: whether it must answer one that waits. False for those methods of 0-9 that the specification
             does not call synchronous.
-        ordered: whether it must answer the oldest of those that wait.
+        ordered: whether this side sends it only in answer to the oldest of those that wait.
         synchronous: whether replies to later requests must wait for the reply to this one. channel.flow is
             answered at once, whatever else waits.
         has_multiple: whether it has the argument `multiple`.

@@ -1,9 +1,11 @@
 cdef class Tags:
     cdef public object last
-    cdef dict _waiting
+    cdef set _waiting
+    cdef list _order
     cdef object _forgotten
 
     cpdef int add(self, object tag) except -1
+    cpdef int skip(self, object tag) except -1
     cpdef object count(self)
     cpdef bint knows(self, object tag, bint multiple) except -1
     cpdef object settle(self, object tag, bint multiple)
