@@ -22,6 +22,7 @@ from .reply_errors import REPLY_ERRORS
 
 BUFFER_SIZE = 65536
 UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
+LINGER_SECONDS = 10.0  # for the peer to read the rest, once all is over
 
 
 class AmqpStream(asyncio.BufferedProtocol):
@@ -51,7 +52,9 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._received = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._ended = False
         self._lost = False
+        self._reason: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     # -- what asyncio calls
@@ -67,8 +70,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         try:
             await handler(self)
         finally:
-            self._flush()
-            self._transport.close()
+            self._end()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where to receive into."""
@@ -89,7 +91,8 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport is gone."""
-        self._lost = True
+        self._lost = self._ended = True
+        self._reason = exc
         self.connection.receive_eof()
         self._received.set()
         self._writable.set()
@@ -101,8 +104,9 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """The transport has written: `drain` goes on."""
+        """The transport has written: it takes what has waited, and `drain` goes on."""
         self._writable.set()
+        self._flush()
 
     # -- what programs call
 
@@ -118,10 +122,11 @@ class AmqpStream(asyncio.BufferedProtocol):
                 continue
             self._flush()
             if self.connection.state == "closed":
-                self._transport.close()
+                self._end()
                 raise StopAsyncIteration
             if self._unread > UNREAD_BYTES:
                 self._transport.resume_reading()
+                self.connection.receive_data(b"")
             self._unread = 0
             self._received.clear()
             await self._received.wait()
@@ -140,7 +145,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._flush()
         await self._writable.wait()
         if self._transport.is_closing():
-            raise ConnectionResetError("the connection is lost")
+            raise ConnectionResetError("the connection is lost") from self._reason
 
     async def close(self, reply_code: int = 200, reply_text: str = "") -> None:
         """Close the connection, and wait for the peer's answer. Events until then are dropped.
@@ -159,18 +164,25 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            await self.close()
+        finally:
+            self._end()
 
     # -- writing and time
 
     def _flush(self) -> None:
-        """Give what is to be sent to the transport, and see to the next deadline."""
-        if self.connection.bytes_to_send:
-            buffers = self.connection.buffers_to_send()
-            if not self._lost:
-                self._transport.writelines(buffers)
+        """Give what is to be sent to the transport, and see to the next deadline.
+
+        While the transport has enough to write, the rest waits in the connection, which limits it.
+        """
+        if self._ended:
+            return
+        if self.connection.bytes_to_send and self._writable.is_set():
+            # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
+            self._transport.write(self.connection.data_to_send())
         deadline = self.connection.next_deadline()
-        if deadline is None or self._lost:
+        if deadline is None:
             return
         if self._timer is not None:
             if deadline >= self._timer.when():
@@ -180,10 +192,28 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     def _on_time(self) -> None:
         self._timer = None
+        if self._unread > UNREAD_BYTES:  # nothing is read, so nothing is known of the peer
+            self.connection.receive_data(b"")
         self._due.extend(self.connection.on_time())
         if self._due:
             self._received.set()
-        self._flush()
+        if self.connection.state == "closed":
+            self._end()
+        else:
+            self._flush()
+
+    def _end(self) -> None:
+        """Close the transport once the rest is written, and without that if the peer does not read it."""
+        if self._ended:
+            return
+        self._ended = True
+        if not self._transport.is_closing():
+            self._transport.write(self.connection.data_to_send())
+            self._transport.close()
+        self._writable.set()  # `drain` must not wait for what nobody reads
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(LINGER_SECONDS, self._transport.abort)
 
 
 async def connect(
@@ -227,7 +257,7 @@ async def connect(
                     raise REPLY_ERRORS.get(code, ReplyError)(text)
         raise ConnectionResetError("the connection is lost")
     except BaseException:
-        stream._transport.close()
+        stream._end()
         raise
 
 

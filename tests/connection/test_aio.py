@@ -14,15 +14,19 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from amqpcodec import aio
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect, serve
 from amqpcodec.connection import (
     ClientLogin,
+    Connection,
     ConnectionClosed,
+    ConnectionLimits,
     MessageReceived,
     MethodReceived,
     ServerLogin,
     Settled,
+    Violation,
 )
 from amqpcodec.reply_errors import AmqpAccessRefused
 
@@ -225,3 +229,136 @@ def test_the_blocking_example_publishes(url: str) -> None:
         [sys.executable, EXAMPLE, url, "another"], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout == "closed: 200 \n"
+
+
+class Transport:
+    """A transport whose peer is the test."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closing = self.aborted = False
+
+    def write(self, octets: bytes) -> None:
+        self.written += octets
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def close(self) -> None:
+        self.closing = True
+
+    def abort(self) -> None:
+        self.closing = self.aborted = True
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+def receive(stream: AmqpStream, octets: bytes) -> None:
+    stream.get_buffer(-1)[: len(octets)] = octets
+    stream.buffer_updated(len(octets))
+
+
+async def served(heartbeat: int = 60, **limits: Any) -> tuple[AmqpStream, Transport]:
+    """A server's end of a connection with channel 1, without any network."""
+    clock = asyncio.get_running_loop().time
+    connection = Connection("server", clock=clock, connection_limits=ConnectionLimits(**limits))
+    stream, transport = AmqpStream(connection, LOGIN), Transport()
+    stream.connection_made(transport)
+    start_ok = amqp.Connection.StartOk({}, "PLAIN", b"\0guest\0guest", "en_US")
+    methods = [start_ok, amqp.Connection.TuneOk(10, 4096, heartbeat), amqp.Connection.Open("/")]
+    octets = b"".join(amqp.encode_method(0, method) for method in methods)
+    receive(stream, b"AMQP\0\0\x09\1" + octets + amqp.encode_method(1, amqp.Channel.Open()))
+    assert isinstance(await anext(stream), MethodReceived)
+    connection.send(1, amqp.Channel.OpenOk())
+    await stream.drain()
+    return stream, transport
+
+
+def test_what_a_peer_does_not_read_is_limited() -> None:
+    async def flood() -> None:
+        stream, transport = await served(send_buffer=1000)
+        stream.pause_writing()
+        before = transport.written
+        for _ in range(200):
+            reader = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0)
+            receive(stream, amqp.encode_method(1, amqp.Channel.Flow(True)))
+            event = await reader
+            if isinstance(event, Violation):
+                break
+        assert isinstance(event, Violation)
+        assert (event.reply_code, transport.written) == (506, before)
+        stream.resume_writing()
+        assert transport.written.endswith(amqp.encode_method(0, event.to_send))
+
+    asyncio.run(flood())
+
+
+def test_a_peer_that_never_reads_the_rest_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio, "LINGER_SECONDS", 0.01)
+
+    async def linger() -> None:
+        stream, transport = await served()
+        receive(stream, amqp.encode_method(0, amqp.Connection.Close(200, "", 0, 0)))
+        [closed] = [event async for event in stream]
+        assert isinstance(closed, ConnectionClosed)
+        assert (transport.closing, transport.aborted) == (True, False)
+        await asyncio.sleep(0.05)
+        assert transport.aborted
+
+    asyncio.run(linger())
+
+
+def test_drain_does_not_outlast_the_connection() -> None:
+    async def drain() -> None:
+        stream, transport = await served(close_seconds=0.05)
+        stream.pause_writing()
+        stream.connection.close()
+        with pytest.raises(ConnectionResetError):
+            await asyncio.wait_for(stream.drain(), 10)
+        assert transport.written.endswith(amqp.encode_method(0, amqp.Connection.Close(200, "", 0, 0)))
+
+    asyncio.run(drain())
+
+
+def test_a_peer_is_not_taken_for_gone_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio, "UNREAD_BYTES", 10)
+
+    async def busy() -> None:
+        stream, _ = await served(heartbeat=1)
+        receive(stream, amqp.encode_method(1, amqp.Queue.Declare(queue="q")))
+        await asyncio.sleep(2.3)
+        assert stream.connection.state == "open"
+        assert isinstance(await anext(stream), MethodReceived)
+
+    asyncio.run(busy())
+
+
+def test_a_client_answers_the_close_that_refuses_it() -> None:
+    seen: list[Any] = []
+
+    async def watch(stream: AmqpStream) -> None:
+        seen.extend([event async for event in stream])
+
+    async def client(port: int) -> None:
+        with pytest.raises(AmqpAccessRefused):
+            await connect("127.0.0.1", port, login=ClientLogin("a", "wrong"))
+        while not seen:
+            await asyncio.sleep(0.01)
+
+    with_server(client, watch)
+    assert [event.by for event in seen] == ["local"]
+
+
+def test_a_close_that_is_cancelled_closes_the_transport() -> None:
+    async def leave() -> None:
+        stream, transport = await served()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(stream.__aexit__(None, None, None), 0.01)
+        assert transport.closing
+
+    asyncio.run(leave())
