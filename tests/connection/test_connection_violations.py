@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -319,3 +320,19 @@ def test_nothing_is_answered_before_the_channel_is_open(impl: Implementation) ->
     client.send(number, amqp.Basic.Qos(0, 1, False))
     [violation] = client.receive_data(amqp.encode_method(number, amqp.Basic.QosOk()))
     assert violation.reply_code == 503
+
+
+@pytest.mark.parametrize("name", ["flow", "cancel"])
+def test_requests_that_wait_make_nothing_else_slow(impl: Implementation, name: str) -> None:
+    def seconds(waiting: int) -> float:
+        pair, server, amqp = opened(impl)
+        for number in range(waiting):
+            pair.client.send(1, amqp.Basic.Consume(queue="q", consumer_tag=f"t{number}"))
+        assert len(list(server.receive_data(pair.client.data_to_send()))) == waiting
+        cancel = amqp.Basic.Cancel("unknown", no_wait=True)
+        octets = amqp.encode_method(1, amqp.Channel.Flow(True) if name == "flow" else cancel) * 1000
+        started = process_time()
+        assert len(list(server.receive_data(octets))) == 1000
+        return process_time() - started
+
+    assert min(seconds(4000) for _ in range(3)) < 6 * min(seconds(1) for _ in range(3))

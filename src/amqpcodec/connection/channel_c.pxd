@@ -17,6 +17,7 @@ cdef class Channel:
     cdef tuple _pending
     cdef int _stopped
     cdef readonly dict consumers
+    cdef set _asked
     cdef dict _leaving
     cdef set _withdrawn
     cdef list _uncommitted
@@ -24,8 +25,6 @@ cdef class Channel:
     @cython.locals(kind=cython.int)
     cpdef object fault(self, int sender, Rule rule, object method)
     cdef bint _is_taken(self, object consumer_tag) except -1
-    @cython.locals(waiting=Rule)
-    cdef bint _waits(self, object consumer_tag, tuple kinds) except -1
     cdef bint _needs_no_ack(self, object consumer_tag) except -1
     cdef int _add_consumer(self, object tag, bint no_ack) except -1
     cdef int _cancel(self, object tag) except -1
@@ -33,6 +32,7 @@ cdef class Channel:
     @cython.locals(multiple=cython.bint)
     cdef object _settle_fault(self, int sender, Rule rule, object method)
     cdef object _mode_fault(self, Rule rule)
+    @cython.locals(answered=cython.bint)
     cpdef object apply(self, int sender, Rule rule, object method)
     @cython.locals(waiting=Rule, ours=cython.bint)
     cdef object _request(self, int sender, Rule rule)

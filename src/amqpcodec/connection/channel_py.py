@@ -62,8 +62,8 @@ class Channel:
     """
 
     __slots__ = (
-        "_leaving", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted", "_withdrawn",
-        "closing", "consumers", "deliveries", "number", "publishes", "state",
+        "_asked", "_leaving", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted",
+        "_withdrawn", "closing", "consumers", "deliveries", "number", "publishes", "state",
     )  # fmt: skip
 
     def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:
@@ -79,6 +79,7 @@ class Channel:
         self._pending: tuple[deque[tuple[Rule, Any]], deque[tuple[Rule, Any]]] = (deque(), deque())
         self._stopped = 0  # bit by role: told by channel.flow to send no content
         self.consumers: dict[Any, bool] = {}
+        self._asked: set[Any] = set()  # consumer tags that wait for consume-ok
         self._leaving: dict[Any, bool] = {}  # consumers cancelled, whose deliveries may be on their way
         self._withdrawn: set[Any] = set()  # consumers asked for and cancelled before the reply
         self._uncommitted: list[int] = []  # settled in the transaction that is open
@@ -103,16 +104,8 @@ class Channel:
         return None
 
     def _is_taken(self, consumer_tag: Any) -> bool:
-        """Whether a consumer has a tag, or is being asked for or cancelled with it."""
-        return consumer_tag in self.consumers or self._waits(consumer_tag, (CONSUME, CANCEL))
-
-    def _waits(self, consumer_tag: Any, kinds: tuple[int, ...]) -> bool:
-        """Whether a request of one of these kinds waits for its reply."""
-        for entry in self._pending[CLIENT]:
-            waiting: Rule = entry[0]
-            if waiting.kind in kinds and entry[1].consumer_tag == consumer_tag:
-                return True
-        return False
+        """Whether a consumer has a tag, or is being asked for with it."""
+        return consumer_tag in self.consumers or consumer_tag in self._asked
 
     def _own_fault(self, rule: Rule, method: Any) -> Fault | None:
         """What this side alone has to heed: it can know better than its peer."""
@@ -152,7 +145,8 @@ class Channel:
     def apply(self, sender: int, rule: Rule, method: Any) -> Any:
         """Change the state as a method says; the request that it answers, or None."""
         request = self._reply(sender, rule) if rule.is_reply else None
-        if rule.replies and rule.waits(method):
+        answered = rule.kind == FLOW and sender != self._role  # by the connection, at once
+        if rule.replies and rule.waits(method) and not answered:
             self._pending[sender].append((rule, method))
         if rule.kind:
             self._apply_kind(sender, rule, method, request)
@@ -233,7 +227,10 @@ class Channel:
         if kind == CONSUME:
             if not rule.waits(method):
                 self.consumers[method.consumer_tag] = bool(method.no_ack)
+            elif method.consumer_tag:
+                self._asked.add(method.consumer_tag)
         elif kind == CONSUME_OK:
+            self._asked.discard(request.consumer_tag)
             self._add_consumer(method.consumer_tag, bool(request.no_ack))
         elif kind == CANCEL_OK:
             self.consumers.pop(request.consumer_tag, None)
@@ -254,7 +251,7 @@ class Channel:
     def _cancel(self, tag: Any) -> None:
         """The client cancels a consumer, and does not wait for the reply."""
         if tag not in self.consumers:
-            if self._waits(tag, (CONSUME,)):
+            if tag in self._asked:
                 self._withdrawn.add(tag)
         else:
             no_ack = self.consumers.pop(tag)

@@ -31,7 +31,7 @@ cdef class Receiver:
     cdef object _on_other(self, object number, Rule rule, object method)
     @cython.locals(state=State, entry=Channel, rule=Rule)
     cdef object _on_message(self, Message message)
-    @cython.locals(state=State, entry=Channel, rule=Rule)
+    @cython.locals(state=State)
     cdef object _on_flow(self, object number, object method)
     cdef object _on_handshake(self, Rule rule, object method)
     @cython.locals(handshake=Handshake)

@@ -208,8 +208,6 @@ class Receiver:
         answer = state.classes["channel.flow-ok"](active=method.active)
         if not self._answer(number, answer):
             return self._flooded()
-        rule: Rule = state.rules[type(answer)]
-        state.channels[number].apply(state.role, rule, answer)
         return FlowChanged(number, bool(method.active))
 
     def _on_handshake(self, rule: Rule, method: Any) -> Any:
