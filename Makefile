@@ -133,7 +133,7 @@ lint: build
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint src/amqpcodec  # it calls pycodestyle
+	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint src/amqpcodec
 	.venv/bin/codespell
 	$(PYTHON) tools/gen_codec.py --check
 
