@@ -62,7 +62,7 @@ cdef class ReadAhead:
         octets = self.transport._read_buffer
         p = <const unsigned char *>PyBytes_AS_STRING(octets)
         left = PyBytes_GET_SIZE(octets)
-        while left >= OVERHEAD:
+        while left >= OVERHEAD:  # not by `frame_at`: py-amqp takes frames of any type and size
             size = <Py_ssize_t>u32(p + 3)
             if size > left - OVERHEAD or p[ENVELOPE_SIZE + size] != FRAME_END:
                 break

@@ -4,6 +4,12 @@ from .._kernel.readers_c cimport ReaderPool
 from .._kernel.writer_c cimport Writer, WriterRules
 from ._counts_c cimport Counts
 
+cdef extern from *:
+    const long long ANY_SIZE "0xFFFFFFFFLL"  # of a payload: pika itself has no limit
+
+cdef enum:
+    FRAME_TYPES = 0x10E  # methods, content headers, bodies and heartbeats, for `frame_at`
+
 
 cdef class ClassLayout(RecordLayout):
     cdef int class_id

@@ -10,12 +10,13 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
 from .._kernel.fields_c cimport RecordLayout
+from .._kernel.framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .._kernel.guards_c cimport ModuleGuard
 from .._kernel.octets cimport u16, u32
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.values import Declined
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer, WriterRules
 
 from ._counts_c cimport Counts
@@ -26,7 +27,6 @@ cdef enum:
     HEAD_SIZE = 12  # of a content header, before the property flags
     MOST_FLAG_WORDS = 64
 
-cdef long long _ANY_SIZE = 0xFFFFFFFF
 cdef tuple _INCOMPLETE = (0, None)
 
 
@@ -91,17 +91,13 @@ cdef class Codec:
         answer to it."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data) + at
         cdef Py_ssize_t left = PyBytes_GET_SIZE(data) - at
-        cdef Py_ssize_t size
-        if left < ENVELOPE_SIZE:
+        cdef long long size
+        cdef FrameStatus status = frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size)
+        if status == MORE:
             return _INCOMPLETE
-        if p[0] != METHOD and p[0] != HEADER and p[0] != BODY and p[0] != HEARTBEAT:
+        if status != WHOLE:
             return None
-        size = <Py_ssize_t>u32(p + 3)
-        if size > left - OVERHEAD:
-            return _INCOMPLETE
-        if p[ENVELOPE_SIZE + size] != FRAME_END:
-            return None
-        return size + OVERHEAD, self._frame(data, at, size)
+        return size, self._frame(data, at, <Py_ssize_t>size - OVERHEAD)
 
     cdef object _frame(self, object data, Py_ssize_t at, Py_ssize_t size):
         """The frame whose payload of `size` octets lies behind the envelope at data[at]."""
@@ -191,10 +187,10 @@ cdef class Codec:
         if kind == BODY:
             self.need(layout, None)
             fragment = layout.value(frame, 2)
-            if type(fragment) is not bytes or PyBytes_GET_SIZE(fragment) > _ANY_SIZE:
+            if type(fragment) is not bytes or PyBytes_GET_SIZE(fragment) > ANY_SIZE:
                 return None
             if PyBytes_GET_SIZE(fragment):
-                return writer.finish_with(BODY, channel, fragment, _ANY_SIZE)
+                return writer.finish_with(BODY, channel, fragment, ANY_SIZE)
         at = writer.begin_frame(kind, channel)
         if kind == METHOD:
             self._put_method(writer, layout.value(frame, 2))
@@ -202,7 +198,7 @@ cdef class Codec:
             self._put_header(writer, layout.value(frame, 2), layout.value(frame, 3))
         elif kind == HEARTBEAT:
             self.need(layout, None)
-        writer.end_frame(at, _ANY_SIZE)
+        writer.end_frame(at, ANY_SIZE)
         return writer.finish()
 
     cdef int _put_method(self, Writer writer, object method) except -1:

@@ -8,13 +8,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
+from .._kernel.framing cimport UNKNOWN_TYPE, frame_at
 from .._kernel.guards_c cimport ModuleGuard, TypeGuard
 from .._kernel.octets cimport u32
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEARTBEAT, METHOD, OVERHEAD
+from .._kernel.wire cimport ENVELOPE_SIZE, OVERHEAD
 
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
-from ._pika_c cimport Codec
+from ._pika_c cimport ANY_SIZE, FRAME_TYPES, Codec
 
 _LOOKED_UP = ("amqp_object", "frame", "name_or_value")  # by what `pending` calls
 _OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
@@ -143,8 +144,9 @@ cdef Py_ssize_t _end(bytes octets, Py_ssize_t at) noexcept:
     """How far pika has to look for the frame that begins at `at`: to its end, where that can be told."""
     cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets) + at
     cdef Py_ssize_t left = PyBytes_GET_SIZE(octets) - at
-    if left >= ENVELOPE_SIZE and (METHOD <= p[0] <= BODY or p[0] == HEARTBEAT):
-        return at + min(left, <Py_ssize_t>u32(p + 3) + OVERHEAD)
+    cdef long long size
+    if frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size) != UNKNOWN_TYPE:
+        return at + min(left, <Py_ssize_t>size)
     if left >= OVERHEAD and p[0] == c"A" and p[1] == c"M" and p[2] == c"Q" and p[3] == c"P":
         return at + OVERHEAD
     return at + left
