@@ -273,6 +273,15 @@ def test_a_peer_that_does_not_read_its_answers_is_closed(impl: Implementation) -
     assert len(server.data_to_send()) < 250
 
 
+def test_consumers_beyond_the_limit_are_refused(impl: Implementation) -> None:
+    pair, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(consumers=2)})
+    for tag in ("a", "b", "c"):
+        pair.client.send(1, amqp.Basic.Consume(queue="q", consumer_tag=tag, no_wait=True))
+    [violation] = violations(server.receive_data(pair.client.data_to_send()))
+    assert violation.reply_code == 506
+    assert "2 consumers on channel 1" in violation.reply_text
+
+
 def test_a_peer_that_does_not_wait_for_replies_is_closed(impl: Implementation) -> None:
     _, server, amqp = opened(impl, server={"connection_limits": ConnectionLimits(requests=3)})
     octets = amqp.encode_method(1, amqp.Queue.Declare(queue="q")) * 4

@@ -101,6 +101,8 @@ class Channel:
             return self._own_fault(rule, method)
         if rule.replies and len(self._pending[sender]) >= self._limits.requests:
             return Fault(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
+        if kind == CONSUME and len(self.consumers) + len(self._asked) >= self._limits.consumers:
+            return Fault(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
         return None
 
     def _is_taken(self, consumer_tag: Any) -> bool:

@@ -17,6 +17,7 @@ class ConnectionLimits(NamedTuple):
         close_seconds: how long a close may stay unanswered; then the connection is over.
         unacknowledged: deliveries of one channel that wait to be acknowledged: sending more raises
             `LocalProtocolError` with 406 precondition-failed.
+        consumers: consumers of the peer on one channel; then 506 resource-error.
         requests: requests of the peer on one channel that wait for their answer; then 506 resource-error.
         send_buffer: octets that wait to be sent: sending more raises `LocalProtocolError` with 506, and
             the answers that the connection itself would have to queue are a violation with 506.
@@ -26,6 +27,7 @@ class ConnectionLimits(NamedTuple):
     handshake_frame_size: int = 8192
     close_seconds: float = 10.0
     unacknowledged: int = 65535
+    consumers: int = 4096
     requests: int = 4096
     send_buffer: int = 64 << 20
 
