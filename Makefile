@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -129,13 +129,17 @@ test-broker: build
 	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples
 
 # Style, types, and whether the generated files are those of the specifications.
-lint: build
+lint: types
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m mypy
 	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint src/amqpcodec
 	.venv/bin/codespell
 	$(PYTHON) tools/gen_codec.py --check
+
+# Whether the types are right: of the sources, and beside what each build is at run time (tools/types has the exceptions).
+types: build
+	$(PYTHON) -m mypy
+	$(PYTHON) tools/check_types.py
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
 build: .venv/installed

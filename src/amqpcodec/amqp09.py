@@ -8,6 +8,7 @@ from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpcodec._generated.amqp09_py import *
+    from amqpcodec._generated.amqp09_py import __all__ as __all__
 else:
     from amqpcodec._backend import export
 

@@ -9,6 +9,7 @@ from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpcodec._generated.amqp091_py import *
+    from amqpcodec._generated.amqp091_py import __all__ as __all__
 else:
     from amqpcodec._backend import export
 

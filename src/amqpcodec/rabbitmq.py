@@ -10,6 +10,7 @@ from amqpcodec._typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from amqpcodec._generated.rabbitmq_py import *
+    from amqpcodec._generated.rabbitmq_py import __all__ as __all__
 else:
     from amqpcodec._backend import export
 

@@ -18,6 +18,7 @@ def render_namespace(dialect: Dialect, target: str) -> str:
         "",
         "if TYPE_CHECKING:",
         f"    from {target}_py import *",
+        f"    from {target}_py import __all__ as __all__",
         "else:",
         "    from amqpcodec._backend import export",
         "",

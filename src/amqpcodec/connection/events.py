@@ -250,8 +250,19 @@ class ConnectionClosed(NamedTuple):
 
 
 Event: TypeAlias = (
-    "ProtocolHeaderReceived | Opened | ChannelOpened | MethodReceived | MessageReceived | Settled"
-    " | FlowChanged | Blocked | Unblocked | FrameReceived | Violation | ChannelClosed | ConnectionClosed"
+    ProtocolHeaderReceived
+    | Opened
+    | ChannelOpened
+    | MethodReceived
+    | MessageReceived
+    | Settled
+    | FlowChanged
+    | Blocked
+    | Unblocked
+    | FrameReceived
+    | Violation
+    | ChannelClosed
+    | ConnectionClosed
 )
 
 __all__ = [

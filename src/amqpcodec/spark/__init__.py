@@ -50,4 +50,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import pyarrow  # noqa: F401
+        import pyspark  # noqa: F401
+    except ImportError as error:
+        raise ImportError('amqpcodec.spark needs PySpark and pyarrow: pip install "amqpcodec[spark]"') from error
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -99,7 +99,8 @@ def to_amqp(
             octets = arrow.encode_values(batch, **chosen).combine_chunks()
             yield octets if len(given) == len(messages) else _spread(octets, messages)
 
-    made: Column = sql.arrow_udf(packaged(encode), BinaryType())(message)  # type: ignore[attr-defined]
+    functions: Any = sql  # its types do not know `arrow_udf` of iterators
+    made: Column = functions.arrow_udf(packaged(encode), BinaryType())(message)
     return made
 
 

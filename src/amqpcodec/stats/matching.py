@@ -94,13 +94,13 @@ class _Channel:
         published, delivered: the rows that wait for an answer, by tag in ascending order.
         transacted: whether it is in the mode of tx.select.
         consumers, silent: tags of consumers; of those that do not acknowledge.
-        declared, queue: names of queues that are being declared; the last one that was.
+        queue: the name of the last queue that was declared.
         consumes, gets: requests not yet answered.
         recent: the last methods.
     """
 
     __slots__ = (
-        "consumers", "consumes", "declared", "delivered", "gets", "next_tag", "published", "queue", "recent",
+        "consumers", "consumes", "delivered", "gets", "next_tag", "published", "queue", "recent",
         "silent", "transacted",
     )  # fmt: skip
 
