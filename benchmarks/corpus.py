@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,6 +59,12 @@ def fixed(size: int, count: int) -> list[Content]:
         message_id="3f1c8a52-9d0b-4c55-8f43-0d1f6e2b7a90", body=bytes(size),
     )  # fmt: skip
     return [content] * count
+
+
+def numbered(size: int, count: int) -> list[Content]:
+    """The fixed delivery under `count` delivery tags."""
+    content = fixed(size, 1)[0]
+    return [replace(content, delivery_tag=tag) for tag in range(1, count + 1)]
 
 
 def varied(size: int, count: int) -> list[Content]:

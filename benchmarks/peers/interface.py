@@ -32,6 +32,12 @@ class Peer(Protocol):
     def feed(self, chunks: Iterable[bytes]) -> Iterator[Any]:
         """As `decode`, from a stream cut anywhere."""
 
+    def consume(self, chunks: Iterable[bytes]) -> int:
+        """Loop over the frames of a stream that comes in chunks, as a program does, and read a field of each.
+
+        Gives the sum of all delivery tags, lengths of message ids, and lengths of bodies.
+        """
+
     def messages(self, data: bytes) -> Iterator[Any]:
         """Whole messages of a stream, all arguments and properties decoded."""
 

@@ -64,6 +64,31 @@ class Ours:
         for chunk in chunks:
             yield from decoder.feed(chunk)
 
+    def consume(self, chunks: Iterable[bytes]) -> int:
+        """See `Peer`."""
+        decoder = self.amqp.FrameDecoder(frame_max=FRAME_MAX)
+        total = 0
+        for chunk in chunks:
+            for frame in decoder.feed(chunk):
+                if frame.type == 1:
+                    total += frame.payload.delivery_tag
+                elif frame.type == 2:
+                    total += len(frame.payload.properties.message_id)
+                else:
+                    total += len(frame.payload)
+        return total
+
+    def consume_messages(self, chunks: Iterable[bytes]) -> int:
+        """As `consume`, of whole messages."""
+        decoder = self.amqp.MessageDecoder(frame_max=FRAME_MAX)
+        total = 0
+        for chunk in chunks:
+            for message in decoder.feed(chunk):
+                total += message.method.delivery_tag
+                total += len(message.properties.message_id)
+                total += len(message.body)
+        return total
+
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
         messages: Iterator[Any] = self.amqp.MessageDecoder(frame_max=FRAME_MAX).feed(data)

@@ -60,6 +60,28 @@ class Pamqp:
                 buffer = buffer[consumed:]
                 yield channel, value
 
+    def consume(self, chunks: Iterable[bytes]) -> int:
+        """See `Peer`; frames are cut as in `decode`."""
+        unmarshal = frame.unmarshal
+        total, rest = 0, b""
+        for chunk in chunks:
+            data, at = rest + chunk, 0
+            last = len(data) - 8
+            while at <= last:
+                stop = at + _size_at(data, at + 3)[0] + 8
+                if stop > len(data):
+                    break
+                _, _, value = unmarshal(data[at:stop])
+                at = stop
+                if isinstance(value, body.ContentBody):
+                    total += len(value.value)
+                elif isinstance(value, header.ContentHeader):
+                    total += len(value.properties.message_id)
+                else:
+                    total += value.delivery_tag
+            rest = data[at:]
+        return total
+
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
         raise NotOfferedError("pamqp leaves putting messages together to its users")

@@ -58,6 +58,28 @@ class Pika:
                 buffer = buffer[consumed:]
                 yield value
 
+    def consume(self, chunks: Iterable[bytes]) -> int:
+        """See `Peer`; frames are cut as in `decode`."""
+        decode_frame = frame.decode_frame
+        total, rest = 0, b""
+        for chunk in chunks:
+            data, at = rest + chunk, 0
+            last = len(data) - 8
+            while at <= last:
+                stop = at + _size_at(data, at + 3)[0] + 8
+                if stop > len(data):
+                    break
+                value = decode_frame(data[at:stop])[1]
+                at = stop
+                if isinstance(value, frame.Method):
+                    total += value.method.delivery_tag
+                elif isinstance(value, frame.Header):
+                    total += len(value.properties.message_id)
+                else:
+                    total += len(value.fragment)
+            rest = data[at:]
+        return total
+
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
         process = ContentFrameAssembler().process

@@ -114,6 +114,31 @@ class PyAmqp:
         """See `Peer`."""
         raise NotOfferedError("py-amqp reads whole frames from a blocking socket")
 
+    def consume(self, chunks: Iterable[bytes]) -> int:
+        """See `Peer`."""
+        loads, properties = self._loads, self._properties
+        total, rest = 0, b""
+        for chunk in chunks:
+            data, at = rest + chunk, 0
+            last = len(data) - 8
+            while at <= last:
+                frame_type, _, size = _envelope_at(data, at)
+                stop = at + 7 + size
+                if stop >= len(data):
+                    break
+                if data[stop] != 0xCE:
+                    raise ValueError(f"frame ends with octet {data[stop]:#04x}")
+                payload = data[at + 7 : stop]
+                at = stop + 1
+                if frame_type == 1:
+                    total += loads(_FORMATS[_ids_at(payload, 0)][1], payload, 4)[0][1]
+                elif frame_type == 2:
+                    total += len(properties(payload, 12)[0]["message_id"])
+                else:
+                    total += len(payload)
+            rest = data[at:]
+        return total
+
     def messages(self, data: bytes) -> Iterator[Any]:
         """See `Peer`."""
         loads = self._loads
