@@ -17,4 +17,8 @@ def describe(classes: Iterable[type]) -> None:
             init.__qualname__ = constructor_name(cls)
 
 
-__all__ = ["describe"]
+def expose(classes: Iterable[type]) -> None:
+    """Make the fields of classes attributes, in the order of `__match_args__`; `__slots__` has done it."""
+
+
+__all__ = ["describe", "expose"]

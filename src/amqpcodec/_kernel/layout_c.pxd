@@ -34,6 +34,8 @@ cdef inline PyObject **slot(Layout *layout, PyObject *instance, Py_ssize_t field
     return <PyObject **>(<char *>instance + layout.offset[field])
 
 
+cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1
+cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1
 cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL
 cdef void serve(Layout *layout) noexcept

@@ -48,17 +48,36 @@ cdef extern from *:
     void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
     void publish "amqpcodec_publish"(void **place, void *value) noexcept
 
+cdef extern from "structmember.h":
+    enum:
+        T_OBJECT_EX
+        READONLY
+    ctypedef struct PyMemberDef:
+        const char *name
+        int type
+        Py_ssize_t offset
+        int flags
+
 cdef extern from "Python.h":
+    ctypedef struct Wrapper "struct wrapperbase":
+        pass
+    ctypedef int (*setattrofunc)(PyObject *, PyObject *, PyObject *) except -1
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
     ctypedef struct ClassType "PyTypeObject":
         vectorcallfunc tp_vectorcall
         PyObject *tp_dict
-    ctypedef struct PyGetSetDef:
-        const char *name
-        object (*get)(PyObject *, void *)
-        int (*set)(PyObject *, PyObject *, void *) except -1
-        void *closure
-    object PyDescr_NewGetSet(type cls, PyGetSetDef *definition)
+        setattrofunc tp_setattro
+    ctypedef struct MemberDescriptor "PyMemberDescrObject":
+        PyMemberDef *d_member
+    ctypedef struct WrapperDescriptor "PyWrapperDescrObject":
+        Wrapper *d_base
+    object PyDescr_NewMember(type cls, PyMemberDef *definition)
+    object PyDescr_NewWrapper(type cls, Wrapper *base, void *function)
+    PyTypeObject *PyDescr_TYPE(PyObject *descriptor) noexcept
+    PyTypeObject PyMemberDescr_Type
+    PyObject *_PyType_Lookup(PyTypeObject *cls, PyObject *name) noexcept
+    bint PyObject_TypeCheck(PyObject *instance, PyTypeObject *cls) noexcept
+    int PyObject_GenericSetAttr(PyObject *instance, PyObject *name, PyObject *value) except -1
     void PyType_Modified(type cls) noexcept
     const char *PyUnicode_AsUTF8(object text) except NULL
     bint PyObject_GC_IsTracked(object instance)
@@ -105,10 +124,10 @@ cdef inline Layout *_layout_of(PyObject *cls) noexcept:
     return layout
 
 
-cdef Py_ssize_t _octets_before_slots(type cls) except -1:
-    """The bases of a generated class have no fields, and the class has nothing else."""
+cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
+    """The bases of such a class have no fields, and the class has nothing else."""
     cdef Py_ssize_t before = (<PyTypeObject *>cls).tp_base.tp_basicsize
-    if (<PyTypeObject *>cls).tp_basicsize != before + len(cls.spec.fields) * <Py_ssize_t>sizeof(PyObject *):
+    if (<PyTypeObject *>cls).tp_basicsize != before + fields * <Py_ssize_t>sizeof(PyObject *):
         raise TypeError(f"{cls.__name__} does not hold its fields alone")
     return before
 
@@ -117,7 +136,7 @@ cdef class Maker:
     """Makes instances of one generated class whose fields are all None, for a decoder to fill."""
 
     def __cinit__(self, type cls not None):
-        _octets_before_slots(cls)
+        octets_before_slots(cls, len(cls.spec.fields))
         self._model = cls.__new__(cls)
         self._fields = len(cls.spec.fields)
         self._size = (<PyTypeObject *>cls).tp_basicsize
@@ -135,45 +154,69 @@ cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):
     return made
 
 
-cdef object _get_field(PyObject *instance, void *offset):
-    with cython.critical_section(<object>instance):
-        return <object>(<PyObject **>(<char *>instance + <Py_ssize_t>offset))[0]
+cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1:
+    """Make the slots of a class, which begin at an offset in a row, attributes.
 
-
-cdef int _set_field(PyObject *instance, PyObject *value, void *offset) except -1:
-    """Set a field; a field that is deleted is None."""
-    with cython.critical_section(<object>instance):
-        set_slot(<PyObject **>(<char *>instance + <Py_ssize_t>offset), <PyObject *>None if value is NULL else value)
-    return 0
-
-
-cdef int _add_attributes(type cls, list names, list offsets) except -1:
-    """Make the slots of a generated class attributes. Cython would write three functions for each of them, a
-    third of the C of a dialect."""
-    cdef PyGetSetDef *definition = <PyGetSetDef *>PyMem_Calloc(<size_t>(len(names) + 1), sizeof(PyGetSetDef))
+    They are what `__slots__` makes, because the interpreter reads such a slot in place, without a call. But it
+    could leave an empty slot behind, and our code expects an object there. So the attributes themselves are
+    read-only, and `_set_attribute` sets them for the class.
+    """
+    cdef PyMemberDef *definition = <PyMemberDef *>PyMem_Calloc(<size_t>(len(names) + 1), sizeof(PyMemberDef))
     if definition is NULL:
         raise MemoryError
     attributes = <dict>(<ClassType *>cls).tp_dict
-    for name, offset in zip(names, offsets):
+    for name in names:
         definition.name = PyUnicode_AsUTF8(name)
-        definition.get = _get_field
-        definition.set = _set_field
-        definition.closure = <void *><Py_ssize_t>offset
-        attributes[name] = PyDescr_NewGetSet(cls, definition)
+        definition.type = T_OBJECT_EX
+        definition.offset = offset
+        definition.flags = READONLY
+        attributes[name] = PyDescr_NewMember(cls, definition)
         definition += 1
+        offset += sizeof(PyObject *)
+    for name in ("__setattr__", "__delattr__"):
+        wrapper = getattr(object, name)
+        attributes[name] = PyDescr_NewWrapper(cls, (<WrapperDescriptor *>wrapper).d_base, <void *>_set_attribute)
+    (<ClassType *>cls).tp_setattro = _set_attribute
     Py_INCREF(names)  # the definitions refer to their memory, and live as long as the class: for good
     PyType_Modified(cls)
     return 0
 
 
+cdef int _set_attribute(PyObject *instance, PyObject *name, PyObject *value) except -1:
+    """Set or delete an attribute; a slot that is deleted is None."""
+    cdef MemberDescriptor *found = <MemberDescriptor *>_PyType_Lookup(instance.ob_type, name)
+    cdef PyObject **place
+    cdef PyObject *old
+    if found is NULL or (<PyObject *>found).ob_type is not &PyMemberDescr_Type or not _is_ours(found, instance):
+        return PyObject_GenericSetAttr(instance, name, value)
+    place = <PyObject **>(<char *>instance + found.d_member.offset)
+    if value is NULL:
+        value = <PyObject *>None
+    Py_INCREF(<object>value)
+    with cython.critical_section(<object>instance):
+        old = place[0]
+        publish(<void **>place, value)
+    Py_XDECREF(old)
+    return 0
+
+
+cdef inline bint _is_ours(MemberDescriptor *found, PyObject *instance) noexcept:
+    """Whether `add_attributes` made it, for a class of this instance. Classes of callers may have other slots."""
+    return (
+        found.d_member.flags == READONLY
+        and (<ClassType *>PyDescr_TYPE(<PyObject *>found)).tp_setattro is _set_attribute
+        and PyObject_TypeCheck(instance, PyDescr_TYPE(<PyObject *>found))
+    )
+
+
 cdef int prepare(type cls) except -1:
     """Give a generated class the attributes of its fields, and let calls of it be served by `_construct`."""
     cdef Layout *layout
-    cdef Py_ssize_t before = _octets_before_slots(cls)
+    cdef Py_ssize_t before = octets_before_slots(cls, len(cls.spec.fields))
     attributes = [intern(field.attribute) for field in cls.spec.fields]
     offsets = [before + at * <Py_ssize_t>sizeof(PyObject *) for at in range(len(attributes))]
     if not all([attribute in vars(cls) for attribute in attributes]):
-        _add_attributes(cls, attributes, offsets)
+        add_attributes(cls, attributes, before)
     if len(attributes) > MOST_FIELDS or (<ClassType *>cls).tp_vectorcall is _construct:
         return 0
     model = cls()

@@ -3,7 +3,7 @@ cimport cython
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Method, Properties
 from .stream_c cimport StreamDecoder
-from .wire cimport BODY, HEADER, METHOD
+from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
 
 
 @cython.no_gc
@@ -33,10 +33,16 @@ cdef class MessageDecoder(StreamDecoder):
     @cython.locals(current=Content)
     cdef Content _find(self, int channel)
     cdef int _drop(self, Content content) except -1
+    cdef bint _judge(self, int channel, Method method) except -1
     @cython.locals(content=Content)
-    cdef int _begin(self, int channel, Method method) except -1
-    @cython.locals(method=Method, channel=cython.int, cut_off=Content)
+    cdef int _begin(self, int channel, Method method, bint discarded) except -1
+    @cython.locals(method=Method, channel=cython.int, cut_off=Content, message=Message, discarded=cython.bint)
     cdef object _method(self)
+    @cython.locals(
+        reader=Reader, at=cython.Py_ssize_t, end=cython.Py_ssize_t, header=cython.Py_ssize_t, offset=cython.longlong,
+        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Properties,
+    )
+    cdef Message _whole(self, int channel, Method method)
     @cython.locals(content=Content, properties=Properties, body_size=cython.ulonglong)
     cdef object _header(self)
     cdef int _check_class(self, Content content) except -1
@@ -44,6 +50,10 @@ cdef class MessageDecoder(StreamDecoder):
     cdef object _body(self)
     cdef object _body_of(self, Content content)
     @cython.locals(message=Message)
-    cdef object _message(self, Content content, object body, object complete)
+    cdef Message _message(self, Content content, object body, object complete)
     cdef object _unexpected(self, object message)
     cdef object _of(self, Content content, object error)
+
+
+@cython.locals(message=Message)
+cdef Message new_message(object channel, Method method, Properties properties, object body)

@@ -12,7 +12,7 @@ from ..limits import MAX_LIMIT, Limits, checked_limits
 from .constructors_py import describe
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
-from .wire import BODY, HEADER, METHOD
+from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,11 @@ class MessageDecoder(StreamDecoder):
         else:
             del self._open[content.channel]
 
-    def _begin(self, channel: int, method: Any) -> None:
+    def _judge(self, channel: int, method: Any) -> bool:
+        """Whether the content of a method is to be discarded; for subclasses, which may also refuse it."""
+        return False
+
+    def _begin(self, channel: int, method: Any, discarded: bool) -> None:
         """Open a content for a method."""
         if len(self._open) + (self._current is not None) >= self._open_limit:
             message = f"more than {self._open_limit} messages open"
@@ -140,7 +144,7 @@ class MessageDecoder(StreamDecoder):
         content.body_size = 0
         content.left = 0
         content.chunks = None
-        content.discarded = False
+        content.discarded = discarded
         if self._current is None:
             self._current = content
         else:
@@ -161,13 +165,54 @@ class MessageDecoder(StreamDecoder):
                 raise self._unexpected(names)
         frame = None
         if method._has_content():
-            self._begin(channel, method)
+            discarded = self._judge(channel, method)
+            if cut_off is None and not discarded:
+                message = self._whole(channel, method)
+                if message is not None:
+                    return message
+            self._begin(channel, method, discarded)
         else:
             frame = self._frame(METHOD, channel, method)
         if cut_off is None:
             return frame
         self._deferred = frame
         return self._message(cut_off, self._body_of(cut_off), False)
+
+    def _whole(self, channel: int, method: Any) -> Message | None:
+        """The message of a method whose content header, and body in one frame, lie whole right behind it.
+
+        A fast path: it declines by None what lies otherwise, or is out of order or too large, and has then
+        changed nothing. With no content open, it can leave errors in properties to the slow path's function.
+        """
+        if self._current is not None or self._open or not self._join or channel == 0:
+            return None
+        reader, chunk, at, end = self._reader, self._chunk, self._pos, self._end
+        header = reader.following(HEADER, chunk, at, end, self._size_limit)
+        if header < OVERHEAD + 12:
+            return None
+        offset = self._offset + ENVELOPE_SIZE
+        reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)
+        class_id = reader.content_head()
+        if class_id != method._class_id() or reader.body_size > self._body_limit:
+            return None
+        left = reader.body_size
+        size = 0
+        if left != 0:
+            size = reader.following(BODY, chunk, at + header, end, self._size_limit)
+            if size == 0 or left != size - OVERHEAD:
+                return None
+        reader.frame_type = HEADER
+        at += header
+        self._pos = at
+        self._offset += header
+        properties = self._read_fields(class_id)
+        body = b""
+        if size != 0:
+            reader.aim(at + ENVELOPE_SIZE, at + size - 1, offset + header)
+            body = reader.rest()
+            self._pos = at + size
+            self._offset += size
+        return new_message(channel, method, properties, body)
 
     def _header(self) -> Any:
         """A content header fills in the properties; without a body it ends the content."""
@@ -248,11 +293,7 @@ class MessageDecoder(StreamDecoder):
         return b"".join(chunks) if self._join else chunks
 
     def _message(self, content: Content, body: bytes | list[bytes], complete: bool) -> Message:
-        message = Message.__new__(Message)
-        message.channel = content.channel
-        message.method = content.method
-        message.properties = content.properties
-        message.body = body
+        message = new_message(content.channel, content.method, content.properties, body)
         message.complete = complete
         # Serves the next message; what it refers to belongs to this one alone.
         content.method = content.properties = content.chunks = None
@@ -268,6 +309,17 @@ class MessageDecoder(StreamDecoder):
         error.class_id = spec.class_id
         error.method_id = spec.method_id
         return error
+
+
+def new_message(channel: int, method: Any, properties: Any, body: bytes | list[bytes]) -> Message:
+    """A whole message, without the cost of a constructor call."""
+    message = Message.__new__(Message)
+    message.channel = channel
+    message.method = method
+    message.properties = properties
+    message.body = body
+    message.complete = True
+    return message
 
 
 describe([MessageDecoder])

@@ -170,6 +170,17 @@ class Reader:
             self._base = offset - at
         return True
 
+    def following(
+        self, frame_type: int, data: bytes | bytearray, at: int, end: int, size_limit: int
+    ) -> int:
+        """Octets of the frame at data[at:end], if it is whole, of this type, and on the channel of the frame
+        that was entered last; else 0. Only `aim` goes there."""
+        self._data = data
+        status, size = frame_at(data, at, end, 1 << frame_type, size_limit, False)
+        if status != WHOLE or _TYPE_AND_CHANNEL.unpack_from(data, at)[1] != self.channel:
+            return 0
+        return size
+
     def method_index(self) -> int:
         """Class and method id as one number; the caller has seen that four octets are left."""
         pos = self._pos

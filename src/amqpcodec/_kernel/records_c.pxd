@@ -19,21 +19,22 @@ cdef class Properties(Record):
     pass
 
 
+# `expose` makes attributes of the fields, in the order of `__match_args__`.
 # No cycle can run through these but one that a caller builds on purpose, so the collector need not know them.
 @cython.no_gc
 @cython.freelist(16)
 cdef class Frame:
-    cdef public object type
-    cdef public object channel
-    cdef public object payload
+    cdef object type
+    cdef object channel
+    cdef object payload
 
 
 @cython.no_gc
 @cython.freelist(16)
 cdef class ContentHeader:
-    cdef public object properties
-    cdef public object body_size
-    cdef public object weight
+    cdef object properties
+    cdef object body_size
+    cdef object weight
 
 
 cdef class Heartbeat:
@@ -41,18 +42,18 @@ cdef class Heartbeat:
 
 
 cdef class OpaquePayload:
-    cdef public object octets
+    cdef object octets
 
 
 cdef class ProtocolHeader:
-    cdef public object octets
+    cdef object octets
 
 
 @cython.no_gc
 @cython.freelist(16)
 cdef class Message:
-    cdef public object channel
-    cdef public object method
-    cdef public object properties
-    cdef public object body
-    cdef public object complete
+    cdef object channel
+    cdef object method
+    cdef object properties
+    cdef object body
+    cdef object complete

@@ -7,7 +7,7 @@ from .._records import body_repr, replaced
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..spec import MethodSpec, PropertiesSpec, violation
-from .constructors_py import describe
+from .constructors_py import describe, expose
 from .sharing_py import share
 
 if TYPE_CHECKING:
@@ -316,6 +316,7 @@ class Message:
     __replace__ = replaced
 
 
+expose([ContentHeader, Frame, Message, OpaquePayload, ProtocolHeader])
 share([ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record])
 describe([ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader])
 

@@ -72,8 +72,10 @@ cdef class StreamDecoder:
     cdef object _read_method(self)
     @cython.locals(reader=Reader)
     cdef int _check_method(self, object method, long long class_id) except -1
-    @cython.locals(reader=Reader, properties=Properties, class_id=cython.int)
-    cdef object _read_properties(self)
+    @cython.locals(reader=Reader, class_id=cython.int)
+    cdef Properties _read_properties(self)
+    @cython.locals(reader=Reader, properties=Properties)
+    cdef Properties _read_fields(self, int class_id)
     @cython.locals(reader=Reader, properties=RawProperties)
     cdef object _keep_properties(self, PropertiesReading reading, int class_id)
     @cython.locals(reader=Reader)

@@ -499,6 +499,11 @@ class StreamDecoder:
         class_id = reader.content_head()
         if not self._properties.has(class_id):
             raise reader.refuse(FRAME_ERROR, f"class {class_id} carries no content", 12)
+        return self._read_fields(class_id)
+
+    def _read_fields(self, class_id: int) -> Any:
+        """The properties of a class that carries content, behind the fixed part of the content header."""
+        reader = self._reader
         if self._strict and reader.weight != 0:
             message = f"content weight {reader.weight}, not 0"
             raise reader.refuse(self._dialect.weight_not_zero, message, 10)

@@ -55,16 +55,12 @@ class ContentReader(MessageDecoder):
         """The dialect that it reads."""
         return self._state.dialect
 
-    def _begin(self, channel: int, method: Any) -> None:
-        """Open a content, unless it may not come now."""
+    def _judge(self, channel: int, method: Any) -> bool:
+        """Whether a content is to be discarded; refuses one that may not come now."""
         fault = self._state.judge_content(channel, method)
         if fault is not None and fault is not False:
             raise self._reader.refuse_frame(fault.code, fault.text)
-        MessageDecoder._begin(self, channel, method)
-        if fault is False:
-            content = self._find(channel)
-            assert content is not None
-            content.discarded = True
+        return fault is False
 
 
 __all__ = ["ContentReader"]
