@@ -386,6 +386,43 @@ class TestBuilds:
         method.routing_key = "c"
         assert codec.encode_method(1, method) == codec.encode_method(1, codec.Basic.Publish("a", "c"))
 
+    @pytest.mark.parametrize("name", ["Publish", "Properties", "Frame"])
+    def test_a_subclass_may_look_at_what_is_set_and_deleted(self, impl: Implementation, name: str) -> None:
+        codec = impl.dialect("rabbitmq-0-9-1")
+        classes = {"Publish": codec.Basic.Publish, "Properties": codec.BasicProperties}
+        base = classes.get(name) or impl.records.Frame
+        seen: list[str] = []
+
+        class Watched(base):  # type: ignore[misc, valid-type]
+            def __setattr__(self, attribute: str, value: object) -> None:
+                seen.append(attribute)
+                super().__setattr__(attribute, value)
+
+            def __delattr__(self, attribute: str) -> None:
+                seen.append(f"no {attribute}")
+                super().__delattr__(attribute)
+
+        watched = Watched(1, 0, b"") if name == "Frame" else Watched()
+        field = base.__match_args__[0]
+        seen.clear()
+        setattr(watched, field, 7)
+        watched.added = 8
+        assert (getattr(watched, field), watched.added) == (7, 8)
+        del watched.added
+        assert not hasattr(watched, "added")
+        assert seen == [field, "added", "no added"]
+        with pytest.raises(AttributeError, match="added"):
+            del watched.added
+
+    def test_a_subclass_may_delete_slots_of_its_own(self, impl: Implementation) -> None:
+        class Marked(impl.records.Frame):  # type: ignore[misc, name-defined]
+            __slots__ = ("mark",)
+
+        marked = Marked(1, 0, b"")
+        marked.mark = 1
+        del marked.mark
+        assert not hasattr(marked, "mark")
+
     def test_fields_belong_to_their_class(self, impl: Implementation) -> None:
         codec = impl.dialect("rabbitmq-0-9-1")
         with pytest.raises(TypeError):
