@@ -345,3 +345,44 @@ def test_requests_that_wait_make_nothing_else_slow(impl: Implementation, name: s
         return process_time() - started
 
     assert min(seconds(4000) for _ in range(3)) < 6 * min(seconds(1) for _ in range(3))
+
+
+def test_messages_that_are_not_complete_are_limited_for_all_channels_together(impl: Implementation) -> None:
+    """Each is dropped from the sum when it is complete, cut off, or its channel is closed."""
+    limits = ConnectionLimits(open_bytes=20000)
+    pair = Pair(impl, server={"connection_limits": limits}).opened(20)
+    server, amqp = pair.server, pair.amqp
+    publish = amqp.encode_method(1, amqp.Basic.Publish())[7:-1]
+    whole = b"".join(frame(*part) for part in ((1, 1, publish), (2, 1, header_of(5000))))
+    whole += frame(3, 1, bytes(4000)) + frame(3, 1, b"") * 100 + frame(3, 1, bytes(1000))
+    for _ in range(20):
+        assert violations(server.receive_data(whole)) == []
+    for channel in range(1, 5):
+        begun = frame(1, channel, publish) + frame(2, channel, header_of(1 << 20))
+        assert list(server.receive_data(begun + frame(3, channel, bytes(4900)))) == []
+    server.close_channel(4)
+    assert violations(server.receive_data(amqp.encode_method(4, amqp.Channel.CloseOk()))) == []
+    begun = frame(1, 5, publish) + frame(2, 5, header_of(1 << 20))
+    assert list(server.receive_data(begun + frame(3, 5, bytes(4900)))) == []
+    [violation] = server.receive_data(frame(3, 5, bytes(1000)))
+    assert (violation.channel, violation.reply_code) == (0, 506)
+    assert (violation.class_id, violation.method_id) == (60, 40)
+    assert violation.reply_text.endswith("more than 20000 octets of messages that are not complete")
+
+
+def test_headers_of_messages_that_are_not_complete_count(impl: Implementation) -> None:
+    limits = ConnectionLimits(open_bytes=20000)
+    pair = Pair(impl, server={"connection_limits": limits}).opened(10)
+    amqp = pair.amqp
+    properties = amqp.BasicProperties(headers={"x": "y" * 3000})
+    found = []
+    for channel in range(1, 11):
+        octets = amqp.encode_message(channel, amqp.Basic.Publish(), properties, b"body")
+        found += pair.server.receive_data(octets[:-12])
+    assert [event.reply_code for event in found] == [506]
+    assert pair.server.state == "closing"
+
+
+def header_of(size: int) -> bytes:
+    """The payload of a content header that announces a body."""
+    return b"\0\x3c\0\0" + size.to_bytes(8, "big") + b"\0\0"

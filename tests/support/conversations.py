@@ -162,8 +162,8 @@ class Conversation:
 
     def consumer(self, connection: Any, spec: Any, channel: int, seed: int) -> str:
         """The consumer tag that a server sends: the one that it was asked for, or one that it makes."""
-        if spec.name.endswith("consume-ok"):
-            asked = [method for method in connection.unanswered(channel) if hasattr(method, "consumer_tag")]
+        if spec.name.endswith("-ok"):
+            asked = [each for each in connection.unanswered(channel) if f"{each.spec.name}-ok" == spec.name]
             self.made_tags += 1
             return asked[0].consumer_tag or f"made-{self.made_tags}" if asked else "none"
         tags = connection.consumers(channel)

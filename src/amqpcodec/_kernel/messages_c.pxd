@@ -16,6 +16,7 @@ cdef class Content:
     cdef public long long left
     cdef public list chunks
     cdef public bint discarded
+    cdef public long long held
 
 
 cdef class MessageDecoder(StreamDecoder):

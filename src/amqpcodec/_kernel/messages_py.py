@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Content:
-    """A message on its way in: `left` octets of its body are still to come.
+    """A message on its way in: `left` octets of its body are still to come, `held` octets are kept.
 
     One that was refused for its size is `discarded`: its body frames are in order, but lead to nothing.
     """
 
-    __slots__ = ("body_size", "channel", "chunks", "discarded", "left", "method", "properties")
+    __slots__ = ("body_size", "channel", "chunks", "discarded", "held", "left", "method", "properties")
 
     channel: int
     method: Any
@@ -36,6 +36,7 @@ class Content:
     left: int
     chunks: list[bytes] | None
     discarded: bool
+    held: int  # counted by a decoder that limits it
 
 
 class MessageDecoder(StreamDecoder):
@@ -145,6 +146,7 @@ class MessageDecoder(StreamDecoder):
         content.left = 0
         content.chunks = None
         content.discarded = discarded
+        content.held = 0
         if self._current is None:
             self._current = content
         else:

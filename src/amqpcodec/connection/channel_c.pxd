@@ -28,6 +28,7 @@ cdef class Channel:
     cdef bint _needs_no_ack(self, object consumer_tag) except -1
     cdef int _add_consumer(self, object tag, bint no_ack) except -1
     cdef int _cancel(self, object tag) except -1
+    cdef int _leave(self, object tag, bint no_ack) except -1
     cdef object _own_fault(self, Rule rule, object method)
     @cython.locals(multiple=cython.bint)
     cdef object _settle_fault(self, int sender, Rule rule, object method)
@@ -35,9 +36,9 @@ cdef class Channel:
     @cython.locals(answered=cython.bint)
     cpdef object apply(self, int sender, Rule rule, object method)
     @cython.locals(waiting=Rule, ours=cython.bint)
-    cdef object _request(self, int sender, Rule rule)
+    cdef object _request(self, int sender, Rule rule, object method)
     @cython.locals(waiting=Rule)
-    cdef object _reply(self, int sender, Rule rule)
+    cdef object _reply(self, int sender, Rule rule, object method)
     @cython.locals(kind=cython.int, bit=cython.int)
     cdef int _apply_kind(self, int sender, Rule rule, object method, object request) except -1
     cdef int _deliver(self, object tag, bint no_ack) except -1

@@ -88,7 +88,7 @@ class Channel:
         """Why a side may not send a method now, or None."""
         if self.state == CHANNEL_OPENING and sender == SERVER and not rule.is_reply:
             return Fault(COMMAND_INVALID, f"{rule.name} before channel {self.number} is open")
-        if rule.strict and self._request(sender, rule) is None:
+        if rule.strict and self._request(sender, rule, method) is None:
             return Fault(COMMAND_INVALID, f"{rule.name} answers no request that waits for it")
         kind = rule.kind
         if kind == SETTLE:
@@ -146,7 +146,7 @@ class Channel:
 
     def apply(self, sender: int, rule: Rule, method: Any) -> Any:
         """Change the state as a method says; the request that it answers, or None."""
-        request = self._reply(sender, rule) if rule.is_reply else None
+        request = self._reply(sender, rule, method) if rule.is_reply else None
         answered = rule.kind == FLOW and sender != self._role  # by the connection, at once
         if rule.replies and rule.waits(method) and not answered:
             self._pending[sender].append((rule, method))
@@ -154,24 +154,29 @@ class Channel:
             self._apply_kind(sender, rule, method, request)
         return request
 
-    def _request(self, sender: int, rule: Rule) -> Any:
-        """The oldest request that a reply may answer.
+    def _request(self, sender: int, rule: Rule, method: Any) -> Any:
+        """The oldest request that a reply may answer; of those about consumers, the one with its tag.
 
         This side answers in order. RabbitMQ does not quite: its consume-ok comes from the queue, and the
         replies to requests pipelined after it may come first. Only channel.open is always answered first.
         """
         ours = sender == self._role
+        tag: Any = None
+        if rule.kind == CANCEL_OK:
+            tag = method.consumer_tag
+        elif rule.kind == CONSUME_OK:  # a tag that nobody asked for was left to the server to choose
+            tag = method.consumer_tag if method.consumer_tag in self._asked else ""
         for entry in self._pending[1 - sender]:
             waiting: Rule = entry[0]
-            if rule.index in waiting.replies:
+            if rule.index in waiting.replies and (tag is None or entry[1].consumer_tag == tag):
                 return entry
             if rule.ordered and waiting.synchronous and (ours or waiting.kind == OPEN_CHANNEL):
                 return None
         return None
 
-    def _reply(self, sender: int, rule: Rule) -> Any:
+    def _reply(self, sender: int, rule: Rule, method: Any) -> Any:
         """Take the request that a reply answers from those that wait."""
-        entry = self._request(sender, rule)
+        entry = self._request(sender, rule, method)
         if entry is None:
             return None
         pending = self._pending[1 - sender]
@@ -245,8 +250,7 @@ class Channel:
         """A consumer is there, unless it was cancelled meanwhile."""
         if tag in self._withdrawn:
             self._withdrawn.remove(tag)
-            if self._role == CLIENT:
-                self._leaving[tag] = no_ack
+            self._leave(tag, no_ack)
         else:
             self.consumers[tag] = no_ack
 
@@ -256,9 +260,18 @@ class Channel:
             if tag in self._asked:
                 self._withdrawn.add(tag)
         else:
-            no_ack = self.consumers.pop(tag)
-            if self._role == CLIENT:  # it may still receive what is on its way
-                self._leaving[tag] = no_ack
+            self._leave(tag, self.consumers.pop(tag))
+
+    def _leave(self, tag: Any, no_ack: bool) -> None:
+        """A consumer is cancelled without a reply: a client may still receive what is on its way.
+
+        Nothing says when the last of that has come, so that the oldest of many such consumers are forgotten.
+        """
+        if self._role == CLIENT:
+            self._leaving.pop(tag, None)
+            self._leaving[tag] = no_ack
+            if len(self._leaving) > self._limits.consumers:
+                del self._leaving[next(iter(self._leaving))]
 
     def settle(self, sender: int, rule: Rule, method: Any) -> tuple[int, ...]:
         """Apply a method that settles; the numbers that it settles."""

@@ -1,4 +1,6 @@
-from .._kernel.messages_c cimport MessageDecoder
+cimport cython
+
+from .._kernel.messages_c cimport Content, MessageDecoder
 from .._kernel.records_c cimport Method
 from .constants cimport *
 from .state_c cimport State
@@ -6,5 +8,15 @@ from .state_c cimport State
 
 cdef class ContentReader(MessageDecoder):
     cdef State _state
+    cdef long long _held
+    cdef long long _held_limit
 
     cdef bint _judge(self, int channel, Method method) except -1
+    cdef int _forget(self) except -1
+    @cython.locals(size=cython.Py_ssize_t)
+    cdef object _header(self)
+    @cython.locals(size=cython.Py_ssize_t)
+    cdef object _body(self)
+    @cython.locals(content=Content)
+    cdef int _hold(self, Py_ssize_t size) except -1
+    cdef int _drop(self, Content content) except -1

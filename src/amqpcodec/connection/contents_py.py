@@ -1,14 +1,16 @@
 # cython: nonecheck=True
 """The decoder of a connection: it asks before it takes a content in. One text for both builds.
 
-A content is judged when its method comes, so that nothing is kept of one that is not wanted.
+A content is judged when its method comes, so that nothing is kept of one that is not wanted. What is kept of
+those that are not complete is limited for all channels together.
 """
 
 from __future__ import annotations
 
-from amqpcodec._kernel.messages_py import MessageDecoder
+from amqpcodec._kernel.messages_py import Content, MessageDecoder
 
 from .._typing import TYPE_CHECKING, Any
+from ..errors import RESOURCE_ERROR
 from .constants import SERVER
 
 if TYPE_CHECKING:
@@ -26,11 +28,11 @@ class ContentReader(MessageDecoder):
     """A `MessageDecoder` whose contents are judged first.
 
     Args:
-        state: judges the contents, and says what dialect to read.
+        state: judges the contents, says what dialect to read, and has the limit.
         frame_max, tables, properties, profile, strict, limits: as for `MessageDecoder`.
     """
 
-    __slots__ = ("_state",)
+    __slots__ = ("_held", "_held_limit", "_state")
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class ContentReader(MessageDecoder):
         limits: Limits,
     ) -> None:
         self._state = state
+        self._held_limit = state.limits.open_bytes
         slack = FRAME_SLACK if state.role == SERVER and not strict else 0
         MessageDecoder.__init__(
             self, frame_max=frame_max, frame_max_slack=slack, tables=tables, properties=properties,
@@ -61,6 +64,39 @@ class ContentReader(MessageDecoder):
         if fault is not None and fault is not False:
             raise self._reader.refuse_frame(fault.code, fault.text)
         return fault is False
+
+    def _forget(self) -> None:
+        self._held = 0  # octets of contents that are not complete
+        MessageDecoder._forget(self)
+
+    def _header(self) -> Any:
+        size = self._reader.left()
+        message = MessageDecoder._header(self)
+        if message is None:
+            self._hold(size)
+        return message
+
+    def _body(self) -> Any:
+        size = self._reader.left()
+        message = MessageDecoder._body(self)
+        if message is None:
+            self._hold(size)
+        return message
+
+    def _hold(self, size: int) -> None:
+        """Count octets of a content that waits for more, unless too much is held by then."""
+        content = self._find(self._reader.channel)
+        if content is not None and not content.discarded:
+            content.held += size
+            self._held += size
+            if self._held > self._held_limit:
+                self._drop(content)
+                message = f"more than {self._held_limit} octets of messages that are not complete"
+                raise self._of(content, self._reader.refuse_frame(RESOURCE_ERROR, message))
+
+    def _drop(self, content: Content) -> None:
+        self._held -= content.held
+        MessageDecoder._drop(self, content)
 
 
 __all__ = ["ContentReader"]

@@ -17,7 +17,10 @@ class ConnectionLimits(NamedTuple):
         close_seconds: how long a close may stay unanswered; then the connection is over.
         unacknowledged: deliveries of one channel that wait to be acknowledged: sending more raises
             `LocalProtocolError` with 406 precondition-failed.
-        consumers: consumers of the peer on one channel; then 506 resource-error.
+        consumers: consumers of the peer on one channel; then 506 resource-error. A client remembers so many
+            that it has cancelled without waiting for the reply.
+        open_bytes: octets of the messages of the peer that are not complete yet, of all channels together:
+            of their content headers and bodies; then 506 resource-error.
         requests: requests of the peer on one channel that wait for their answer; then 506 resource-error.
         send_buffer: octets that wait to be sent: sending more raises `LocalProtocolError` with 506, and
             the answers that the connection itself would have to queue are a violation with 506.
@@ -30,6 +33,7 @@ class ConnectionLimits(NamedTuple):
     consumers: int = 4096
     requests: int = 4096
     send_buffer: int = 64 << 20
+    open_bytes: int = 512 << 20
 
 
 __all__ = ["ConnectionLimits"]

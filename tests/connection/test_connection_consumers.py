@@ -1,0 +1,82 @@
+"""Consumers that come, go and are answered in whatever order the broker likes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.connections import Pair, violations
+from support.implementation import Implementation
+
+from amqpcodec import LocalProtocolError
+from amqpcodec.connection import ConnectionLimits
+
+
+def asked(impl: Implementation, *tags: str, **options: Any) -> Pair:
+    """A pair whose client has asked for consumers at once; every other one acknowledges nothing."""
+    pair = Pair(impl, **options).opened()
+    for at, tag in enumerate(tags):
+        pair.client.send(1, pair.amqp.Basic.Consume(queue="q", consumer_tag=tag, no_ack=at % 2 == 0))
+    pair.talk()
+    return pair
+
+
+def receive(pair: Pair, *methods: Any) -> list[Any]:
+    """What the client makes of methods that the broker has sent in this order."""
+    octets = [pair.amqp.encode_method(1, method) for method in methods]
+    return list(pair.client.receive_data(b"".join(octets)))
+
+
+def deliver(pair: Pair, delivery_tag: int, consumer_tag: str) -> None:
+    method = pair.amqp.Basic.Deliver(consumer_tag, delivery_tag, False, "", "q")
+    [_] = pair.client.receive_data(pair.amqp.encode_message(1, method, None, b"body"))
+
+
+def test_consumers_are_paired_with_their_requests_by_tag(impl: Implementation) -> None:
+    pair = asked(impl, "a", "b", "", "c")
+    ok = pair.amqp.Basic.ConsumeOk
+    events = receive(pair, ok("c"), ok("made"), ok("b"), ok("a"))
+    assert [event.request.consumer_tag for event in events] == ["c", "", "b", "a"]
+    for number, tag in enumerate(("a", "b", "made", "c"), 1):
+        deliver(pair, number, tag)
+    assert pair.client.unacknowledged(1) == (2, 4)
+    assert pair.client.awaited(1) == ()
+
+
+def test_cancelled_consumers_are_paired_with_their_requests_by_tag(impl: Implementation) -> None:
+    pair = asked(impl, "a", "b")
+    receive(pair, pair.amqp.Basic.ConsumeOk("a"), pair.amqp.Basic.ConsumeOk("b"))
+    for tag in ("a", "b"):
+        pair.client.send(1, pair.amqp.Basic.Cancel(tag))
+    [event] = receive(pair, pair.amqp.Basic.CancelOk("b"))
+    assert event.request == pair.amqp.Basic.Cancel("b")
+    assert pair.client.consumers(1) == ("a",)
+
+
+def test_a_consumer_that_nobody_asked_for_is_a_violation(impl: Implementation) -> None:
+    pair = asked(impl, "a")
+    [violation] = violations(receive(pair, pair.amqp.Basic.ConsumeOk("b")))
+    assert (violation.reply_code, pair.client.state) == (503, "closing")
+
+
+def test_a_server_answers_consumers_in_order_and_by_their_tags(impl: Implementation) -> None:
+    pair = asked(impl, "a", "", "b")
+    for wrong in ("b", "made", ""):
+        with pytest.raises(LocalProtocolError, match="answers no request"):
+            pair.server.send(1, pair.amqp.Basic.ConsumeOk(wrong))
+    for tag in ("a", "made", "b"):
+        pair.server.send(1, pair.amqp.Basic.ConsumeOk(tag))
+    pair.talk()
+    assert pair.client.consumers(1) == pair.server.consumers(1) == ("a", "made", "b")
+
+
+def test_of_consumers_cancelled_without_waiting_a_client_remembers_so_many(impl: Implementation) -> None:
+    tags = ("a", "b", "c", "d")
+    pair = Pair(impl, client={"connection_limits": ConnectionLimits(consumers=3)}).opened()
+    basic = pair.amqp.Basic
+    for tag in (*tags, "b"):
+        pair.client.send(1, basic.Consume(queue="q", consumer_tag=tag, no_ack=True, no_wait=True))
+        pair.client.send(1, basic.Cancel(tag, no_wait=True))
+    for number, tag in enumerate(tags, 1):
+        deliver(pair, number, tag)
+    assert pair.client.unacknowledged(1) == (1,)
