@@ -26,12 +26,9 @@ def events(sock: socket.socket, connection: Connection, login: ClientLogin) -> I
         try:
             octets = sock.recv(65536)
         except TimeoutError:
-            yield from connection.on_time()
-            continue
-        if octets:
-            connection.receive_data(octets)
+            connection.on_time()
         else:
-            connection.receive_eof()
+            connection.receive_data(octets) if octets else connection.receive_eof()
 
 
 def publish(url: str, text: str) -> None:

@@ -53,8 +53,6 @@ class Session:
                     await self.stream.drain()
         except ConnectionResetError:
             pass
-        except asyncio.CancelledError:
-            self._close(320, "CONNECTION_FORCED - the broker ends")
         finally:
             writer.cancel()
             for number in list(self.channels):

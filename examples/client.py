@@ -74,7 +74,7 @@ class Client:
         self._unconfirmed: dict[int, Publish] = {}  # by sequence number
         self._deliveries: asyncio.Queue[Delivery | None] = asyncio.Queue()
         self._declared = self._consuming = False
-        self._work = asyncio.Event()  # there is something to write
+        self._work = asyncio.Event()  # there is something to publish
         self.returned: list[events.MessageReceived] = []  # mandatory messages that no queue took
         self.connections = 0
         self._task = asyncio.create_task(self._run())
@@ -125,7 +125,6 @@ class Client:
         connection = delivery.stream.connection
         if delivery.stream is self._stream and connection.channel_state(CONSUMING) == "open":
             connection.send(CONSUMING, amqp.Basic.Ack(delivery.method.delivery_tag))
-            self._work.set()
 
     # -- one connection after the other
 
@@ -176,7 +175,6 @@ class Client:
     def _consume(self) -> None:
         if self._stream is not None and self._declared and self._consuming:
             self._stream.connection.send(CONSUMING, amqp.Basic.Consume(queue=self._queue, consumer_tag="c"))
-            self._work.set()
 
     def _handle(self, event: events.Event, stream: AmqpStream) -> None:
         match event:
@@ -199,7 +197,7 @@ class Client:
                 raise ConnectionResetError(text)
 
     async def _write(self, stream: AmqpStream) -> None:
-        """Send what is to be published, and write it and what else was sent."""
+        """Send what is to be published, no faster than the broker reads it."""
         connection = stream.connection
         with suppress(ConnectionResetError):
             while True:

@@ -5,19 +5,18 @@
         async for event in stream:
             ...
 
-What is sent through `AmqpStream.connection` is written when the next event is awaited, or by `drain`.
+What is sent through `AmqpStream.connection` is written soon. `drain` waits for a peer that reads slowly.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
-from types import TracebackType
+from functools import partial
 from typing import Any
 
 from .connection import ClientLogin, Connection, ConnectionClosed, Event, Opened, ServerLogin
-from .errors import ReplyError
+from .errors import LocalProtocolError, ReplyError
 from .reply_errors import REPLY_ERRORS
 
 BUFFER_SIZE = 65536
@@ -31,7 +30,8 @@ class AmqpStream(asyncio.BufferedProtocol):
     Args:
         connection: the connection without I/O. Its clock is that of the running loop.
         login: answers the events of the handshake; what it answers is not returned.
-        handler: called with the stream once there is a transport, as a task; the stream ends with it.
+        handler: called with the stream once there is a transport, as a task; the connection is closed when
+            it is done. Its exception goes to the exception handler of the loop, and not to the peer.
     """
 
     def __init__(
@@ -48,29 +48,29 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._task: asyncio.Task[None] | None = None
         self._buffer = memoryview(bytearray(BUFFER_SIZE))
         self._unread = 0
-        self._due: deque[Event] = deque()  # events that time has brought
         self._received = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended = False
-        self._lost = False
         self._reason: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     # -- what asyncio calls
 
     def connection_made(self, transport: Any) -> None:
-        """There is a transport: the protocol header goes out."""
+        """There is a transport: the protocol header goes out, and from now on whatever is sent."""
         self._transport = transport
         self._flush()
+        self.connection.on_queued = partial(self._loop.call_soon, self._flush)
         if self._handler is not None:
             self._task = self._loop.create_task(self._handle(self._handler))
 
     async def _handle(self, handler: Callable[[AmqpStream], Awaitable[None]]) -> None:
         try:
-            await handler(self)
-        finally:
-            self._end()
+            async with self:
+                await handler(self)
+        except Exception as error:
+            self._loop.call_exception_handler({"message": "AMQP handler", "exception": error})
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where to receive into."""
@@ -91,8 +91,9 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport is gone."""
-        self._lost = self._ended = True
+        self._ended = True
         self._reason = exc
+        self.connection.on_queued = None
         self.connection.receive_eof()
         self._received.set()
         self._writable.set()
@@ -115,7 +116,7 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     async def __anext__(self) -> Event:
         while True:
-            event = self._due.popleft() if self._due else next(self.connection, None)
+            event = next(self.connection, None)
             if event is not None:
                 if self._login is None or not self._login.handle(self.connection, event):
                     return event
@@ -137,7 +138,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         return self._writable.is_set()
 
     async def drain(self) -> None:
-        """Write what was sent, and wait while the transport has enough to write.
+        """Write at once what was sent, and wait while the transport has enough to write.
 
         Raises:
             ConnectionResetError: the transport is gone.
@@ -153,21 +154,30 @@ class AmqpStream(asyncio.BufferedProtocol):
         Args:
             reply_code, reply_text: as in connection.close.
         """
-        if self.connection.state == "open":
-            self.connection.close(reply_code, reply_text)
+        try:
+            if self.connection.state in ("handshake", "open"):
+                self.connection.close(reply_code, reply_text)
+        except LocalProtocolError:  # too early, or nobody reads it
+            self._end()
         async for _ in self:
             pass
 
     async def __aenter__(self) -> AmqpStream:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
-            await self.close()
+            await self.close(*self._farewell(error))
         finally:
             self._end()
+
+    def _farewell(self, error: BaseException | None) -> tuple[int, str]:
+        """The code and text of a close: what has gone wrong is not the peer's to read."""
+        if isinstance(error, Exception):
+            return 541, "INTERNAL_ERROR"
+        if error is not None and self.connection.role == "server":
+            return 320, "CONNECTION_FORCED - the server ends"
+        return 200, ""
 
     # -- writing and time
 
@@ -182,22 +192,19 @@ class AmqpStream(asyncio.BufferedProtocol):
             # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
             self._transport.write(self.connection.data_to_send())
         deadline = self.connection.next_deadline()
-        if deadline is None:
-            return
-        if self._timer is not None:
-            if deadline >= self._timer.when():
-                return
-            self._timer.cancel()
-        self._timer = self._loop.call_at(deadline, self._on_time)
+        timer = self._timer
+        if deadline is not None and (timer is None or deadline < timer.when()):
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
         if self._unread > UNREAD_BYTES:  # nothing is read, so nothing is known of the peer
             self.connection.receive_data(b"")
-        self._due.extend(self.connection.on_time())
-        if self._due:
-            self._received.set()
+        self.connection.on_time()
         if self.connection.state == "closed":
+            self._received.set()
             self._end()
         else:
             self._flush()
@@ -283,11 +290,10 @@ async def serve(
         The server, which listens.
     """
     loop = asyncio.get_running_loop()
-
-    def make() -> AmqpStream:
-        return AmqpStream(Connection("server", clock=loop.time, **options), login, handler)
-
-    return await loop.create_server(make, host, port, ssl=ssl)
+    return await loop.create_server(
+        lambda: AmqpStream(Connection("server", clock=loop.time, **options), login, handler),
+        host, port, ssl=ssl,
+    )  # fmt: skip
 
 
 __all__ = ["AmqpStream", "connect", "serve"]

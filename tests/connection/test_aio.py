@@ -18,6 +18,7 @@ from amqpcodec import aio
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect, serve
 from amqpcodec.connection import (
+    ChannelOpened,
     ClientLogin,
     Connection,
     ConnectionClosed,
@@ -102,12 +103,13 @@ def test_a_refused_login_raises_the_error_of_its_code() -> None:
     with_server(client)
 
 
-def test_a_server_that_hangs_up_is_the_end() -> None:
-    async def hang_up(stream: AmqpStream) -> None:
-        async for _ in stream:
-            return
+def ended(handler: Callable[[AmqpStream], Awaitable[None]]) -> tuple[list[Any], list[Any]]:
+    """What a client sees of a handler after channel.open, and what the loop is told."""
+    reported: list[Any] = []
 
     async def client(port: int) -> list[Any]:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: reported.append(context.get("exception")))
         stream = await connect("127.0.0.1", port)
         stream.connection.open_channel()
         events = [event async for event in stream]
@@ -115,8 +117,89 @@ def test_a_server_that_hangs_up_is_the_end() -> None:
             await stream.drain()
         return events
 
-    [closed] = with_server(client, hang_up)
-    assert (type(closed), closed.by) == (ConnectionClosed, "eof")
+    return with_server(client, handler), reported
+
+
+def test_a_server_that_hangs_up_is_the_end() -> None:
+    async def hang_up(stream: AmqpStream) -> None:
+        async for _ in stream:
+            stream._transport.abort()
+
+    [closed], reported = ended(hang_up)
+    assert (type(closed), closed.by, reported) == (ConnectionClosed, "eof", [])
+
+
+def test_a_handler_that_is_done_closes_the_connection() -> None:
+    async def be_done(stream: AmqpStream) -> None:
+        await anext(stream)
+
+    assert ended(be_done) == ([ConnectionClosed("peer", 200, "")], [])
+
+
+def test_a_handler_that_fails_is_an_internal_error_and_reported() -> None:
+    failure = RuntimeError("nothing for the peer to read")
+
+    async def fail(stream: AmqpStream) -> None:
+        await anext(stream)
+        raise failure
+
+    assert ended(fail) == ([ConnectionClosed("peer", 541, "INTERNAL_ERROR")], [failure])
+
+
+def test_a_handler_that_is_cancelled_forces_the_connection_to_close() -> None:
+    async def be_cancelled(stream: AmqpStream) -> None:
+        await anext(stream)
+        raise asyncio.CancelledError
+
+    [closed], reported = ended(be_cancelled)
+    assert (closed.by, closed.reply_code, reported) == ("peer", 320, [])
+
+
+def test_a_handler_that_is_done_before_the_handshake_ends_the_connection() -> None:
+    async def run() -> None:
+        done = asyncio.Event()
+
+        async def leave(stream: AmqpStream) -> None:
+            done.set()
+
+        server = await serve(leave, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await asyncio.wait_for(done.wait(), 10)
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+        server.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_fails_says_so() -> None:
+    seen: list[Any] = []
+
+    async def watch(stream: AmqpStream) -> None:
+        seen.extend([event async for event in stream])
+
+    async def client(port: int) -> None:
+        with pytest.raises(KeyError):
+            async with await connect("127.0.0.1", port):
+                raise KeyError
+        while not seen:
+            await asyncio.sleep(0.01)
+
+    with_server(client, watch)
+    assert seen == [ConnectionClosed("peer", 541, "INTERNAL_ERROR")]
+
+
+def test_what_is_sent_is_written_whoever_sends_it() -> None:
+    """A task that only sends, while another waits for events."""
+
+    async def client(port: int) -> Any:
+        async with await connect("127.0.0.1", port) as stream:
+            events = asyncio.ensure_future(anext(stream))
+            await asyncio.sleep(0.01)
+            stream.connection.open_channel()
+            return await asyncio.wait_for(events, 5)
+
+    assert isinstance(with_server(client), ChannelOpened)
 
 
 def test_a_writer_waits_for_a_reader_that_is_slow() -> None:

@@ -400,6 +400,19 @@ class Connection:
         """How many octets `data_to_send` would return."""
         return self._outbox.size
 
+    @property
+    def on_queued(self) -> Callable[[], object] | None:
+        """Called when there is something to send and nothing was before; None for nobody.
+
+        With it an adapter writes whatever is sent, whoever sends it. It is called amid the call that sends:
+        it schedules `data_to_send` for later, and does not use the connection itself.
+        """
+        return self._outbox.on_queued
+
+    @on_queued.setter
+    def on_queued(self, called: Callable[[], object] | None) -> None:
+        self._outbox.on_queued = called
+
     def _rule(self, method: Any) -> Rule:
         """The rule of a method of the caller."""
         rules = self._state.rules
@@ -431,17 +444,17 @@ class Connection:
         deadline = self._timers.next
         return None if deadline == NEVER else deadline
 
-    def on_time(self, now: float | None = None) -> list[Event]:
+    def on_time(self, now: float | None = None) -> Iterator[Event]:
         """Do what is due: queue a heartbeat, or give up on a peer that is silent or too slow.
 
         Args:
             now: seconds of the clock; None to ask it.
 
         Returns:
-            `ConnectionClosed` if the connection is over, else nothing.
+            An iterator over the events, the connection itself: `ConnectionClosed` if it is over.
         """
-        event = self._receiver.on_time(self._clock() if now is None else now)
-        return [] if event is None else [event]
+        self._receiver.on_time(self._clock() if now is None else now)
+        return self
 
 
 def _check_wishes(channel_max: int, frame_max: int, heartbeat: int) -> None:

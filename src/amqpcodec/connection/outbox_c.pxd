@@ -1,3 +1,5 @@
+cimport cython
+
 from .timers_c cimport Timers
 
 
@@ -7,7 +9,9 @@ cdef class Outbox:
     cdef list _parts
     cdef readonly long long size
     cdef public object frame_max
+    cdef public object on_queued
 
+    @cython.locals(is_first=cython.bint)
     cpdef int put(self, object octets) except -1
     cpdef int put_method(self, object number, object method) except -1
     cpdef object method_frame(self, object number, object method)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from .._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .timers_py import Timers
 
 PIECES_FROM = 65536  # octets of a body from which on it is not copied
@@ -21,9 +23,10 @@ class Outbox:
     Attributes:
         size: octets that wait.
         frame_max: octets of the largest frame; 0 for no limit.
+        on_queued: called when octets wait and none did before; None for nobody.
     """
 
-    __slots__ = ("_encoder", "_parts", "_timers", "frame_max", "size")
+    __slots__ = ("_encoder", "_parts", "_timers", "frame_max", "on_queued", "size")
 
     def __init__(self, encoder: Any, timers: Timers) -> None:
         self._encoder = encoder
@@ -31,11 +34,15 @@ class Outbox:
         self._parts: list[Any] = []
         self.size = 0
         self.frame_max = 0
+        self.on_queued: Callable[[], object] | None = None
 
     def put(self, octets: Any) -> None:
         """Add octets."""
         self._parts.append(octets)
+        is_first = self.size == 0
         self.size += len(octets)
+        if is_first and self.on_queued is not None:
+            self.on_queued()
 
     def put_method(self, number: int, method: Any) -> None:
         """Add the frame of a method."""

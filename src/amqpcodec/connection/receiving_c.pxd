@@ -47,4 +47,5 @@ cdef class Receiver:
     cdef object _on_error(self, object error)
     cdef object _flooded(self)
     cdef object _violated(self, object number, object fault, object class_id, object method_id, object error)
-    cpdef object on_time(self, double now)
+    cpdef int on_time(self, double now) except -1
+    cdef int _time_out(self, object code, object text) except -1

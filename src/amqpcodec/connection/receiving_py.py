@@ -326,26 +326,25 @@ class Receiver:
 
     # -- time
 
-    def on_time(self, now: float) -> Any:
-        """Do what is due; `ConnectionClosed` if that ends the connection."""
+    def on_time(self, now: float) -> None:
+        """Do what is due; `ConnectionClosed` is then the next event, if that ends the connection."""
         timers = self._timers
-        state = self._state
         if now >= timers.handshake_ends:
-            text = f"no connection within {state.limits.handshake_seconds:g} seconds"
-            if state.handshake.phase > START:
-                close = state.classes["connection.close"](CONNECTION_FORCED, text, 0, 0)
+            text = f"no connection within {self._state.limits.handshake_seconds:g} seconds"
+            if self._state.handshake.phase > START:
+                close = self._state.classes["connection.close"](CONNECTION_FORCED, text, 0, 0)
                 self._outbox.put_method(0, close)
-            return self._over(ConnectionClosed("timeout", CONNECTION_FORCED, text))
-        if now >= timers.close_ends:
-            code = state.closing.reply_code
-            return self._over(ConnectionClosed("timeout", code, "no answer to connection.close"))
-        if now >= timers.peer_gone_at:
-            text = f"nothing came for {2 * timers.heartbeat} seconds"
-            return self._over(ConnectionClosed("timeout", 0, text))
-        if now >= timers.heartbeat_at:
+            self._time_out(CONNECTION_FORCED, text)
+        elif now >= timers.close_ends:
+            self._time_out(self._state.closing.reply_code, "no answer to connection.close")
+        elif now >= timers.peer_gone_at:
+            self._time_out(0, f"nothing came for {2 * timers.heartbeat} seconds")
+        elif now >= timers.heartbeat_at:
             self._outbox.put_heartbeat()
             timers.heartbeat_queued(now)
-        return None
+
+    def _time_out(self, code: int, text: str) -> None:
+        self._ready.append(self._over(ConnectionClosed("timeout", code, text)))
 
 
 def _told(close: Any) -> tuple[int, str, int, int]:
