@@ -22,6 +22,7 @@ from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, serve
 from amqpcodec.connection import (
     ChannelClosed,
+    ConnectionLimits,
     Event,
     MessageReceived,
     MethodReceived,
@@ -30,7 +31,8 @@ from amqpcodec.connection import (
     Violation,
 )
 
-BODY_BYTES = 128 << 20
+BODY_BYTES = 128 << 20  # of a message
+OPEN_BYTES = 256 << 20  # of the messages of a connection that are not complete
 
 
 class Session:
@@ -86,15 +88,11 @@ class Session:
     def _refuse(self, number: int, method: Any, error: ReplyError) -> None:
         """Close the channel or the connection, whichever the error says."""
         text = f"{error.name.upper().replace('-', '_')} - {error}"[:120]
-        close = self._close
+        close = self.connection.close
         if error.closes == "channel":
             close = partial(self.connection.close_channel, number)
             self._forget(number)
         close(error.code, text, method.spec.class_id, method.spec.method_id)
-
-    def _close(self, *told: Any) -> None:
-        if self.connection.state == "open":
-            self.connection.close(*told)
 
     def _forget(self, number: int) -> None:
         """A channel is closed: what it has not acknowledged goes back."""
@@ -113,11 +111,14 @@ async def main() -> None:
     arguments = parser.parse_args()
     store = Store()
     login = ServerLogin(lambda name, password: True)
-    limits = Limits(body_size=BODY_BYTES)
+    limits = {
+        "limits": Limits(body_size=BODY_BYTES),
+        "connection_limits": ConnectionLimits(open_bytes=OPEN_BYTES),
+    }
     # Properties stay the octets that they are: nobody here asks what is in them.
     server = await serve(
         lambda stream: Session(store, stream).run(),
-        arguments.host, arguments.port, login=login, limits=limits, tables="raw", properties="raw",
+        arguments.host, arguments.port, login=login, tables="raw", properties="raw", **limits,
     )  # fmt: skip
     print("listening on {}:{}".format(*server.sockets[0].getsockname()), flush=True)
     await server.serve_forever()

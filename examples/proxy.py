@@ -1,10 +1,11 @@
-"""A proxy between clients and a broker: it forwards frames as octets, logs messages, and enforces a limit.
+"""A proxy between clients and a broker: it forwards frames as octets, logs messages, and enforces limits.
 
-    python examples/proxy.py --port 5673 --broker localhost:5672 --largest 1000000
+    python examples/proxy.py --port 5673 --broker localhost:5672 --largest 1000000 --rate 5000000
 
 A client that publishes a larger message has its channel closed with 311 content-too-large. The broker's
-channel is closed as well, and what is on its way meanwhile is dropped. All other octets pass as they are,
-whatever the extensions of broker and client. Only what the log shows is decoded.
+channel is closed as well, and what is on its way meanwhile is dropped. A client that sends faster is read no
+faster, so that it has to wait. All other octets pass as they are, whatever the extensions of broker and
+client. Only what the log shows is decoded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
 from amqpcodec import DecodeError, Frame
@@ -116,16 +118,37 @@ def _is(frame: Frame, methods: frozenset[bytes]) -> bool:
     return frame.type == METHOD and bytes(frame.payload[:4]) in methods  # type: ignore[index]
 
 
+class Pace:
+    """How fast a stream is read.
+
+    Args:
+        rate: octets a second, after those of a first second at once; 0 for any number.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self.rate = rate
+        self.chunk = min(CHUNK, rate) or CHUNK  # so that heartbeats are late by no more than a second
+        self._paid_until = 0.0
+
+    async def keep(self, octets: int) -> None:
+        """Wait until so many octets more are due."""
+        if self.rate:
+            now = monotonic()
+            self._paid_until = max(self._paid_until, now - 1) + octets / self.rate
+            if self._paid_until > now:
+                await asyncio.sleep(self._paid_until - now)
+
+
 async def pump(
     reader: asyncio.StreamReader,
     forward: Callable[[Frame], None],
     writers: list[asyncio.StreamWriter],
+    pace: Pace,
 ) -> None:
     """Read frames and forward them until the stream ends; read no faster than both sides are written to."""
-    decoder = amqp.FrameDecoder(
-        payloads="raw", frame_max=0
-    )  # how large frames are is for the two to agree on
-    while octets := await reader.read(CHUNK):
+    decoder = amqp.FrameDecoder(payloads="raw", frame_max=0)  # what the two agree on is theirs to enforce
+    while octets := await reader.read(pace.chunk):
+        await pace.keep(len(octets))
         for frame in decoder.feed(octets):
             forward(frame)
         for writer in writers:
@@ -133,17 +156,18 @@ async def pump(
 
 
 async def serve(
-    client: asyncio.StreamReader, client_writer: asyncio.StreamWriter, host: str, port: int, largest: int
+    client: asyncio.StreamReader, client_writer: asyncio.StreamWriter, arguments: argparse.Namespace
 ) -> None:
     """Connect a client to the broker until one of them ends."""
+    host, _, port = arguments.broker.rpartition(":")
     writers = [client_writer]
     try:
-        broker, broker_writer = await asyncio.open_connection(host, port)
+        broker, broker_writer = await asyncio.open_connection(host, int(port))
         writers.append(broker_writer)
-        link = Link(client_writer, broker_writer, largest)
+        link = Link(client_writer, broker_writer, arguments.largest)
         pumps = [
-            asyncio.create_task(pump(client, link.from_client, writers)),
-            asyncio.create_task(pump(broker, link.from_broker, writers)),
+            asyncio.create_task(pump(client, link.from_client, writers, Pace(arguments.rate))),
+            asyncio.create_task(pump(broker, link.from_broker, writers, Pace(0))),
         ]
         _, others = await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
         for other in others:
@@ -167,13 +191,12 @@ async def main() -> None:
     parser.add_argument("--port", type=int, default=5673, help="0 for any that is free")
     parser.add_argument("--broker", default="localhost:5672", help="host:port")
     parser.add_argument("--largest", type=int, default=16 << 20, help="octets of a message")
+    parser.add_argument("--rate", type=int, default=0, help="octets a second of a client, 0 for any number")
     arguments = parser.parse_args()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
-    host, _, port = arguments.broker.rpartition(":")
     server = await asyncio.start_server(
-        lambda reader, writer: serve(reader, writer, host, int(port), arguments.largest),
-        arguments.host, arguments.port,
-    )  # fmt: skip
+        lambda reader, writer: serve(reader, writer, arguments), arguments.host, arguments.port
+    )
     print("listening on {}:{}".format(*server.sockets[0].getsockname()), flush=True)
     await server.serve_forever()
 

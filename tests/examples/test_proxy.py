@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from support.examples import serving
@@ -67,6 +68,31 @@ def test_too_large_a_message_closes_its_channel_on_both_sides(proxy: tuple[int, 
 
     asyncio.run(asyncio.wait_for(work(), 30))
     assert " basic.publish exchange='' key='queue' 300000 octets" in log.read_text()
+
+
+def test_a_client_that_sends_too_fast_is_held_back(impl: Implementation) -> None:
+    """100,000 octets at once, and as many in each second after that; heartbeats and answers pass as ever."""
+    with (
+        serving("broker", impl.name) as (broker, _),
+        serving("proxy", impl.name, "--broker", f"127.0.0.1:{broker}", "--rate", "100000") as (port, _),
+    ):
+
+        async def work() -> float:
+            async with await connect("127.0.0.1", port) as stream:
+                connection = stream.connection
+                connection.send(1, amqp.Channel.Open())
+                connection.send(1, amqp.Confirm.Select())
+                begin = monotonic()
+                for _ in range(16):
+                    connection.send_message(1, amqp.Basic.Publish("amq.fanout"), None, bytes(10_000))
+                confirmed = 0
+                async for event in stream:
+                    confirmed += len(event.tags) if isinstance(event, Settled) else 0
+                    if confirmed == 16:
+                        return monotonic() - begin
+            raise AssertionError("the connection has ended")
+
+        assert 0.4 < asyncio.run(asyncio.wait_for(work(), 30)) < 10
 
 
 def test_what_is_no_amqp_is_answered_by_a_close(proxy: tuple[int, Path]) -> None:
