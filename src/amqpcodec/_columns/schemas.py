@@ -30,107 +30,117 @@ class Column(NamedTuple):
             binaries, ``inline`` and ``reference``, one of them null), or ``struct``.
         children: the columns inside a struct.
         optional: True for those that only come when asked for by name.
+        label: a few words on its meaning; fields of methods and properties have theirs in the specifications.
     """
 
     name: str
     kind: str
     children: tuple[Column, ...] = ()
     optional: bool = False
+    label: str = ""
 
 
 # Where a row was found. All but `offset` and `direction` are null for a stream that is no capture.
 LEAD = (
-    Column("file", "string"),
-    Column("flow", "int64"),
-    Column("client", "string"),
-    Column("server", "string"),
-    Column("direction", "int8"),
-    Column("ts", "timestamp"),
-    Column("ts_ns", "int64"),
-    Column("offset", "int64"),
-    Column("packet", "int64"),
+    Column("file", "string", label="name of the file, as it was given"),
+    Column("flow", "int64", label="number of the TCP conversation, as Wireshark counts"),
+    Column("client", "string", label="address and port of the client"),
+    Column("server", "string", label="address and port of the server"),
+    Column("direction", "int8", label="0 client to server, 1 server to client"),
+    Column("ts", "timestamp", label="time of the packet that completed the frame"),
+    Column("ts_ns", "int64", label="the same in nanoseconds since 1970, as recorded"),
+    Column("offset", "int64", label="octets of this direction before the frame"),
+    Column("packet", "int64", label="number of that packet in its file, from 1"),
 )
-_FAULT = (Column("_error", "string"), Column("_corrupt_record", "binary", optional=True))
+_FAULT = (
+    Column("_error", "string", label="code and offset of the first fault, null for a good row"),
+    Column(
+        "_corrupt_record",
+        "binary",
+        optional=True,
+        label="octets of the frame in error, where its end is known",
+    ),
+)
 _FRAMES = (
-    Column("frame_type", "int16"),
-    Column("channel", "int32"),
-    Column("size", "int64"),
-    Column("class_id", "int32"),
-    Column("method_id", "int32"),
-    Column("name", "string"),
-    Column("payload", "binary", optional=True),
+    Column("frame_type", "int16", label="type of the frame; 65 for a protocol header"),
+    Column("channel", "int32", label="channel of the frame"),
+    Column("size", "int64", label="octets of the payload; 8 for a protocol header"),
+    Column("class_id", "int32", label="class of a method or content header"),
+    Column("method_id", "int32", label="method, by its number in the class"),
+    Column("name", "string", label="method with its class, such as basic.publish"),
+    Column("payload", "binary", optional=True, label="octets of the payload"),
 )
 _METHODS = (
-    Column("channel", "int32"),
-    Column("class_id", "int32"),
-    Column("method_id", "int32"),
-    Column("name", "string"),
+    Column("channel", "int32", label="channel of the method"),
+    Column("class_id", "int32", label="class of the method"),
+    Column("method_id", "int32", label="method, by its number in the class"),
+    Column("name", "string", label="method with its class, such as basic.publish"),
 )
 _MESSAGES = (
-    Column("channel", "int32"),
-    Column("name", "string"),
-    Column("kind", "string"),
+    Column("channel", "int32", label="channel of the message"),
+    Column("name", "string", label="method that carries it, with its class"),
+    Column("kind", "string", label="the same without its class: publish, deliver, get-ok, return"),
 )
 HEADERS = Column("headers", "map")
 _CONTENT = (
-    HEADERS,
-    Column("headers_raw", "binary"),
-    Column("body", "binary"),
-    Column("body_size", "int64"),
-    Column("frames", "int32"),
-    Column("ts_last", "timestamp"),
-    Column("complete", "bool"),
+    HEADERS._replace(label="property headers, with its values as text"),
+    Column("headers_raw", "binary", label="octets of that table, behind its length"),
+    Column("body", "binary", label="octets of the body; null if it cannot be shown"),
+    Column("body_size", "int64", label="octets of the body, as the content header says"),
+    Column("frames", "int32", label="frames of the message, its method included"),
+    Column("ts_last", "timestamp", label="time of the packet that completed its last frame"),
+    Column("complete", "bool", label="whether all of it came"),
 )
 # What a field of a method with content must not be called in the table of messages.
 MESSAGE_NAMES = frozenset(("properties", *(column.name for column in LEAD + _MESSAGES + _CONTENT + _FAULT)))
 _CONNECTIONS = (
-    Column("file", "string"),
-    Column("flow", "int64"),
-    Column("client", "string"),
-    Column("server", "string"),
-    Column("dialect", "string"),
-    Column("ts_first", "timestamp"),
-    Column("ts_last", "timestamp"),
-    Column("product", "string"),
-    Column("version", "string"),
-    Column("platform", "string"),
-    Column("client_product", "string"),
-    Column("client_version", "string"),
-    Column("client_platform", "string"),
-    Column("connection_name", "string"),
-    Column("mechanism", "string"),
-    Column("user", "string"),
-    Column("vhost", "string"),
-    Column("channel_max", "int32"),
-    Column("frame_max", "int64"),
-    Column("heartbeat", "int32"),
-    Column("octets_sent", "int64"),
-    Column("octets_received", "int64"),
-    Column("frames_sent", "int64"),
-    Column("frames_received", "int64"),
-    Column("messages_sent", "int64"),
-    Column("messages_received", "int64"),
-    Column("gaps", "int64"),
-    Column("octets_missing", "int64"),
-    Column("errors", "int64"),
-    Column("closed_by", "string"),
-    Column("close_code", "int32"),
-    Column("close_text", "string"),
+    Column("file", "string", label="name of the file of its last packet"),
+    Column("flow", "int64", label="number of the TCP conversation, as Wireshark counts"),
+    Column("client", "string", label="address and port of the client"),
+    Column("server", "string", label="address and port of the server"),
+    Column("dialect", "string", label="dialect that the connection speaks"),
+    Column("ts_first", "timestamp", label="time of its first packet"),
+    Column("ts_last", "timestamp", label="time of its last packet"),
+    Column("product", "string", label="product of the server, as connection.start says"),
+    Column("version", "string", label="its version"),
+    Column("platform", "string", label="its platform"),
+    Column("client_product", "string", label="product of the client, as connection.start-ok says"),
+    Column("client_version", "string", label="its version"),
+    Column("client_platform", "string", label="its platform"),
+    Column("connection_name", "string", label="name that the client gives it"),
+    Column("mechanism", "string", label="mechanism that the client logs in by"),
+    Column("user", "string", label="name that it logs in with"),
+    Column("vhost", "string", label="virtual host that it opens"),
+    Column("channel_max", "int32", label="highest channel that both agreed on"),
+    Column("frame_max", "int64", label="octets of the largest frame that both agreed on"),
+    Column("heartbeat", "int32", label="seconds between heartbeats that both agreed on"),
+    Column("octets_sent", "int64", label="octets from the client, without missing ones"),
+    Column("octets_received", "int64", label="octets from the server, without missing ones"),
+    Column("frames_sent", "int64", label="frames from the client, those in error included"),
+    Column("frames_received", "int64", label="frames from the server, those in error included"),
+    Column("messages_sent", "int64", label="methods with content from the client"),
+    Column("messages_received", "int64", label="methods with content from the server"),
+    Column("gaps", "int64", label="stretches of octets that are missing"),
+    Column("octets_missing", "int64", label="octets in these"),
+    Column("errors", "int64", label="frames in error"),
+    Column("closed_by", "string", label="side that sent the first connection.close"),
+    Column("close_code", "int32", label="its reply code"),
+    Column("close_text", "string", label="its reply text"),
 )
 _ERRORS = (
-    Column("kind", "string"),
-    Column("code", "string"),
-    Column("reply_code", "int32"),
-    Column("message", "string"),
-    Column("length", "int64"),
-    Column("octets", "binary"),
+    Column("kind", "string", label="gap, lost, error or file"),
+    Column("code", "string", label="GAP, LOST, FILE, or the name of the reply code, such as SYNTAX_ERROR"),
+    Column("reply_code", "int32", label="reply code that a peer would get"),
+    Column("message", "string", label="what is wrong"),
+    Column("length", "int64", label="octets that are missing, lost or in error"),
+    Column("octets", "binary", label="these octets, as far as they are known"),
 )
 _PACKETS = (
-    Column("seq", "int64"),
-    Column("ack", "int64"),
-    Column("flags", "int16"),
-    Column("length", "int64"),
-    Column("payload", "binary", optional=True),
+    Column("seq", "int64", label="sequence number in the TCP header"),
+    Column("ack", "int64", label="acknowledgement number; null without the flag ACK"),
+    Column("flags", "int16", label="flags of the TCP header, FIN 1 to CWR 128"),
+    Column("length", "int64", label="octets of payload on the wire"),
+    Column("payload", "binary", optional=True, label="octets of payload that were recorded"),
 )
 
 
