@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -140,6 +140,27 @@ lint: types
 types: build
 	$(PYTHON) -m mypy
 	$(PYTHON) tools/check_types.py
+
+# The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
+DOCS := build/docs
+docs: $(DOCS)/installed $(DOCS)/scripts/installed
+	AMQPCODEC_IMPL=py NO_MKDOCS_2_WARNING=1 PYTHONPATH=tools $(DOCS)/bin/python -m mkdocs build --strict --quiet
+	@echo "The site is build/site/index.html"
+
+$(DOCS)/installed: pyproject.toml
+	@$(CHECK_PYTHON)
+	$(PYTHON3) -m venv $(DOCS)
+	AMQPCODEC_BUILD=skip $(DOCS)/bin/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+# What draws the diagrams and lets the search work without a server. Where there is no npm, diagrams are shown as text.
+$(DOCS)/scripts/installed: | $(DOCS)/installed
+	mkdir -p $(@D)
+	cd $(@D) && tar xzOf "$$(npm pack --silent mermaid@11)" package/dist/mermaid.min.js >mermaid.min.js && \
+		tar xzOf "$$(npm pack --silent iframe-worker@1)" package/shim/index.js >iframe-worker.js || \
+		{ rm -f *.js; echo "npm cannot fetch what draws diagrams: they are shown as text"; }
+	rm -f $(@D)/*.tgz
+	touch $@
 
 # Compiles what has changed; a missing compiler is an error here, since the tests run both builds.
 build: .venv/installed
