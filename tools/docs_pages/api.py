@@ -104,6 +104,8 @@ def _target(name: str, home: str) -> str | None:
     if first in MODULES:
         second = rest.partition(".")[0]
         return f"amqpcodec.{first}.{second}" if second in members(f"amqpcodec.{first}") else None
+    if first in _public("amqpcodec.options"):
+        return f"amqpcodec.options.{first}"
     if first in DECODERS:
         return f"{DECODERS[first]}.{first}"
     others = [f"amqpcodec.{each}" for each in MODULES]

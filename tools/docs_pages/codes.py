@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codecgen.model import Constant, Dialect
 from codecgen.naming import reply_code_name
@@ -74,7 +74,13 @@ def _codes(dialects: Sequence[Dialect]) -> str:
                 code(reply_code_name(name)),
                 "channel" if constant.kind == "soft" else "connection",
                 f"{constant.label[:1].upper()}{constant.label[1:]}.",
-                ", ".join(link(each, f"{each}.md#constant.{name}") for each in having),
+                _dialects(name, having, len(dialects)),
             )
         )
     return table(("code", "name", "exception", "closes", "meaning", "dialects"), rows)
+
+
+def _dialects(constant: str, having: Mapping[str, Constant], every: int) -> str:
+    if len(having) == every:
+        return link("all", "differences.md#constants")
+    return ", ".join(link(code(each), f"{each}.md#constant.{constant}") for each in having)

@@ -36,7 +36,7 @@ def names(dialects: Iterable[Dialect]) -> list[str]:
 
 def _side_by_side(head: str, dialects: Sequence[Dialect], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
     return table(
-        (head, *(link(each.name, f"{each.name}.md") for each in dialects)), ((a, *b) for a, b in rows)
+        (head, *(link(code(each.name), f"{each.name}.md") for each in dialects)), ((a, *b) for a, b in rows)
     )
 
 

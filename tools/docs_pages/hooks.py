@@ -29,6 +29,8 @@ SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
 """What draws diagrams, and what lets the search work without a server. `make docs` fetches them by npm."""
 
 _SCRIPT_FOLDER = "assets/javascripts"
+_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+_ITEM = re.compile(r"(?:[-*]|\d\.) (?=\S)")
 _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
 
 
@@ -58,11 +60,34 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = {path: source for source, path in ELSEWHERE.items()}.get(
         page.file.src_uri, f"docs/{page.file.src_uri}"
     )
-    text = relinked(markdown, source, page.file.src_uri)
+    text = relinked(indented(markdown), source, page.file.src_uri)
     if "```mermaid" in markdown and _scripts()[0].is_file():
         script = get_relative_url(f"{_SCRIPT_FOLDER}/{SCRIPTS[0]}", page.url)
         text += f'\n\n<script src="{script}"></script>\n'
     return text
+
+
+def indented(markdown: str) -> str:
+    """Text whose lists are as Python-Markdown wants them: what belongs to an item is 4 columns in.
+
+    Elsewhere, as where the repository is read, it begins where the text of the item begins.
+    """
+    lines, column, fenced = [], 0, False
+    for line in markdown.splitlines():
+        if item := None if fenced else _ITEM.match(line):
+            column = len(item[0])
+        elif column and line.startswith(" " * column):
+            line = " " * (4 - column) + line
+        elif line.strip():
+            column = 0
+            fenced ^= line.startswith("```")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """In a cell of a table a bar is escaped, and Python-Markdown keeps the escape in code."""
+    return _TABLE.sub(lambda found: found[0].replace("\\|", "|"), html)
 
 
 def relinked(markdown: str, source: str, path: str) -> str:

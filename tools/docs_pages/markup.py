@@ -28,6 +28,11 @@ def place(name: str) -> str:
     return f'<a id="{name}"></a>'
 
 
+def anchor(name: str) -> str:
+    """The same for links from docstrings, which mkdocstrings makes by names."""
+    return f"[](){{ #{name} }}"
+
+
 def heading(level: int, text: str, name: str) -> str:
     """A heading that links to `#name` lead to."""
     return f"{'#' * level} {text} {{ #{name} }}"

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from amqpcodec import options as declared
 from amqpcodec._options import Option
-from docs_pages.markup import code, document, heading, link, place, sentence, table
+from docs_pages.markup import anchor, code, document, heading, sentence, table
 
 
 def page() -> str:
@@ -18,9 +18,10 @@ def page() -> str:
         "`--frame-max` in a command, `frameMax` in Spark. As text, sizes may be `64k`, `4m` and `1g`; times "
         "may be `30s`, `5m` and `1h`.",
         heading(2, "All options", "all"),
-        table(("option", "default", "meaning", "taken by"), _rows()),
+        table(("option", "default", "meaning"), _rows()),
         heading(2, "Who takes which", "takers"),
-        table(("class", "what takes these options"), _takers()),
+        "Each is a `TypedDict` of `amqpcodec.options`, for annotations of programs that pass options on.",
+        table(("class", "what takes them", "options"), _takers()),
     )
 
 
@@ -34,24 +35,25 @@ def _options(owner: Any) -> dict[str, Option]:
     return {name: hint.__metadata__[0] for name, hint in hints.items()}
 
 
-def _rows() -> Iterator[tuple[str, str, str, str]]:
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for owner, cls in _classes():
-        for name, option in _options(cls).items():
-            found.setdefault((name, option.doc, _default(option)), []).append(owner)
-    for (name, doc, default), owners in sorted(found.items()):
-        yield (
-            code(name),
-            code(default),
-            sentence(doc),
-            ", ".join(link(code(owner), f"#{owner}") for owner in owners),
-        )
+def _rows() -> Iterator[tuple[str, str, str]]:
+    found = {
+        (name, option.doc, _default(option))
+        for _, cls in _classes()
+        for name, option in _options(cls).items()
+    }
+    for name, doc, default in sorted(found):
+        yield code(name), default, sentence(doc)
 
 
 def _default(option: Option) -> str:
-    return "none" if option.default in (None, (), "") else option.kind.show(option.default)
+    return "none" if option.default in (None, (), "") else code(option.kind.show(option.default))
 
 
-def _takers() -> Iterator[tuple[str, str]]:
+def _takers() -> Iterator[tuple[str, str, str]]:
     for name, cls in _classes():
-        yield f"{place(name)}{code(name)}", str(cls.__doc__)
+        takers = cls.__doc__.removeprefix("Options of ").rstrip(".").replace("``", "`")
+        yield (
+            f"{anchor(f'amqpcodec.options.{name}')}{code(name)}",
+            takers,
+            ", ".join(map(code, _options(cls))),
+        )

@@ -36,7 +36,7 @@ def page(dialects: Sequence[Dialect]) -> str:
 def _dialects(dialects: Sequence[Dialect]) -> str:
     rows = [
         (
-            link(each.name, f"{each.name}.md"),
+            link(code(each.name), f"{each.name}.md"),
             code(f"amqpcodec.{each.module}"),
             code(each.protocol_header.hex(" ")),
             str(len(each.classes)),
