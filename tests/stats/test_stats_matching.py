@@ -23,7 +23,7 @@ class Recorded:
         self.returns = Tally(("reply_code", "reply_text", "exchange", "routing_key"), ("messages",))
         self.endings: list[Ending] = []
         self.matcher = Matcher(
-            "file", {}, {}, confirms=self.confirms, acks=self.acks, closings=self.closings,
+            "file", lambda flow: None, confirms=self.confirms, acks=self.acks, closings=self.closings,
             returns=self.returns, endings=self.endings, top=3,
         )  # fmt: skip
 

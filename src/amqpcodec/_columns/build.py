@@ -42,10 +42,10 @@ def open_feeder(
     *,
     file: str | None = None,
     faults: dict[str, int] | None = None,
+    **kept: Any,
 ) -> tuple[Sink, Feeder | PacketFeeder]:
-    """A sink of a table and its feeder; arguments and errors are those of `sinks.Sink`."""
+    """A sink of a table and its feeder; arguments and errors are those of the table's sink."""
     store = _backend.load("amqpcodec._columns.buffers", decoding.impl).Columns
-    kept: dict[str, Any] = {}
     if table == "messages":
         kept["open_contents"] = _backend.load("amqpcodec._columns.contents", decoding.impl).OpenContents
     elif table == "connections":

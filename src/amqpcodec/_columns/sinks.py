@@ -258,13 +258,24 @@ class Summary:
 
 
 class ConnectionSink(Sink):
-    """One row a connection when both directions have ended; none if there was neither frame nor fault."""
+    """One row a connection when both directions have ended; none if there was neither frame nor fault.
+
+    Args:
+        errors: receives the faults as well; so both tables are made of frames that are checked once.
+    """
 
     payloads = True
 
-    def __init__(self, *arguments: Any, totals: Callable[[], Totals] = Totals, **options: Any) -> None:
+    def __init__(
+        self,
+        *arguments: Any,
+        totals: Callable[[], Totals] = Totals,
+        errors: ErrorSink | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*arguments, **options)
         self._new_totals = totals
+        self._errors = errors
         self._summaries: dict[Connection, Summary] = {}
 
     def is_counted_only(self, method: Any) -> bool:
@@ -291,6 +302,8 @@ class ConnectionSink(Sink):
 
     def fault(self, fault: Fault) -> None:
         """Count a fault."""
+        if self._errors is not None:
+            self._errors.fault(fault)
         self._count(fault_code(fault))
         if fault.connection is None:
             return

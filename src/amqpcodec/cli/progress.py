@@ -96,26 +96,17 @@ class Watched:
     Args:
         file: the file; closed with this one.
         report: is called with that number.
-
-    Attributes:
-        given: octets returned so far.
     """
 
     def __init__(self, file: BinaryIO, report: Callable[[int], None]) -> None:
         self._file = file
         self._report = report
-        self.given = 0
 
     def read(self, size: int = -1) -> bytes:
         """As the file does."""
         octets = self._file.read(size)
-        self.given += len(octets)
         self._report(len(octets))
         return octets
-
-    def seek(self, offset: int) -> int:
-        """As the file does."""
-        return self._file.seek(offset)
 
     def __enter__(self) -> Watched:
         return self

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from .. import capture
 from ..options import StatsOptions
@@ -96,12 +94,11 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
     collector = stats.Collector(**given(arguments, StatsOptions))
     names = list(inputs.expanded(arguments.files))
     unread = False
-    with reading("amqpcodec stats", collector.passes * sum(map(size, names))) as report:
+    with reading("amqpcodec stats", sum(map(size, names))) as report:
         for name in names:
             try:
-                with _rereadable(name) as opened, Watched(opened, report) as file:
+                with Watched(inputs.open_file(name), report) as file:
                     found = collector.add(file, name)
-                    report(collector.passes * size(name) - file.given)  # what did not have to be read
             except (capture.CaptureError, OSError) as error:
                 output.complain(f"{name!r}: {inputs.reason(error)}")
                 unread = True
@@ -109,13 +106,3 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
                 if not found and not inputs.of_streams(arguments):
                     output.complain(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
     return collector.summary(), unread
-
-
-def _rereadable(name: str) -> BinaryIO:
-    """A file that can be read several times: standard input is kept in a temporary one."""
-    opened = inputs.open_file(name)
-    if name != inputs.STANDARD_INPUT:
-        return opened
-    file: Any = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller
-    shutil.copyfileobj(opened, file)
-    return file  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Reads captures table by table and gathers a summary, in bounded memory."""
+"""Reads captures and gathers a summary, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ import pyarrow as pa
 from pyarrow import compute
 
 from .. import arrow
-from .._options import among, takes
-from ..options import CaptureOptions, StatsOptions, StreamOptions
+from .._options import takes
+from ..options import StatsOptions
 from .cells import cells
-from .counters import KEYS, Durations, Largest, Tally, Timeline
-from .matching import DIALECT, Matcher, MethodRow, Sources
+from .counters import Durations, Largest, Tally, Timeline
+from .flows import Flows
+from .matching import Matcher, MethodRow, Sources
+from .reading import TableReader
 from .summary import Ending, Problem, Summary
-
-_LARGE_BATCHES: dict[str, Any] = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
-_MOST_BREAKS = 1_000_000  # with more of them little is left to match
 
 _CONNECTION_KEYS = (
     "file", "flow", "client", "server", "dialect", "ts_first_us", "ts_last_us", "product", "version",
@@ -41,19 +40,17 @@ _MESSAGES = (
     "flow", "channel", "kind", "exchange", "routing_key", "consumer_tag", "offset", "ts_ns", "body_size",
     "complete",
 )  # fmt: skip
+_CONSUMER = ["flow", "channel", "consumer_tag"]
 _METHODS = ("flow", "direction", "ts_ns", "offset", "packet", "channel", "name")
 _BREAKS = ("gap", "lost")
 _METHOD_ROW = partial(tuple.__new__, MethodRow)  # as MethodRow._make, without a step in Python
 
 
-class Rereadable(Protocol):
-    """A binary file that can be read again."""
+class Readable(Protocol):
+    """A binary file, as far as it is needed."""
 
     def read(self, size: int, /) -> bytes:
         """Read up to `size` bytes; none at the end."""
-
-    def seek(self, offset: int, /) -> int:
-        """Continue at another byte."""
 
 
 @takes(StatsOptions)
@@ -63,24 +60,20 @@ class Collector:
     Args:
         options: those of `StatsOptions`.
 
-    Attributes:
-        passes: how often a file is read at most; once less if it has no faults.
-
     Raises:
         TypeError, ValueError: an option that cannot be.
     """
 
-    passes = 4
-
     def __init__(self, **options: Unpack[StatsOptions]) -> None:
         self._top = top = options["top"]
-        read, taken = (
-            (arrow.read_capture, CaptureOptions)
-            if options["input"] == "capture"
-            else (arrow.read_stream, StreamOptions)
-        )
-        self._read: Any = partial(read, **among(taken, options), **_LARGE_BATCHES)
         self._arguments = _arguments(options["dialect"])
+        arguments = tuple(f"args.{argument}" for argument in self._arguments)
+        tables = {
+            "connections": _CONNECTIONS, "errors": _ERRORS, "methods": (*_METHODS, *arguments),
+            "messages": _MESSAGES,
+        }  # fmt: skip
+        self._of_streams = options["input"] == "stream"
+        self._reader = TableReader(tables, self._of_streams, options)
         self._files: list[str] = []
         self._span: list[int] = []
         self._totals = dict.fromkeys(("connections", *_COUNTS), 0)
@@ -100,11 +93,11 @@ class Collector:
         self._faults = Tally(("code",), ("times", "octets"))
         self._problems: list[Problem] = []
 
-    def add(self, file: str | os.PathLike[str] | Rereadable, name: str) -> bool:
-        """Read a file, up to `passes` times, and add it to the summary.
+    def add(self, file: str | os.PathLike[str] | Readable, name: str) -> bool:
+        """Read a file once and add it to the summary.
 
         Args:
-            file: a path, or a binary file that can seek.
+            file: a path, or a binary file; one that can seek is read from its beginning.
             name: name of the file in the summary.
 
         Returns:
@@ -114,23 +107,19 @@ class Collector:
             CaptureError: the file is no capture, or is damaged before its first packet.
             OSError: the file cannot be opened or read.
         """
+        _rewind(file)
         before = self._totals["connections"]
-        connections = self._reader(file, "connections", _CONNECTIONS)
-        dialects = self._add_connections(name, connections)
-        self._files.append(name)
-        # Both tables count the same faults.
-        breaks = self._add_errors(name, self._reader(file, "errors", _ERRORS)) if connections.faults else {}
+        flows = Flows(self._of_streams)
         matcher = Matcher(
-            name, breaks, dialects, confirms=self._confirms, acks=self._acks, closings=self._closings,
+            name, flows.dialect, confirms=self._confirms, acks=self._acks, closings=self._closings,
             returns=self._returns, endings=self._endings, top=self._top,
         )  # fmt: skip
-        arguments = (f"args.{argument}" for argument in self._arguments)
-        for batch in self._reader(file, "methods", (*_METHODS, *arguments)):
-            matcher.feed(self._method_rows(batch))
+        for part in self._reader.read(file):
+            flows.see(part.events)
+            if part.rows:
+                self._add_rows(name, part.rows, matcher, flows)
         matcher.finish()
-        for batch in self._reader(file, "messages", _MESSAGES):
-            self._add_messages(batch)
-            self._add_queues(batch, matcher.sources)
+        self._files.append(name)
         return self._totals["connections"] > before
 
     def summary(self) -> Summary:
@@ -159,50 +148,43 @@ class Collector:
             problems=list(self._problems),
         )
 
-    def _reader(self, file: Any, table: str, columns: Iterable[str]) -> arrow.CaptureReader:
-        """The batches of a table, the file read from its beginning."""
-        if hasattr(file, "seek"):
-            file.seek(0)
-        reader: arrow.CaptureReader = self._read(file, table=table, columns=columns)
-        return reader
+    def _add_rows(
+        self, name: str, rows: dict[str, list[pa.RecordBatch]], matcher: Matcher, flows: Flows
+    ) -> None:
+        """Add the rows of one stretch of a file, tables in the order in which they need each other."""
+        self._add_errors(name, rows["errors"], matcher)
+        for batch in rows["methods"]:
+            matcher.feed(self._method_rows(batch))
+        for batch in rows["messages"]:
+            self._add_messages(batch)
+            self._add_queues(batch, matcher.sources)
+        for row in _rows(rows["connections"]):
+            self._add_connection(name, row)
+            matcher.end(row["flow"])
+        flows.forget_closed()
 
-    def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> _Breaks:
-        """Count faults; returns where octets are missing."""
-        breaks: _Breaks = {}
-        room = _MOST_BREAKS
+    def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch], matcher: Matcher) -> None:
         for row in _rows(batches):
             self._faults.add((row["code"],), 1, row["length"] or 0)
             if len(self._problems) < self._top:
                 self._problems.append(Problem(name, *(row[column] for column in _ERRORS[1:])))
-            if row["kind"] in _BREAKS and row["direction"] is not None and room:
-                breaks.setdefault(row["flow"], ([], []))[row["direction"]].append(row["offset"])
-                room -= 1
-        for sides in breaks.values():
-            for side in sides:
-                side.sort()
-        return breaks
+            if row["kind"] in _BREAKS and row["direction"] is not None:
+                matcher.miss(row["flow"], row["direction"], row["offset"])
 
-    def _add_connections(self, name: str, batches: Iterable[pa.RecordBatch]) -> dict[int | None, str]:
-        """Count connections; returns the dialects of those that do not speak the usual one."""
-        dialects: dict[int | None, str] = {}
-        for row in _rows(batches):
-            row["file"] = name
-            times = [row.pop("ts_first"), row.pop("ts_last")]
-            row["ts_first_us"], row["ts_last_us"] = times
-            known = [*self._span, *(time for time in times if time is not None)]
-            self._span = [min(known), max(known)] if known else []
-            counts = [row[count] for count in _COUNTS]
-            octets, messages = sum(counts[:2]), sum(counts[4:6])
-            self._totals["connections"] += 1
-            for count, amount in zip(_COUNTS, counts, strict=True):
-                self._totals[count] += amount
-            self._connections.add((row[key] for key in _CONNECTION_KEYS), (octets, *counts))
-            self._products.add((row["product"], row["client_product"]), octets, 1, messages)
-            self._users.add((row["user"],), octets, 1, messages)
-            self._vhosts.add((row["vhost"],), octets, 1, messages)
-            if row["dialect"] not in (None, DIALECT) and len(dialects) < KEYS:
-                dialects[row["flow"]] = row["dialect"]
-        return dialects
+    def _add_connection(self, name: str, row: dict[str, Any]) -> None:
+        row["file"] = name
+        times = row["ts_first_us"], row["ts_last_us"] = row.pop("ts_first"), row.pop("ts_last")
+        known = [*self._span, *(time for time in times if time is not None)]
+        self._span = [min(known), max(known)] if known else []
+        counts = [row[count] for count in _COUNTS]
+        octets, messages = sum(counts[:2]), sum(counts[4:6])
+        self._totals["connections"] += 1
+        for count, amount in zip(_COUNTS, counts, strict=True):
+            self._totals[count] += amount
+        self._connections.add((row[key] for key in _CONNECTION_KEYS), (octets, *counts))
+        self._products.add((row["product"], row["client_product"]), octets, 1, messages)
+        self._users.add((row["user"],), octets, 1, messages)
+        self._vhosts.add((row["vhost"],), octets, 1, messages)
 
     def _method_rows(self, batch: pa.RecordBatch) -> Iterator[MethodRow]:
         columns = {name: batch.column(name) for name in _METHODS}
@@ -244,13 +226,26 @@ class Collector:
     def _add_queues(self, batch: pa.RecordBatch, sources: Sources) -> None:
         table = _with_octets(batch)
         delivered = table.filter(compute.is_in(table["kind"], pa.array(_DELIVERED)))
-        names = ("flow", "channel", "consumer_tag", "offset", "octets")
-        columns = (cells(delivered[name].combine_chunks()) for name in names)
-        for flow, channel, tag, offset, octets in zip(*columns, strict=True):
-            self._queues.add((sources.queue((flow, channel, tag), offset),), 1, octets)
+        sums = [("offset", "min"), ("offset", "max"), ([], "count_all"), ("octets", "sum")]
+        several = set()
+        for row in delivered.group_by(_CONSUMER).aggregate(sums).to_pylist():
+            key = row["flow"], row["channel"], row["consumer_tag"]
+            if sources.is_one(key, row["offset_min"], row["offset_max"]):
+                queue = sources.queue(key, row["offset_min"])
+                self._queues.add((queue,), row["count_all"], row["octets_sum"])
+            else:
+                several.add(key)
+        if several:
+            columns = (cells(delivered[name].combine_chunks()) for name in (*_CONSUMER, "offset", "octets"))
+            for flow, channel, tag, offset, octets in zip(*columns, strict=True):
+                if (flow, channel, tag) in several:
+                    self._queues.add((sources.queue((flow, channel, tag), offset),), 1, octets)
 
 
-_Breaks = dict[int | None, tuple[list[int], list[int]]]
+def _rewind(file: Any) -> None:
+    """Go to the beginning of a file that can seek."""
+    if hasattr(file, "seekable") and file.seekable():
+        file.seek(0)
 
 
 def _arguments(dialect: str | ModuleType) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -20,12 +21,13 @@ import amqpcodec
 from .counters import Durations, Tally
 from .summary import Ending, Slow, Step
 
-DIALECT = "rabbitmq-0-9-1"
+_DIALECT = "rabbitmq-0-9-1"
 BEFORE = 5  # methods reported before the end of a channel or connection
 _MOST_WAITING = 200_000  # messages without an answer yet, in total
 _MOST_CHANNELS = 20_000
 _MOST_ASKED = 1024  # of one kind of request, on one channel
 _MOST_SOURCES = 100_000
+_MOST_BREAKS = 1_000_000  # with more of them little is left to match
 _SUCCESS = (0, 200)
 _PEERS = ("client", "server")
 _LOST_COUNT = -1
@@ -85,6 +87,11 @@ class Sources:
         count = bisect_right(offsets, offset)
         return queues[count - 1] if count else None
 
+    def is_one(self, key: tuple[int | None, int, str | None], first: int, last: int) -> bool:
+        """Whether all messages from one offset to another came from the same queue."""
+        offsets, _ = self._by_key.get(key, ((), ()))
+        return bisect_right(offsets, first) == bisect_right(offsets, last)
+
 
 class _Channel:
     """The state of a channel.
@@ -125,13 +132,13 @@ class _Connection:
     """The channels of a connection, and its last methods on any of them.
 
     Attributes:
-        breaks: offsets at which octets are missing, of each direction, the next one last.
+        breaks: offsets at which octets are missing, of each direction, as heaps.
         server_offset: where the server's last method began.
     """
 
     __slots__ = ("breaks", "channels", "recent", "server_offset")
 
-    def __init__(self, breaks: tuple[list[int], list[int]]) -> None:
+    def __init__(self, breaks: _Breaks) -> None:
         self.breaks = breaks
         self.channels: dict[int, _Channel] = {}
         self.recent: deque[MethodRow] = deque(maxlen=BEFORE)
@@ -143,8 +150,7 @@ class Matcher:
 
     Args:
         file: its name.
-        breaks: where octets are missing: by connection a list of ascending offsets for each direction.
-        dialects: names of the dialects of those connections that do not speak RabbitMQ's.
+        dialect: returns the name of the dialect of a connection.
         confirms, acks: receive the latencies.
         closings: counts how channels and connections were closed.
         returns: counts messages returned.
@@ -158,8 +164,7 @@ class Matcher:
     def __init__(
         self,
         file: str,
-        breaks: dict[int | None, tuple[list[int], list[int]]],
-        dialects: dict[int | None, str],
+        dialect: Callable[[int | None], str | None],
         *,
         confirms: Durations,
         acks: Durations,
@@ -170,8 +175,9 @@ class Matcher:
     ) -> None:
         self.sources = Sources()
         self._file = file
-        self._breaks = breaks
-        self._dialects = dialects
+        self._dialect = dialect
+        self._breaks: dict[int | None, _Breaks] = {}
+        self._room = _MOST_BREAKS
         self._confirms = confirms
         self._acks = acks
         self._closings = closings
@@ -180,6 +186,14 @@ class Matcher:
         self._top = top
         self._connections: dict[int | None, _Connection] = {}
         self._channels = self._waiting = 0
+
+    def miss(self, flow: int | None, direction: int, offset: int) -> None:
+        """Octets are missing there; to be called before the methods behind them are fed."""
+        if self._room:
+            self._room -= 1
+            connection = self._connections.get(flow)
+            breaks = connection.breaks if connection else self._breaks.setdefault(flow, ([], []))
+            heappush(breaks[direction], offset)
 
     def feed(self, rows: Iterable[MethodRow]) -> None:
         """Match the next methods."""
@@ -190,12 +204,12 @@ class Matcher:
                 continue  # a frame whose beginning is not known either
             connection = connections.get(row.flow)
             if connection is None:
-                breaks = self._breaks.get(row.flow, ([], []))
-                connection = connections[row.flow] = _Connection((breaks[0][::-1], breaks[1][::-1]))
+                connection = connections[row.flow] = _Connection(self._breaks.pop(row.flow, ([], [])))
             ahead = connection.breaks[direction]
-            while ahead and ahead[-1] < row.offset:
-                ahead.pop()
-                self._miss(connection, direction)
+            while ahead and ahead[0] < row.offset:
+                heappop(ahead)
+                self._room += 1
+                self._lose_count(connection, direction)
             channel = connection.channels.get(number)
             if channel is None:
                 channel = self._open(connection, number)
@@ -206,6 +220,12 @@ class Matcher:
             connection.recent.append(row)
             if direction:
                 connection.server_offset = row.offset
+
+    def end(self, flow: int | None) -> None:
+        """There are no more methods of a connection."""
+        if flow in self._connections:
+            self._forget_connection(flow)
+        self._room += sum(map(len, self._breaks.pop(flow, ())))
 
     def finish(self) -> None:
         """There are no more methods."""
@@ -221,10 +241,16 @@ class Matcher:
             if oldest is connection:
                 self._end_all(connection)
                 break
-            self._end_all(self._connections.pop(flow))
+            self._forget_connection(flow)
         self._channels += 1
         channel = connection.channels[number] = _Channel()
         return channel
+
+    def _forget_connection(self, flow: int | None) -> None:
+        connection = self._connections.pop(flow)
+        self._end_all(connection)
+        if any(connection.breaks):
+            self._breaks[flow] = connection.breaks
 
     def _end_all(self, connection: _Connection) -> None:
         for channel in connection.channels.values():
@@ -244,7 +270,7 @@ class Matcher:
                 self._acks.unfollowed += 1  # the consumer may be one that does not acknowledge
         channel.delivered.clear()
 
-    def _miss(self, connection: _Connection, direction: int) -> None:
+    def _lose_count(self, connection: _Connection, direction: int) -> None:
         """Octets are missing: counting no longer matches requests and answers."""
         for channel in connection.channels.values():
             channel.consumes.clear()
@@ -261,8 +287,7 @@ class Matcher:
         channel.begin()
 
     def _connection_closed(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
-        self._end_all(connection)
-        self._connections.pop(row.flow, None)
+        self._forget_connection(row.flow)
 
     # -- requests and answers
 
@@ -406,7 +431,7 @@ class Matcher:
         """The method that failed, by the ids in the closing method."""
         if not row.class_id or row.method_id is None:
             return None
-        dialect = amqpcodec.dialect(self._dialects.get(row.flow, DIALECT))
+        dialect = amqpcodec.dialect(self._dialect(row.flow) or _DIALECT)
         method = dialect.METHODS.get((row.class_id, row.method_id))
         return method.spec.name if method else f"{row.class_id}.{row.method_id}"
 
@@ -420,6 +445,7 @@ def _step(row: MethodRow) -> Step:
     return Step(row.ts_ns, row.packet, row.direction, row.channel or 0, row.name or "", about)
 
 
+_Breaks = tuple[list[int], list[int]]  # of each direction
 _Handler = Callable[[Matcher, MethodRow, _Channel, _Connection], None]
 _HANDLERS: dict[str | None, _Handler] = {
     "basic.publish": Matcher._publish,
