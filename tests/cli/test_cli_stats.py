@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import make_capture as make
@@ -21,7 +23,9 @@ from support.subprocesses import python
 
 from amqpcodec import stats
 from amqpcodec.cli import main
-from amqpcodec.cli.statsections import Section, duration, name, sections, sparkline
+from amqpcodec.cli.statscharts import PALETTE
+from amqpcodec.cli.statsections import duration, name, sparkline
+from amqpcodec.cli.statspage import chapters
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BUNNY, TXAMQP = EXAMPLES / "real-bunny.pcap", EXAMPLES / "real-txamqp-0-8.pcap"
@@ -192,39 +196,71 @@ def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path:
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(("module", "extra"), [("plotly", "report"), ("pyarrow", "arrow")])
+@pytest.mark.parametrize(
+    ("module", "page", "extra"),
+    [("plotly", True, "report"), ("pyarrow", True, "report"), ("pyarrow", False, "arrow")],
+)
 def test_what_is_not_installed_is_reported(
-    module: str, extra: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    module: str,
+    page: bool,
+    extra: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
-    for loaded in [each for each in sys.modules if each.startswith(("amqpcodec.stats", "amqpcodec.arrow"))]:
+    gone = ("amqpcodec.stats", "amqpcodec.arrow", "amqpcodec.cli.stats")
+    for loaded in [each for each in sys.modules if each.startswith(gone) and each != "amqpcodec.cli.stats"]:
         monkeypatch.delitem(sys.modules, loaded)
-    for loaded in ("amqpcodec.cli.statsections", "amqpcodec.cli.statshtml"):
-        monkeypatch.delitem(sys.modules, loaded, raising=False)
     monkeypatch.delattr("amqpcodec.stats", raising=False)
     monkeypatch.delattr("amqpcodec.arrow", raising=False)
+    for name_ in ("statshtml", "statscharts", "statspage", "statsections"):
+        monkeypatch.delattr(f"amqpcodec.cli.{name_}", raising=False)
     monkeypatch.setitem(sys.modules, module, None)
-    assert main(["stats", str(BUNNY), "--html", "page.html"]) == 2
+    assert main(["stats", str(BUNNY), *(["--html", str(tmp_path / "page.html")] if page else [])]) == 2
     assert f'pip install "amqpcodec[{extra}]"' in capsys.readouterr().err
+
+
+def test_one_extra_is_enough_for_the_page() -> None:
+    extras = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    names = {re.split("[<>=]", requirement)[0] for requirement in extras["report"]}
+    assert names == {"plotly", "pyarrow"}
 
 
 # -- the page
 
 
 class _Page(HTMLParser):
-    """Tables by the heading before them, scripts, and whatever could load something."""
+    """Tables by the heading before them, and whatever links or could load something."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tables: dict[str, list[tuple[str, ...]]] = {}
-        self.notes: list[str] = []
+        self.headings: list[str] = []
+        self.anchors: list[str] = []
+        self.links: list[str] = []
+        self.verdict = ""
+        self.findings: list[str] = []
+        self.tiles: dict[str, str] = {}
         self.scripts = 0
         self.loads: list[tuple[str, str | None]] = []
-        self._title, self._row, self._text = "", [""], ""
+        self._title, self._row, self._text, self._kind, self._tile = "", [""], "", "", ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
         self.scripts += tag == "script"
-        self.loads += [(tag, value) for key, value in attrs if key in ("src", "href") and value]
+        self.loads += [
+            (tag, given[key]) for key in ("src", "href") if not (given.get(key) or "#").startswith("#")
+        ]
+        if tag == "a":
+            self.links.append((given.get("href") or "").removeprefix("#"))
+            return
+        if tag in ("h2", "h3"):
+            self.anchors.append(given.get("id") or "")
+        if tag in ("p", "li"):
+            self._kind = given.get("class") or ""
         self._text = ""
         if tag == "tr":
             self._row = []
@@ -233,20 +269,32 @@ class _Page(HTMLParser):
         self._text += data
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "h2":
+        if tag in ("h2", "h3"):
+            self.headings.append(self._text)
             self._title = self._text
-            self.tables[self._title] = []
         elif tag in ("td", "th"):
             self._row.append(self._text)
         elif tag == "tr":
-            self.tables[self._title].append(tuple(self._row))
-        elif tag == "p":
-            self.notes.append(self._text)
+            self.tables.setdefault(self._title, []).append(tuple(self._row))
+        elif tag == "dt":
+            self._tile = self._text
+        elif tag == "dd":
+            self.tiles[self._tile] = self._text
+        elif tag == "p" and self._kind.startswith("verdict"):
+            self.verdict = self._text
+        elif tag == "span" and self._kind in ("error", "warning", "note"):
+            self.findings.append(self._text)
 
 
-def _same(page: _Page, shown: list[Section]) -> None:
-    assert page.tables == {section.title: [section.columns, *section.rows] for section in shown}
-    assert page.notes == [note for section in shown for note in section.notes]
+def _charts(text: str) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+    """Data and layout of each chart in a page."""
+    decoder = json.JSONDecoder()
+    found = []
+    for call in re.finditer(r'Plotly\.newPlot\(\s*"[^"]*",\s*', text):
+        data, end = decoder.raw_decode(text, call.end())
+        layout, _ = decoder.raw_decode(text, text.index("{", end))
+        found.append((data, layout))
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -256,26 +304,95 @@ def written(lossy: Path, captured: Path, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-def test_the_page_has_the_tables_of_the_text(run: Run, written: Path, lossy: Path, captured: Path) -> None:
-    pytest.importorskip("plotly")
-    shown = sections(_summary(captured, lossy))
-    page = _Page(written.read_text(encoding="utf-8"))
-    _same(page, shown)
-    lines = run(captured, lossy, code=1).splitlines()
-    for section in shown:
-        position = lines.index(section.title)
-        for row, line in zip(section.rows, lines[position + 2 :], strict=False):
-            for cell in row:
-                assert cell.rstrip() in line
+@pytest.fixture(scope="module")
+def text(written: Path) -> str:
+    return written.read_text(encoding="utf-8")
 
 
-def test_the_page_loads_nothing_and_runs_nothing_from_the_wire(written: Path) -> None:
-    text = written.read_text(encoding="utf-8")
+def test_the_page_has_the_numbers_of_the_summary(text: str, lossy: Path, captured: Path) -> None:
+    page, summary = _Page(text), _summary(captured, lossy)
+    for chapter in chapters(summary):
+        for section in chapter.sections:
+            assert page.tables[section.title] == [section.columns, *section.rows]
+    messages = {row[0]: row[1] for row in page.tables["Messages"][1:]}
+    assert messages == {row["kind"] or "unknown": f"{row['messages']:,}" for row in summary.kinds.rows}
+    assert page.verdict == summary.verdict
+    assert page.tiles["messages published"] == messages["publish"]
+
+
+def test_the_page_begins_with_the_problems_and_leads_to_their_tables(
+    text: str, lossy: Path, captured: Path
+) -> None:
+    page, summary = _Page(text), _summary(captured, lossy)
+    assert page.findings == [f"{each.text} {each.section}" for each in summary.findings]
+    assert {finding.section for finding in summary.findings} <= page.tables.keys()
+    assert (
+        text.index('class="verdict') < text.index('class="findings"') < text.index("<nav") < text.index("<h2")
+    )
+    chapters_ = ["Traffic", "Latencies", "Queues", "Connections", "Recording"]
+    assert [each for each in page.headings if each in chapters_ and each != "Connections"] == [
+        each for each in chapters_ if each != "Connections"
+    ]
+
+
+def test_every_link_of_the_page_has_one_target(text: str) -> None:
+    page = _Page(text)
+    assert len(set(page.anchors)) == len(page.anchors)
+    assert set(page.links) == set(page.anchors)
+
+
+def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
+    page, summary = _Page(text), _summary(captured, lossy)
+    head, *rows = page.tables["Exchanges"]
+    assert head == ("exchange", "published", "octets", "delivered", "octets")
+    shown = summary.exchanges.rows
+    assert [(row[1], row[3]) for row in rows] == [
+        (f"{row['published']:,}", f"{row['delivered']:,}") for row in shown
+    ]
+    assert "messages" not in page.tables["Users"][0]
+    assert all(layout.get("barmode") in (None, "group") for _, layout in _charts(text))
+    assert not any("stackgroup" in trace for data, _ in _charts(text) for trace in data)
+
+
+def test_charts_have_clock_time_axes_from_zero_and_one_palette(text: str) -> None:
+    charts = _charts(text)
+    assert len(charts) == 6
+    for data, layout in charts:
+        for trace in data:
+            color = trace.get("line", trace.get("marker", {}))["color"]
+            assert color in PALETTE.values()
+            if trace["type"] == "scatter":
+                assert color == PALETTE.get(trace["name"], PALETTE["other"])
+        amounts = layout["xaxis"] if data[0].get("orientation") == "h" else layout["yaxis"]
+        assert amounts["rangemode"] == "tozero"
+    times, layout = charts[0]
+    assert layout["xaxis"]["type"] == "date"
+    assert times[0]["x"][0].startswith("2023-11-14 22:13:20")
+
+
+def test_means_are_over_the_whole_recording(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    run(BUNNY, "--html", page)
+    summary = _summary(BUNNY)
+    [row] = [row for row in _Page(page.read_text()).tables["Messages"] if row[0] == "publish"]
+    assert summary.duration_ns == 2_987_807_000
+    assert row[4] == f"{15 / 2.987807:,.1f}"
+
+
+def test_the_page_loads_nothing_and_runs_nothing_from_the_wire(text: str) -> None:
     page = _Page(text)
     assert page.loads == []
     assert "default-src 'none'" in text
     assert "<script>alert(1)" not in text
-    assert page.scripts == 1 + 6  # the library and a chart each
+    assert page.scripts == 2 + 6  # the library, what is done before printing, and a chart each
+
+
+def test_the_page_has_colours_for_dark_mode_and_for_paper(text: str) -> None:
+    names = [
+        set(re.findall(r"(--[a-z]+):", block)) for block in re.findall(r":root \{(.*?)\}", text, re.DOTALL)
+    ]
+    assert len(names) == 3
+    assert names[0] == names[1] == names[2]
 
 
 def _chromium() -> str:
@@ -296,7 +413,9 @@ def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, ca
     done = subprocess.run(command, capture_output=True, check=True, timeout=120, env=environment)
     text = done.stdout.decode()
     drawn = _Page(re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
-    _same(drawn, sections(_summary(captured, lossy)))
+    for chapter in chapters(_summary(captured, lossy)):
+        for section in chapter.sections:
+            assert drawn.tables[section.title] == [section.columns, *section.rows]
     assert text.count('class="main-svg"') >= 6
 
 

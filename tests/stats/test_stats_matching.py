@@ -10,6 +10,8 @@ import pytest
 
 from amqpcodec.stats import matching
 from amqpcodec.stats.counters import Durations, Tally
+from amqpcodec.stats.depths import Depths
+from amqpcodec.stats.flows import Flows, Incidents
 from amqpcodec.stats.matching import Matcher, MethodRow
 from amqpcodec.stats.summary import Ending
 
@@ -23,8 +25,9 @@ class Recorded:
         self.returns = Tally(("reply_code", "reply_text", "exchange", "routing_key"), ("messages",))
         self.endings: list[Ending] = []
         self.matcher = Matcher(
-            "file", lambda flow: None, confirms=self.confirms, acks=self.acks, closings=self.closings,
-            returns=self.returns, endings=self.endings, top=3,
+            "file", Flows("file", Incidents(3), of_streams=False), confirms=self.confirms, acks=self.acks,
+            closings=self.closings, returns=self.returns, settled=Tally(("method", "by"), ("times",)),
+            redelivered=Tally(("queue",), ("messages",)), depths=Depths(), endings=self.endings, top=3,
         )  # fmt: skip
 
 

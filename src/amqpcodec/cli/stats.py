@@ -25,15 +25,17 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "stats",
         help="who talked, what was carried where, how long answers took, what went wrong",
-        description="Tell of captures (pcap, pcapng, also in gzip): who talked, which exchanges, routing "
-        "keys and queues carried how much, rates, errors, gaps, and how long confirms and acknowledgements "
+        description="Summarise captures (pcap, pcapng, also compressed): who talked, which exchanges, "
+        "routing keys and queues carried how much, rates, errors, gaps, and how long confirms and acknowledgements "
         "took.",
         epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)
     add_options(parser, StatsOptions)
-    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
-    parser.add_argument("--html", metavar="FILE", help="also write it as a page with charts")
+    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object, with units")
+    parser.add_argument(
+        "--html", metavar="FILE", help="also write a page: a verdict, problems, tables and charts"
+    )
     parser.set_defaults(run=run)
 
 
@@ -64,18 +66,19 @@ def _page_file(path: str | None) -> Iterator[str | None]:
     if path is None:
         yield None
         return
-    from . import statshtml  # noqa: F401  # is plotly there?
-
+    try:
+        from . import statshtml  # noqa: F401  # can a page be made?
+    except ImportError as error:
+        raise ImportError('HTML pages need plotly and pyarrow: pip install "amqpcodec[report]"') from error
     with replacing(path) as part:
         yield part
 
 
 def _write_page(path: str, summary: Summary) -> None:
-    from .statsections import sections
     from .statshtml import page
 
     with open(path, "w", encoding="utf-8") as file:
-        file.write(page(summary, sections(summary)))
+        file.write(page(summary))
 
 
 def _print(summary: Summary, as_json: bool) -> None:

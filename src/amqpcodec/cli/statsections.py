@@ -37,29 +37,28 @@ class Section:
 def sections(summary: Summary) -> list[Section]:
     """All tables that have something in them, in the order in which they are to be read."""
     made = [
-        _overview(summary),
-        _connections(summary.connections),
-        _ranking("Products", summary.products, ("broker", "client", "octets", "connections", "messages")),
-        _ranking("Users", summary.users, ("user", "octets", "connections", "messages")),
-        _ranking("Virtual hosts", summary.vhosts, ("vhost", "octets", "connections", "messages")),
-        _ranking("Messages", summary.kinds, ("kind", "messages", "octets", "incomplete")),
-        _ranking("Exchanges", summary.exchanges, ("exchange", *_TRAFFIC)),
-        _ranking("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
-        _ranking("Queues delivered from", summary.queues, ("queue", "messages", "octets")),
+        overview(summary),
+        connections(summary.connections),
+        ranked("Products", summary.products, ("broker", "client", *_WHO), _WHO),
+        ranked("Users", summary.users, ("user", *_WHO), _WHO),
+        ranked("Virtual hosts", summary.vhosts, ("vhost", *_WHO), _WHO),
+        ranked("Messages", summary.kinds, ("kind", "messages", "octets", "incomplete")),
+        ranked("Exchanges", summary.exchanges, ("exchange", *_TRAFFIC)),
+        ranked("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
+        ranked("Queues delivered from", summary.queues, ("queue", "messages", "octets")),
         _rates(summary.rates),
         *_latency("Publish to confirm", summary.confirms),
         *_latency("Deliver to acknowledgement", summary.acks),
-        _ranking("Closed", summary.closings, ("what", "by", "code", "text", "times")),
-        _endings(summary.endings),
-        _ranking(
-            "Returned messages", summary.returns, ("code", "text", "exchange", "routing key", "messages")
-        ),
-        _ranking("Gaps and errors", summary.faults, ("code", "times", "octets")),
-        _problems(summary.problems),
+        ranked("Closed", summary.closings, ("what", "by", "code", "text", "times")),
+        endings(summary.endings),
+        returned(summary.returns),
+        faults(summary.faults),
+        problems(summary.problems),
     ]
     return [section for section in made if section.rows]
 
 
+_WHO = ("octets", "connections", "messages")
 _TRAFFIC = ("messages", "octets", "published", "octets", "delivered", "octets")
 
 
@@ -94,14 +93,15 @@ def per_second(count: int, width_ns: int) -> float:
     return count * _SECOND / width_ns
 
 
-def _overview(summary: Summary) -> Section:
+def overview(summary: Summary) -> Section:
+    """Files, times and totals."""
     totals = summary.totals
     rows: list[tuple[str, ...]] = [("files", number(len(summary.files)))]
     first, last = summary.first_us, summary.last_us
     if first is not None and last is not None:
         rows += [
-            ("from", _moment(first)),
-            ("to", _moment(last)),
+            ("from", moment(first)),
+            ("to", moment(last)),
             ("duration", duration((last - first) * 1000)),
         ]
     rows.append(("connections", number(totals["connections"])))
@@ -116,7 +116,8 @@ def _overview(summary: Summary) -> Section:
     return Section("Overview", ("", "all"), rows, 1, (note,))
 
 
-def _moment(microseconds: int) -> str:
+def moment(microseconds: int) -> str:
+    """A date and time of day in UTC."""
     try:
         return (
             f"{datetime.fromtimestamp(microseconds // 1_000_000, UTC):%Y-%m-%d} {clock(microseconds * 1000)}"
@@ -125,10 +126,11 @@ def _moment(microseconds: int) -> str:
         return f"{microseconds} µs"
 
 
-def _connections(ranking: Ranking) -> Section:
+def connections(ranking: Ranking) -> Section:
+    """The connections with the most octets."""
     rows = [
         (
-            _where(row["file"], row["flow"]),
+            where(row["file"], row["flow"]),
             name(row["client"]),
             name(row["server"]),
             name(row["connection_name"] or row["client_product"]),
@@ -150,7 +152,8 @@ _FLOW_COUNTS = ("octets_sent", "octets_received", "messages_sent", "messages_rec
 _FLOW_TITLES = ("octets sent", "received", "messages sent", "received", "gaps", "errors")
 
 
-def _where(file: str, flow: int | None) -> str:
+def where(file: str, flow: int | None) -> str:
+    """A connection: its file and number."""
     return name(file) if flow is None else f"{name(file)} #{flow}"
 
 
@@ -159,22 +162,24 @@ def _closed(row: dict[str, Any]) -> str:
     return "-" if by is None else f"{by} {code} {name(row['close_text'])}"
 
 
-def _ranking(title: str, ranking: Ranking, columns: tuple[str, ...]) -> Section:
+def ranked(title: str, ranking: Ranking, columns: tuple[str, ...], counts: tuple[str, ...] = ()) -> Section:
+    """A table of the keys and of some of the counts, of all if none are named."""
+    counts = counts or ranking.counts
     rows = [
-        (*(name(row[key]) for key in ranking.keys), *(number(row[count]) for count in ranking.counts))
+        (*(name(row[key]) for key in ranking.keys), *(number(row[count]) for count in counts))
         for row in ranking.rows
     ]
     left_out = ranking.distinct - len(rows)
     if any(ranking.others.values()):
         blanks = ["-"] * (len(ranking.keys) - 1)
-        others = (number(ranking.others[count]) for count in ranking.counts)
+        others = (number(ranking.others[count]) for count in counts)
         rows.append((f"{number(left_out)} others" if left_out else "others", *blanks, *others))
     notes: tuple[str, ...] = ()
     first = ranking.counts[0]
     if ranking.uncounted[first]:
         uncounted = f"{number(ranking.uncounted[first])} {first} came with names beyond the first"
         notes = (f"{uncounted} {number(ranking.distinct)}; they are only in the sum of the others.",)
-    return Section(title, columns, rows, len(ranking.counts), notes)
+    return Section(title, columns, rows, len(counts), notes)
 
 
 def _rates(rates: Rates) -> Section:
@@ -228,15 +233,20 @@ def _latency(title: str, latency: Latency) -> Iterator[Section]:
         ("most", duration(latency.most_ns)),
     ]
     yield Section(title, ("", "all"), rows, 1)
+    yield slowest(title, latency)
+
+
+def slowest(title: str, latency: Latency) -> Section:
+    """The slowest answers."""
     columns = ("took", "answer", "where", "channel", "tag", "at", "packets", "exchange", "routing key")
-    yield Section(f"{title}: slowest", columns, [_slow(slow) for slow in latency.slowest])
+    return Section(f"{title}: slowest", columns, [_slow(slow) for slow in latency.slowest])
 
 
 def _slow(slow: Slow) -> tuple[str, ...]:
     return (
         duration(slow.latency_ns),
         slow.answer,
-        _where(slow.file, slow.flow),
+        where(slow.file, slow.flow),
         str(slow.channel),
         str(slow.tag),
         clock(slow.time_ns),
@@ -246,31 +256,44 @@ def _slow(slow: Slow) -> tuple[str, ...]:
     )
 
 
-def _endings(endings: list[Ending]) -> Section:
+def returned(ranking: Ranking) -> Section:
+    """Messages returned, by reason and destination."""
+    columns = ("code", "text", "exchange", "routing key", "messages")
+    return ranked("Returned messages", ranking, columns)
+
+
+def faults(ranking: Ranking) -> Section:
+    """Rows of the table `errors` by code."""
+    return ranked("Gaps and errors", ranking, ("code", "times", "octets"))
+
+
+def endings(endings: list[Ending]) -> Section:
+    """Closes by an error, each with the methods before it."""
     rows: list[tuple[str, ...]] = []
     for ending in endings:
-        where = _where(ending.file, ending.flow)
+        place = where(ending.file, ending.flow)
         for step in ending.before:
             about = " ".join(f"{key}={name(value)}" for key, value in step.about.items())
             way = DIRECTION_NAMES[step.direction]
-            rows.append((where, clock(step.time_ns), way, str(step.channel), step.name, about))
+            rows.append((place, clock(step.time_ns), way, str(step.channel), step.name, about))
         way = DIRECTION_NAMES[ending.by == "server"]
         why = f"{ending.reply_code} {name(ending.reply_text)}"
         cause = f" ({ending.cause})" if ending.cause else ""
         close = f"{ending.scope}.close"
-        rows.append((where, clock(ending.time_ns), way, str(ending.channel), close, why + cause))
+        rows.append((place, clock(ending.time_ns), way, str(ending.channel), close, why + cause))
     columns = ("where", "at", "way", "channel", "method", "what")
     return Section("Closed by an error, and what came before", columns, rows)
 
 
-def _problems(problems: list[Problem]) -> Section:
+def problems(problems: list[Problem]) -> Section:
+    """The first rows of the table `errors`."""
     rows: list[tuple[str, ...]] = []
     for problem in problems:
         way = "-" if problem.direction is None else DIRECTION_NAMES[problem.direction]
         rows.append(
             (
                 problem.code,
-                _where(problem.file, problem.flow),
+                where(problem.file, problem.flow),
                 way,
                 clock(problem.time_ns),
                 name(problem.packet),

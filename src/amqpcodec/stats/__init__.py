@@ -17,13 +17,28 @@ except ImportError as error:
     raise ImportError('amqpcodec.stats needs pyarrow: pip install "amqpcodec[arrow]"') from error
 
 from .collecting import Collector
-from .summary import Ending, Latency, Problem, Ranking, Rates, Slow, Step, Summary
+from .summary import (
+    Ending,
+    Finding,
+    Incident,
+    Latency,
+    Problem,
+    QueueDepth,
+    Ranking,
+    Rates,
+    Slow,
+    Step,
+    Summary,
+)
 
 __all__ = [
     "Collector",
     "Ending",
+    "Finding",
+    "Incident",
     "Latency",
     "Problem",
+    "QueueDepth",
     "Ranking",
     "Rates",
     "Slow",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from types import ModuleType
@@ -16,8 +17,10 @@ from .. import arrow
 from .._options import takes
 from ..options import StatsOptions
 from .cells import cells
-from .counters import Durations, Largest, Tally, Timeline
-from .flows import Flows
+from .counters import KEYS, Durations, Largest, Tally, Timeline
+from .depths import Depths
+from .findings import findings, verdict
+from .flows import Flows, Incidents
 from .matching import Matcher, MethodRow, Sources
 from .reading import TableReader
 from .summary import Ending, Problem, Summary
@@ -25,13 +28,13 @@ from .summary import Ending, Problem, Summary
 _CONNECTION_KEYS = (
     "file", "flow", "client", "server", "dialect", "ts_first_us", "ts_last_us", "product", "version",
     "client_product", "client_version", "connection_name", "user", "vhost", "closed_by", "close_code",
-    "close_text",
+    "close_text", "heartbeat",
 )  # fmt: skip
 _COUNTS = (
     "octets_sent", "octets_received", "frames_sent", "frames_received", "messages_sent", "messages_received",
     "gaps", "octets_missing", "errors",
 )  # fmt: skip
-_WHO = ("octets", "connections", "messages")
+_WHO = ("octets", "connections", "messages", "messages_sent", "messages_received")
 _TRAFFIC = ("messages", "octets", "published", "octets_published", "delivered", "octets_delivered")
 _DELIVERED = ("deliver", "get-ok")
 _ERRORS = ("kind", "code", "flow", "direction", "offset", "length", "packet", "ts_ns", "message")
@@ -92,6 +95,10 @@ class Collector:
         self._endings: list[Ending] = []
         self._faults = Tally(("code",), ("times", "octets"))
         self._problems: list[Problem] = []
+        self._settled = Tally(("method", "by"), ("times",))
+        self._redelivered = Tally(("queue",), ("messages",))
+        self._depths = Depths()
+        self._incidents = Incidents(top)
 
     def add(self, file: str | os.PathLike[str] | Readable, name: str) -> bool:
         """Read a file once and add it to the summary.
@@ -109,22 +116,30 @@ class Collector:
         """
         _rewind(file)
         before = self._totals["connections"]
-        flows = Flows(self._of_streams)
+        flows = Flows(name, self._incidents, self._of_streams)
         matcher = Matcher(
-            name, flows.dialect, confirms=self._confirms, acks=self._acks, closings=self._closings,
-            returns=self._returns, endings=self._endings, top=self._top,
+            name, flows, confirms=self._confirms, acks=self._acks, closings=self._closings,
+            returns=self._returns, settled=self._settled, redelivered=self._redelivered, depths=self._depths,
+            endings=self._endings, top=self._top,
         )  # fmt: skip
         for part in self._reader.read(file):
             flows.see(part.events)
             if part.rows:
                 self._add_rows(name, part.rows, matcher, flows)
         matcher.finish()
+        flows.finish()
         self._files.append(name)
         return self._totals["connections"] > before
 
     def summary(self) -> Summary:
         """The summary of the files added so far."""
-        top = self._top
+        whole = self._gathered(KEYS)
+        found = findings(whole)
+        short = self._gathered(self._top)
+        return replace(short, findings=found, verdict=verdict(whole, found))
+
+    def _gathered(self, top: int) -> Summary:
+        """The numbers of the summary, with so many rows in each list."""
         return Summary(
             files=list(self._files),
             first_us=min(self._span, default=None),
@@ -146,7 +161,21 @@ class Collector:
             returns=self._returns.ranking(top),
             faults=self._faults.ranking(top),
             problems=list(self._problems),
+            settled=self._settled.ranking(top),
+            redelivered=self._redelivered.ranking(top),
+            depths=self._depths.largest(top, self._published_to, self._delivered_from),
+            incidents=self._incidents.counts.ranking(top),
+            first_incidents=list(self._incidents.first),
+            findings=[],
+            verdict="",
         )
+
+    def _published_to(self, queue: str) -> int:
+        """Messages published to a queue by its name."""
+        return self._routing_keys.count("published", ("", queue))
+
+    def _delivered_from(self, queue: str) -> int:
+        return self._queues.count("messages", (queue,))
 
     def _add_rows(
         self, name: str, rows: dict[str, list[pa.RecordBatch]], matcher: Matcher, flows: Flows
@@ -160,7 +189,7 @@ class Collector:
             self._add_queues(batch, matcher.sources)
         for row in _rows(rows["connections"]):
             self._add_connection(name, row)
-            matcher.end(row["flow"])
+            matcher.end(row["flow"], by_recording=flows.end(row))
         flows.forget_closed()
 
     def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch], matcher: Matcher) -> None:
@@ -177,14 +206,15 @@ class Collector:
         known = [*self._span, *(time for time in times if time is not None)]
         self._span = [min(known), max(known)] if known else []
         counts = [row[count] for count in _COUNTS]
-        octets, messages = sum(counts[:2]), sum(counts[4:6])
+        sent, received = counts[4:6]
+        amounts = (sum(counts[:2]), 1, sent + received, sent, received)
         self._totals["connections"] += 1
         for count, amount in zip(_COUNTS, counts, strict=True):
             self._totals[count] += amount
-        self._connections.add((row[key] for key in _CONNECTION_KEYS), (octets, *counts))
-        self._products.add((row["product"], row["client_product"]), octets, 1, messages)
-        self._users.add((row["user"],), octets, 1, messages)
-        self._vhosts.add((row["vhost"],), octets, 1, messages)
+        self._connections.add((row[key] for key in _CONNECTION_KEYS), (amounts[0], *counts))
+        self._products.add((row["product"], row["client_product"]), *amounts)
+        self._users.add((row["user"],), *amounts)
+        self._vhosts.add((row["vhost"],), *amounts)
 
     def _method_rows(self, batch: pa.RecordBatch) -> Iterator[MethodRow]:
         columns = {name: batch.column(name) for name in _METHODS}

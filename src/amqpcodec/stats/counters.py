@@ -48,6 +48,11 @@ class Tally:
         for index, amount in enumerate(amounts):
             sums[index] += amount
 
+    def count(self, name: str, key: tuple[object, ...]) -> int:
+        """One of the counts of a key that is counted separately; 0 for any other."""
+        sums = self._by_key.get(key)
+        return sums[self._counts.index(name)] if sums else 0
+
     def ranking(self, top: int) -> Ranking:
         """The `top` keys with the largest sum of counts of the first name, then of the second, ..."""
         ordered = sorted(self._by_key.items(), key=lambda item: ([-each for each in item[1]], str(item[0])))
@@ -113,7 +118,7 @@ class Durations:
         self._least: int | None = None
         self._slowest: list[tuple[int, int, Slow]] = []
         self._order = count(0, -1)  # of equal durations the first one stays
-        self.negative = self.unanswered = self.unfollowed = 0
+        self.negative = self.unanswered = self.waiting = self.unfollowed = 0
 
     def slow(self, duration_ns: int) -> bool:
         """Add a duration; returns whether it is among the slowest so far, to be passed to `keep`."""
@@ -144,6 +149,7 @@ class Durations:
         return Latency(
             self._count,
             self.unanswered,
+            self.waiting,
             self.unfollowed,
             self.negative,
             self._sum // self._count if self._count else None,

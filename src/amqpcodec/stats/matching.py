@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import amqpcodec
 
 from .counters import Durations, Tally
+from .depths import Depths
+from .flows import Flows
 from .summary import Ending, Slow, Step
 
 _DIALECT = "rabbitmq-0-9-1"
@@ -57,6 +59,9 @@ class MethodRow(NamedTuple):
     reply_text: str | None
     class_id: int | None
     method_id: int | None
+    redelivered: bool | None
+    message_count: int | None
+    reason: str | None
 
 
 class Sources:
@@ -150,10 +155,13 @@ class Matcher:
 
     Args:
         file: its name.
-        dialect: returns the name of the dialect of a connection.
+        flows: knows the dialects of connections, and receives the methods about them.
         confirms, acks: receive the latencies.
         closings: counts how channels and connections were closed.
         returns: counts messages returned.
+        settled: counts acknowledgements and refusals by method.
+        redelivered: counts messages delivered again by queue.
+        depths: receives how full queues are.
         endings: receives the first channels and connections closed by an error.
         top: how many of them.
 
@@ -164,24 +172,30 @@ class Matcher:
     def __init__(
         self,
         file: str,
-        dialect: Callable[[int | None], str | None],
+        flows: Flows,
         *,
         confirms: Durations,
         acks: Durations,
         closings: Tally,
         returns: Tally,
+        settled: Tally,
+        redelivered: Tally,
+        depths: Depths,
         endings: list[Ending],
         top: int,
     ) -> None:
         self.sources = Sources()
         self._file = file
-        self._dialect = dialect
+        self._flows = flows
         self._breaks: dict[int | None, _Breaks] = {}
         self._room = _MOST_BREAKS
         self._confirms = confirms
         self._acks = acks
         self._closings = closings
         self._returns = returns
+        self._settled = settled
+        self._redelivered = redelivered
+        self._depths = depths
         self._endings = endings
         self._top = top
         self._connections: dict[int | None, _Connection] = {}
@@ -221,10 +235,14 @@ class Matcher:
             if direction:
                 connection.server_offset = row.offset
 
-    def end(self, flow: int | None) -> None:
-        """There are no more methods of a connection."""
+    def end(self, flow: int | None, by_recording: bool) -> None:
+        """There are no more methods of a connection, perhaps because the recording ended."""
+        before = self._confirms.unanswered, self._acks.unanswered
         if flow in self._connections:
             self._forget_connection(flow)
+        if by_recording:
+            self._confirms.waiting += self._confirms.unanswered - before[0]
+            self._acks.waiting += self._acks.unanswered - before[1]
         self._room += sum(map(len, self._breaks.pop(flow, ())))
 
     def finish(self) -> None:
@@ -303,13 +321,19 @@ class Matcher:
             self._wait(channel.published, tag, row, self._confirms)
 
     def _deliver(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if row.redelivered:
+            consumer = row.flow, row.channel or 0, row.consumer_tag
+            self._redelivered.add((self.sources.queue(consumer, row.offset),), 1)
         if row.consumer_tag not in channel.silent:
             self._follow(row, channel)
 
     def _get_ok(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         asked = channel.gets.popleft() if channel.gets else None
-        if asked is not None:
-            self._source(row, None, row.offset, asked.queue or channel.queue)
+        queue = None if asked is None else asked.queue or channel.queue
+        self._source(row, None, row.offset, queue)
+        self._depths.report(queue, row.message_count)
+        if row.redelivered:
+            self._redelivered.add((queue,), 1)
         if asked is None or not asked.no_ack:
             self._follow(row, channel)
 
@@ -325,6 +349,7 @@ class Matcher:
         waiting[tag] = row
 
     def _ack(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        self._settled.add((row.name, _PEERS[row.direction]), 1)
         if row.direction:
             self._settle(row, channel.published, self._confirms)
         else:
@@ -370,6 +395,7 @@ class Matcher:
     def _declare(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         if row.queue:
             channel.queue = row.queue
+            self._depths.report(row.queue, row.message_count)
 
     def _consume(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         if row.no_wait or row.nowait:
@@ -402,9 +428,13 @@ class Matcher:
 
     def _get_empty(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         if channel.gets:
-            channel.gets.popleft()
+            asked = channel.gets.popleft()
+            self._depths.report(asked.queue or channel.queue, 0)
 
-    # -- errors and closes
+    # -- connections, errors and closes
+
+    def _life(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        self._flows.method(row)
 
     def _return(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         self._returns.add((row.reply_code, row.reply_text, row.exchange, row.routing_key), 1)
@@ -415,6 +445,8 @@ class Matcher:
 
     def _close(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         scope = (row.name or "").partition(".")[0]
+        if scope == "connection":
+            self._flows.method(row)
         by = _PEERS[row.direction]
         self._closings.add((scope, by, row.reply_code, row.reply_text), 1)
         if row.reply_code in _SUCCESS or len(self._endings) >= self._top:
@@ -431,7 +463,7 @@ class Matcher:
         """The method that failed, by the ids in the closing method."""
         if not row.class_id or row.method_id is None:
             return None
-        dialect = amqpcodec.dialect(self._dialect(row.flow) or _DIALECT)
+        dialect = amqpcodec.dialect(self._flows.dialect(row.flow) or _DIALECT)
         method = dialect.METHODS.get((row.class_id, row.method_id))
         return method.spec.name if method else f"{row.class_id}.{row.method_id}"
 
@@ -469,6 +501,10 @@ _HANDLERS: dict[str | None, _Handler] = {
     "channel.open": Matcher._reset,
     "channel.close": Matcher._close,
     "channel.close-ok": Matcher._reset,
+    "connection.start": Matcher._life,
+    "connection.open-ok": Matcher._life,
+    "connection.blocked": Matcher._life,
+    "connection.unblocked": Matcher._life,
     "connection.close": Matcher._close,
     "connection.close-ok": Matcher._connection_closed,
 }

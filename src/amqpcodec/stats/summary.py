@@ -10,6 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .units import UNITS
+
+LEAST_GROWTH = 10  # messages by which a queue has grown
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -66,6 +70,7 @@ class Latency:
     Attributes:
         count: messages with an answer.
         unanswered: messages without an answer until their channel, connection or file ended.
+        waiting: those of them that waited when the recording ended.
         unfollowed: messages not followed, because too many waited at once or octets before were missing.
         negative: answered by basic.nack or basic.reject; part of `count`.
         mean_ns, least_ns, most_ns: exact; None without answers.
@@ -76,6 +81,7 @@ class Latency:
 
     count: int
     unanswered: int
+    waiting: int
     unfollowed: int
     negative: int
     mean_ns: int | None
@@ -151,6 +157,84 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Incident:
+    """Something unusual about a connection.
+
+    Attributes:
+        kind: ``"not-opened"``: its handshake began and did not end; ``"ended-without-close"``: no
+            connection.close before its end; ``"open-at-the-end"``: the same, but the recording ended with it
+            or before it; ``"silent"``: no octet for more than two heartbeats; ``"blocked"``: by
+            connection.blocked.
+        file, flow, client, server: of the connection.
+        direction: 0 from the client, 1 from the server; None if it concerns both.
+        time_ns: when it began, or was last seen.
+        duration_ns: how long it lasted.
+        text: the reason, as far as one is known.
+    """
+
+    kind: str
+    file: str
+    flow: int
+    client: str | None
+    server: str | None
+    direction: int | None
+    time_ns: int | None
+    duration_ns: int | None
+    text: str | None
+
+
+@dataclass(frozen=True)
+class QueueDepth:
+    """How full a queue is, by the `message_count` of queue.declare-ok and basic.get-ok, and basic.get-empty.
+
+    Attributes:
+        queue: its name.
+        reports: how often the broker said it.
+        first, last, least, most: messages ready in it.
+        falls: how often there were fewer than in the report before.
+        published: messages published to it by its name, over the default exchange; not those by other ways.
+        delivered: messages delivered from it in the recording.
+    """
+
+    queue: str
+    reports: int
+    first: int
+    last: int
+    least: int
+    most: int
+    falls: int
+    published: int
+    delivered: int
+
+    @property
+    def only_grows(self) -> bool:
+        """Whether it got at least ten more messages, and never had fewer than in the report before."""
+        return self.last - self.first >= LEAST_GROWTH and not self.falls
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A problem, or something else worth saying, derived from the rest of a summary.
+
+    Attributes:
+        code: names what it is, such as ``"returned"``.
+        severity: ``"error"``: something went wrong; ``"warning"``: it may have, or the recording is at fault;
+            ``"note"``: it explains numbers.
+        section: title of the part of the report with the details.
+        count: how many there are, of what `brief` says.
+        brief: a few words with the count.
+        text: a sentence.
+    """
+
+    code: str
+    severity: str
+    section: str
+    count: int
+    brief: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Problem:
     """A row of the table `errors`: a gap, lost octets, a frame in error, a fault of a file."""
 
@@ -185,6 +269,13 @@ class Summary:
         returns: messages returned.
         faults: rows of the table `errors` by code.
         problems: the first of them.
+        settled: methods that acknowledge or refuse messages, by who sent them.
+        redelivered: messages delivered with the bit `redelivered`, by queue.
+        depths: how full queues are, those that grew most first.
+        incidents: what happened to connections, by kind.
+        first_incidents: the first ones of each kind.
+        findings: problems and what explains numbers, the worst first; they do not depend on `top`.
+        verdict: what they come to, in a sentence.
     """
 
     files: list[str]
@@ -207,7 +298,25 @@ class Summary:
     returns: Ranking
     faults: Ranking
     problems: list[Problem]
+    settled: Ranking
+    redelivered: Ranking
+    depths: list[QueueDepth]
+    incidents: Ranking
+    first_incidents: list[Incident]
+    findings: list[Finding]
+    verdict: str
+
+    @property
+    def duration_ns(self) -> int | None:
+        """From the first packet to the last one; None without times."""
+        if self.first_us is None or self.last_us is None:
+            return None
+        return (self.last_us - self.first_us) * 1000
+
+    def carried(self, *kinds: str) -> int:
+        """Messages of some kinds."""
+        return sum(row["messages"] for row in self.kinds.rows if row["kind"] in kinds)
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as dicts, lists, strings and numbers."""
-        return asdict(self)
+        """The summary as dicts, lists, strings and numbers; `units` has the units of all keys with numbers."""
+        return {**asdict(self), "units": UNITS}
