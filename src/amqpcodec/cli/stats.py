@@ -26,8 +26,8 @@ def add_parser(subparsers: Any) -> None:
         "stats",
         help="who talked, what was carried where, how long answers took, what went wrong",
         description="Summarise captures (pcap, pcapng, also compressed): who talked, which exchanges, "
-        "routing keys and queues carried how much, rates, errors, gaps, and how long confirms and acknowledgements "
-        "took.",
+        "routing keys and queues carried how much, rates, errors, gaps, and how long confirms and "
+        "acknowledgements took.",
         epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)

@@ -14,7 +14,7 @@ from ..stats import Latency, Ranking, Rates, Summary
 from ..stats.findings import duration
 from .statsections import name
 
-# Okabe and Ito's colours that stand out from white and from black alike; dashes tell lines apart without them.
+# Those of Okabe and Ito's colours that stand out from white and from black. Lines differ by dashes, too.
 PALETTE = {
     "publish": "#0072b2",
     "deliver": "#d55e00",
@@ -70,9 +70,8 @@ def _over_time(summary: Summary) -> str:
                 x=times, y=values, name=_label(kind), mode="lines", line_shape="hv",
                 line={"color": _color(kind), "width": 2, "dash": _DASHES.get(kind, "longdash")},
             )  # fmt: skip
-        figure.update_xaxes(
-            type="date", nticks=5, range=[_clock(span[0]), _clock(max(span[1], span[0] + 1_000_000))]
-        )
+        ends = span[0], max(span[1], span[0] + 1_000_000)
+        figure.update_xaxes(type="date", nticks=5, range=list(map(_clock, ends)))
         drawn += _drawn(figure, "clock time (UTC)", what, legend=True)
     return drawn
 

@@ -38,9 +38,11 @@ ul.findings li { display: grid; grid-template-columns: 5.5rem 1fr; gap: .2rem .8
   border-bottom: 1px solid var(--line) }
 ul.findings strong { font-weight: 600 } .error > strong { color: var(--error) }
 .warning > strong { color: var(--warning) } .note > strong { color: var(--note) }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .6rem; margin: 1rem 0 }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .6rem;
+  margin: 1rem 0 }
 .tiles > div { background: var(--raised); padding: .5rem .8rem }
-.tiles dt { color: var(--dim); font-size: .85rem } .tiles dd { margin: 0; font-size: 1.2rem; font-weight: 600 }
+.tiles dt { color: var(--dim); font-size: .85rem }
+.tiles dd { margin: 0; font-size: 1.2rem; font-weight: 600 }
 nav ul { list-style: none; padding: 0; margin: .2rem 0; columns: 15rem } nav li { break-inside: avoid }
 nav ul ul { columns: auto; padding-left: 1rem; margin: 0 0 .4rem }
 div.wide { overflow-x: auto }
@@ -65,7 +67,7 @@ _PRINTED = (
 
 
 def page(summary: Summary) -> str:
-    """The page: a verdict and the problems, then chapters of tables, with charts above those they belong to."""
+    """The page: a verdict and the problems, then chapters of tables and their charts."""
     shown = chapters(summary)
     drawn = charts(summary)
     body = "".join(_chapter(chapter, drawn) for chapter in shown)
@@ -144,7 +146,8 @@ def _section(section: Section, chart: str) -> str:
     notes = "".join(f'<p class="note">{escape(note)}</p>\n' for note in section.notes)
     return (
         f'<h3 id="{anchor(section.title)}">{escape(section.title)}</h3>\n{chart}'
-        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n{notes}'
+        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n'
+        f"{notes}"
     )
 
 

@@ -318,5 +318,5 @@ class Summary:
         return sum(row["messages"] for row in self.kinds.rows if row["kind"] in kinds)
 
     def as_dict(self) -> dict[str, Any]:
-        """The summary as dicts, lists, strings and numbers; `units` has the units of all keys with numbers."""
+        """The summary as dicts, lists, strings and numbers, and the `units` of the numbers."""
         return {**asdict(self), "units": UNITS}
