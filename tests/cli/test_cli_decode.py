@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import ByteSource
 from amqpcodec.cli import main
 from amqpcodec.cli.progress import LARGE, progress
-from amqpcodec.cli.rendering import iso_ns, json_value, octets, text
+from amqpcodec.cli.rendering import Stamps, json_text, json_value, octets, text
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
@@ -61,7 +62,8 @@ def _raw(tmp_path: Path, *frames: bytes) -> Path:
 def test_one_line_a_frame(run: Run) -> None:
     lines = run(BUNNY)
     assert len(lines) == 155
-    shape = re.compile(r"\d\d:\d\d:\d\d\.\d{6}  #0 127\.0\.0\.1:59752 [<>] 127\.0\.0\.1:5672  ch \d+ +[a-z]+")
+    ends = r"#0 127\.0\.0\.1:59752 [<>] 127\.0\.0\.1:5672"
+    shape = re.compile(rf"2026-11-20 [\d:]{{8}}\.\d{{6}}  {ends}  ch \d+ +[a-z]+")
     assert all(shape.match(line) for line in lines)
     assert lines[0].endswith("> 127.0.0.1:5672  ch 0  protocol  AMQP 0.0.9.1")
     assert any(
@@ -236,8 +238,13 @@ def test_values_as_json_and_as_text() -> None:
     assert octets("ü".encode() * 9, 5) == "'üü'...(+13)"
     assert octets(b"", 5) == "''"
     assert octets(b"abc", 0) == "''...(+3)"
-    assert iso_ns(1) == "1970-01-01T00:00:00.000000001Z"
-    assert iso_ns(2**80) is None
+    assert json.loads(json_text({**values, "d": 0.5, "e": [1, None, {"é": "ü\udcff"}]})) == {
+        **json_value(values), "d": 0.5, "e": [1, None, {"é": "ü\udcff"}],
+    }  # fmt: skip
+    stamps = Stamps("T", 9, "Z", none="-")
+    assert stamps.text(1) == "1970-01-01T00:00:00.000000001Z"
+    assert stamps.text(-1) == "1969-12-31T23:59:59.999999999Z"
+    assert stamps.text(None) == stamps.text(2**80) == "-"
 
 
 def test_colour_only_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,13 +336,25 @@ def test_output_in_another_encoding_does_not_fail() -> None:
     assert (out.count(b"\n"), err) == (155, b"")
 
 
-def test_interruption_is_quiet(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+INTERRUPTED = "amqpcodec: interrupted; lines printed are whole, and files to be written are as they were\n"
 
-    monkeypatch.setattr("amqpcodec.capture.read_frames", interrupt)
-    assert main(["decode", str(BUNNY)]) == 130
-    assert capsys.readouterr() == ("", "")
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are needed")
+@pytest.mark.parametrize("build", ["c", "py"])
+def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: str) -> None:
+    environment = {**os.environ, "AMQPCODEC_IMPL": build}
+    with _command("decode", "--summary", "-", stdin=subprocess.PIPE, env=environment) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        octets = BUNNY.read_bytes()
+        for start, end, named in ((0, 600, "protocol"), (600, 1300, "connection.start ")):
+            process.stdin.write(octets[start:end])
+            process.stdin.flush()
+            assert named in process.stdout.readline().decode()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert "frames       2, " in out.decode()
+    assert (err.decode(), process.returncode) == (INTERRUPTED, 130)
 
 
 def test_version_names_the_implementation(capsys: pytest.CaptureFixture[str]) -> None:

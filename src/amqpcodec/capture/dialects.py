@@ -17,6 +17,10 @@ HEADER_SIZE = 8
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
 _RABBITMQ = "RabbitMQ"  # the product, as the broker says in connection.start
+TLS = (
+    "it looks like TLS, which hides the frames: record where the octets are not encrypted, or decrypt the "
+    "capture first (docs/capture.md, TLS)"
+)
 _AMQP_1_0 = (b"\0\1\0\0", b"\2\1\0\0", b"\3\1\0\0")  # plain, over TLS, over SASL
 
 
@@ -103,7 +107,7 @@ def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:
 def foreign(octets: bytes) -> str:
     """What a stream without a single frame seems to be, as the end of a sentence; "" if nothing is known."""
     if octets[:2] == b"\x16\x03":
-        return "it looks like TLS, which hides the frames"
+        return TLS
     if octets[:4] == HEADER_PREFIX and octets[4:8] in _AMQP_1_0:
         return "it is AMQP 1.0, another protocol"
     if octets[:4] == HEADER_PREFIX:

@@ -3,15 +3,14 @@ with two functions, ``add_parser(subparsers)`` and ``run(arguments) -> exit code
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 import amqpcodec
 
 from . import output
+from .parsing import Parser
 
 SUBCOMMANDS = ("decode", "convert", "stats", "spark")
 EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
@@ -42,19 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         output.complain(f"standard output: {error}")
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
+        output.complain("interrupted; lines printed are whole, and files to be written are as they were")
         return EXIT_INTERRUPTED
     return code
 
 
-class _Parser(argparse.ArgumentParser):
-    """Takes options by their whole names: one added later must not change what another means."""
-
-    def __init__(self, **keywords: Any) -> None:
-        super().__init__(allow_abbrev=False, **keywords)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
+def _parser() -> Parser:
+    parser = Parser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
     version = f"amqpcodec {amqpcodec.__version__} ({amqpcodec.IMPL})"
     parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -1,41 +1,60 @@
-"""``amqpcodec decode``: what is in captures and raw streams, one line a frame."""
+"""``amqpcodec decode``: what is in captures and raw streams, one line a frame or message."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import capture
-from ..options import DecodeOptions, FrameOptions, RawFrameOptions
+from .._options import among, resolve
+from ..options import DecodeOptions, DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .ends import Ends
 from .jsonline import JsonLines
+from .messages import Message, Messages
+from .moments import moment
 from .options import add_options, given
-from .progress import progress
+from .progress import Output, progress
+from .queues import Queues
 from .rendering import escaped
-from .selection import Selection
+from .selection import Selection, method_glob
 from .summary import Summary
 from .textline import TextLines
 
 _FLUSH_EVERY = 256  # lines written together when nobody watches them appear
+_METHOD = 1
+_MOST_FOREIGN = 3  # kinds of connections without AMQP that are named
+_SELECTING = ("connection", "since", "until", "channel", "method", "exchange", "queue")
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the subcommand's arguments."""
     parser = subparsers.add_parser(
         "decode",
-        help="print the frames in captures and raw streams",
-        description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame.",
+        help="print the frames or messages in captures and raw streams",
+        description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame, or one "
+        "a message. A pipe that stays open will do: tcpdump -U -w - port 5672 | amqpcodec decode -",
         epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)
     add_options(parser, DecodeOptions)
     parser.add_argument("--format", choices=("text", "jsonl"), default="text")
-    parser.add_argument("--channel", action="append", type=_channel, metavar="N", help="only this channel")
+    parser.add_argument("--messages", action="store_true", help="one line a message, not a frame")
+    _add_selection(parser)
     parser.add_argument(
-        "--method", action="append", metavar="GLOB", help="only such methods and their content: 'basic.*'"
+        "-c",
+        "--limit",
+        type=_limit,
+        metavar="N",
+        help="stop after so many frames (or messages), as tcpdump -c",
+    )
+    parser.add_argument(
+        "--count", action="store_true", help="print only how many frames (or messages) there are"
     )
     parser.add_argument(
         "--body-bytes", type=_count, default=64, metavar="N", help="bytes of a body to show (default 64)"
@@ -47,71 +66,220 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments that select frames."""
+
+    def add(
+        name: str, metavar: str, about: str, kind: Callable[[str], Any] = str, repeats: bool = True
+    ) -> None:
+        action = "append" if repeats else "store"
+        parser.add_argument(f"--{name}", action=action, type=kind, metavar=metavar, help=about)
+
+    add(
+        "connection",
+        "WHICH",
+        "only this one: its number, or its ends as HOST:PORT or HOST:PORT-HOST:PORT",
+        _ends,
+    )
+    add("since", "TIME", "only from this time on: 2026-11-22T10:15:03.5, 10:15, +90s; UTC", _moment, False)
+    add("until", "TIME", "only before this time", _moment, False)
+    add("channel", "N", "only this channel", _channel)
+    add("method", "GLOB", "only such methods and their content: 'basic.*'", method_glob)
+    add(
+        "exchange",
+        "GLOB",
+        "only methods that name such an exchange, and their content; '' is the default one",
+    )
+    add("queue", "GLOB", "only methods about such a queue or its consumers, and their content")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Decode every file; gives the exit code."""
-    if arguments.summary and arguments.format != "text":
-        output.complain("--summary is for people: it goes with --format text")
+    if arguments.summary and (arguments.format != "text" or arguments.count):
+        output.complain("--summary is for people: it goes with --format text, and without --count")
+        return EXIT_UNUSABLE
+    if inputs.of_streams(arguments) and (arguments.since or arguments.until):
+        output.complain("--since and --until need times, and the octets of a stream have none")
         return EXIT_UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    codes = [_decode_file(name, arguments) for name in inputs.expanded(arguments.files)]
-    return max(codes)
+    names = list(inputs.expanded(arguments.files))
+    left, code = arguments.limit, EXIT_OK
+    for name in names:
+        decoded = _File(name, arguments, left, alone=len(names) == 1)
+        code = max(code, decoded.print())
+        if left is not None:
+            left -= decoded.shown
+            if left <= 0:
+                break
+    return code
 
 
-def _decode_file(name: str, arguments: argparse.Namespace) -> int:
-    try:
-        with inputs.open_file(name) as file, capture.ByteSource(file) as source:
-            return _print_items(name, source, arguments)
-    except BrokenPipeError:
-        raise
-    except (capture.CaptureError, OSError) as error:
-        output.flush()
-        output.complain(f"{name!r}: {inputs.reason(error)}")
-        return EXIT_UNUSABLE
+class _File:
+    """Prints what is in one file.
 
+    Args:
+        name: its name, or - for standard input.
+        arguments: those of the command.
+        limit: how many frames or messages to show; None for all.
+        alone: whether it is the only file.
 
-def _print_items(name: str, source: capture.ByteSource, arguments: argparse.Namespace) -> int:
-    selection = Selection(arguments.channel, arguments.method)
-    line = _line_maker(name, arguments)
-    summary = Summary() if arguments.summary else None
-    faults = found = False
-    at_once = sys.stdout.isatty()
-    pending: list[str] = []
-    with progress(name, source) as lines:
-        for item in _items(source, arguments):
-            lines.advance()
-            found = found or item.connection is not None
+    Attributes:
+        shown: how many frames or messages were shown, or counted.
+    """
+
+    def __init__(self, name: str, arguments: argparse.Namespace, limit: int | None, alone: bool) -> None:
+        self.shown = 0
+        self._name, self._arguments = name, arguments
+        self._limit, self._alone = limit, alone
+        self._of_streams = inputs.of_streams(arguments)
+        self._any_port = not self._of_streams and getattr(arguments, "port", ()) is None
+        credentials = getattr(arguments, "include_credentials", False)
+        self._lines: JsonLines | TextLines
+        if arguments.format == "jsonl":
+            self._lines = JsonLines(name, arguments.body_bytes, credentials, arguments.messages)
+        else:
+            self._lines = TextLines(_coloured(arguments.color), arguments.body_bytes, credentials)
+        chosen = {name: getattr(arguments, name) for name in _SELECTING}
+        self._selection = _selection(chosen) if any(value is not None for value in chosen.values()) else None
+        self._queues = Queues() if arguments.messages or arguments.queue else None
+        self._messages = Messages(arguments.body_bytes) if arguments.messages else None
+        self._summary = Summary() if arguments.summary else None
+        self._foreign: Counter[str] = Counter()  # what connections are that are not AMQP
+        self._found = False  # whether there is any AMQP, or a fault of it
+        self._faults = 0  # of those that are wanted
+        self._pending: list[str] = []
+        self._out = Output()
+
+    def print(self) -> int:
+        """Print it; gives the exit code."""
+        try:
+            with (
+                inputs.open_file(self._name) as file,
+                capture.ByteSource(inputs.awaited(file, self._flush)) as source,
+                progress(self._name, source) as self._out,
+            ):
+                self._print(source)
+        except BrokenPipeError:
+            raise
+        except (capture.CaptureError, OSError) as error:
+            output.flush()
+            output.complain(f"{self._name!r}: {inputs.reason(error)}{inputs.hint(error)}")
+            return EXIT_UNUSABLE
+        return EXIT_FAULTS if self._faults else EXIT_OK
+
+    def _print(self, source: capture.ByteSource) -> None:
+        ended = False
+        try:
+            ended = self._show_all(self._items(source))
+        except KeyboardInterrupt:
+            self._conclude()
+            raise
+        self._conclude()
+        if ended:
+            self._explain()
+
+    def _show_all(self, items: Iterator[capture.Item]) -> bool:
+        """Show what is wanted; whether it was read to the end."""
+        queues, selection, messages, summary = self._queues, self._selection, self._messages, self._summary
+        advance, show = self._out.advance, self._show
+        for item in items:
+            advance()
+            queue = None
+            if isinstance(item, capture.Fault):
+                if self._is_foreign(item):
+                    continue
+                if queues is not None:
+                    queues.miss(item)
+            elif queues is not None and item.frame.type == _METHOD:
+                queue = queues.of(item)
+            self._found = self._found or item.connection is not None
             if summary is not None:
                 summary.add(item)
-            if isinstance(item, capture.Fault):
-                faults = True
-            elif not selection.wants(item):
-                continue
-            pending.append(line(item))
-            if at_once or len(pending) >= _FLUSH_EVERY:
-                lines.write("".join(pending))
-                pending.clear()
-        lines.write("".join(pending))
-        if summary is not None:
-            lines.write(f"\n{escaped(name)}\n{summary.text()}")
-    if not found and not inputs.of_streams(arguments):
-        output.flush()
-        output.complain(f"{name!r}: no AMQP found on {inputs.searched(arguments)}")
-    return EXIT_FAULTS if faults else EXIT_OK
+            wanted = selection is None or selection.wants(item, queue)
+            if messages is not None:
+                for each in messages.feed(item, wanted, queue):
+                    show(each)
+            elif wanted:
+                show(item)
+            if self.shown == self._limit:
+                return False
+        if messages is not None:
+            for message in messages.finish():
+                show(message)
+        return True
+
+    def _items(self, source: capture.ByteSource) -> Iterator[capture.Item]:
+        if self._of_streams:
+            return capture.read_raw_frames(source, **given(self._arguments, RawFrameOptions))
+        options = resolve(FrameOptions, given(self._arguments, FrameOptions))
+        events = capture.read_events(source, capture.StreamTracker(**among(TrackingOptions, options)))
+        return capture.read_items(events, **among(DecodingOptions, options))
+
+    def _is_foreign(self, fault: capture.Fault) -> bool:
+        """Whether a fault is but that of a connection without AMQP, on a port that nobody has asked for."""
+        foreign = self._any_port and fault.connection is not None and fault.direction is None
+        if foreign:
+            self._foreign[fault.message] += 1
+        return foreign
+
+    def _show(self, item: capture.Item | Message) -> None:
+        if self.shown == self._limit:
+            return
+        if isinstance(item, capture.Fault):
+            self._faults += 1
+        else:
+            self.shown += 1
+        if self._arguments.count:
+            return
+        lines = self._lines
+        self._pending.append(lines.message(item) if isinstance(item, Message) else lines.line(item))
+        if len(self._pending) >= _FLUSH_EVERY or self._out.watched:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the lines made so far, all the way."""
+        if self._pending:
+            self._out.write("".join(self._pending))
+            self._pending.clear()
+            output.flush()
+
+    def _conclude(self) -> None:
+        """Write the rest, and what was counted."""
+        self._flush()
+        if self._arguments.count:
+            self._out.write(self._counted())
+        if self._summary is not None:
+            self._out.write(f"\n{escaped(self._name)}\n{self._summary.text()}")
+
+    def _counted(self) -> str:
+        if self._arguments.format == "jsonl":
+            return json.dumps({"file": self._name, "count": self.shown, "faults": self._faults}) + "\n"
+        return f"{self.shown}\n" if self._alone else f"{escaped(self._name)}:{self.shown}\n"
+
+    def _explain(self) -> None:
+        """Say on standard error why there may be less than was hoped for."""
+        reasons = []
+        if not self._found and not self._of_streams:
+            reasons.append(f"no AMQP found on {inputs.searched(self._arguments)}")
+            reasons += [f"{count} x {message}" for message, count in self._foreign.most_common(_MOST_FOREIGN)]
+        elif self._selection is not None and not self.shown:
+            reasons += self._selection.unmet()
+        if self._arguments.count and self._faults:
+            reasons.append(f"{self._faults} faults are not counted; without --count they are shown")
+        if reasons:
+            output.flush()
+        for reason in reasons:
+            output.complain(f"{self._name!r}: {reason}")
 
 
-def _items(source: capture.ByteSource, arguments: argparse.Namespace) -> Iterator[capture.Item]:
-    if inputs.of_streams(arguments):
-        return capture.read_raw_frames(source, **given(arguments, RawFrameOptions))
-    return capture.read_frames(source, **given(arguments, FrameOptions))
-
-
-def _line_maker(name: str, arguments: argparse.Namespace) -> Callable[[capture.Item], str]:
-    credentials = getattr(arguments, "include_credentials", False)
-    if arguments.format == "jsonl":
-        return JsonLines(name, arguments.body_bytes, credentials).line
-    return TextLines(_coloured(arguments.color), arguments.body_bytes, credentials).line
+def _selection(chosen: dict[str, Any]) -> Selection:
+    return Selection(
+        connections=chosen["connection"], since=chosen["since"], until=chosen["until"],
+        channels=chosen["channel"], methods=chosen["method"], exchanges=chosen["exchange"],
+        queues=chosen["queue"],
+    )  # fmt: skip
 
 
 def _coloured(choice: str) -> bool:
@@ -120,9 +288,28 @@ def _coloured(choice: str) -> bool:
     return choice == "always"
 
 
+def _parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser of text for an argument."""
+
+    def parsed(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed
+
+
+_ends, _moment = _parsed(Ends), _parsed(moment)
+
+
 def _channel(text: str) -> int:
     return inputs.bounded(text, 0, 65535, "a channel is a number from 0 to 65535")
 
 
 def _count(text: str) -> int:
     return inputs.bounded(text, 0, sys.maxsize, "a number of bytes is needed")
+
+
+def _limit(text: str) -> int:
+    return inputs.bounded(text, 1, sys.maxsize, "a number of frames is needed, at least 1")

@@ -6,13 +6,20 @@ import argparse
 import errno
 import glob
 import os
+import stat
 import sys
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, cast
 
+from ..capture import CaptureError
 from ..options import AMQP_PORT
+from .parsing import nearest
 
 STANDARD_INPUT = "-"
+_NO_CAPTURE = (
+    "; tcpdump -w, tshark -w and Wireshark write captures; the octets of one direction alone are "
+    "read with --input stream"
+)
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +54,45 @@ def open_file(name: str) -> BinaryIO:
     return open(name, "rb", 0)
 
 
+def awaited(file: BinaryIO, before: Callable[[], None]) -> BinaryIO:
+    """A file that calls a function before each read, where reading may have to wait for who writes it.
+
+    Args:
+        file: a file, not buffered.
+        before: is called then; what it raises goes to who reads.
+    """
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    return cast(BinaryIO, _Awaited(file, before))
+
+
+class _Awaited:
+    """A pipe or the like; see `awaited`."""
+
+    def __init__(self, file: BinaryIO, before: Callable[[], None]) -> None:
+        self._file: Any = file
+        self._before = before
+
+    def readinto(self, buffer: memoryview) -> int:
+        """As the file does."""
+        self._before()
+        count: int = self._file.readinto(buffer)
+        return count
+
+
+def hint(error: Exception) -> str:
+    """What could be done about an input that cannot be read, as the end of a sentence; "" for nothing."""
+    if isinstance(error, CaptureError):
+        return "" if error.offset else _NO_CAPTURE
+    if isinstance(error, PermissionError):
+        return "; read it as a user who may, or pipe it in: sudo cat FILE | amqpcodec ... -"
+    if isinstance(error, IsADirectoryError):
+        return "; name the files in it, or a pattern: 'FOLDER/*.pcap'"
+    if isinstance(error, FileNotFoundError):
+        return _near_file(error.filename)
+    return ""
+
+
 def searched(arguments: argparse.Namespace) -> str:
     """Where AMQP was looked for, as the end of a sentence, with what else could be tried."""
     chosen = getattr(arguments, "port", [AMQP_PORT])
@@ -54,6 +100,15 @@ def searched(arguments: argparse.Namespace) -> str:
         return "any port"
     noun = "port" if len(chosen) == 1 else "ports"
     return f"{noun} {', '.join(map(str, chosen))}; try --port any"
+
+
+def _near_file(name: Any) -> str:
+    """The file with the name most like one that is not there."""
+    folder, file = os.path.split(os.fsdecode(name)) if isinstance(name, (str, bytes)) else ("", "")
+    try:
+        return nearest(file, os.listdir(folder or "."))
+    except OSError:
+        return ""
 
 
 def reason(error: Exception) -> str:

@@ -1,19 +1,24 @@
-"""Frames and faults as JSON, one object a line, always with the same keys."""
+"""Frames, messages and faults as JSON, one object a line, always with the same keys."""
 
 from __future__ import annotations
 
 import json
 import struct
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from ..capture import DIRECTION_NAMES, CapturedFrame, Fault, Item
-from .rendering import frame_kind, iso_ns, json_value, method_fields, present_properties
+from ..capture import DIRECTION_NAMES, CapturedFrame, Connection, Fault, Item
+from .messages import Message
+from .rendering import Parts, Stamps, frame_kind, json_text
 
-_KEYS = (
-    "time", "time_ns", "connection", "client", "server", "direction", "packet", "offset", "kind", "type",
-    "channel", "size", "class_id", "method_id", "method", "fields", "properties", "body_size", "body",
-    "length", "reply_code", "message", "dialect", "file",
+_METHOD, _HEADER, _BODY = 1, 2, 3
+_FAULT_KEYS = (
+    "kind", "type", "channel", "size", "class_id", "method_id", "method", "fields", "properties", "body_size",
+    "body", "length", "reply_code", "message",
 )  # fmt: skip
+_MESSAGE_KEYS = ', "queue": null, "frames": null, "complete": null'
+_NO_FAULT = '"length": null, "reply_code": null, "message": null'
+_MOST_KEPT = 4096  # parts of lines that are kept, since others have them too
 
 
 class JsonLines:
@@ -23,59 +28,125 @@ class JsonLines:
         file: the name to put into every line.
         body_bytes: bytes of a body to show.
         include_credentials: whether to show what a client logs in with.
+        messages: whether lines are of messages, with what only those have.
     """
 
-    def __init__(self, file: str, body_bytes: int, include_credentials: bool) -> None:
-        self._file = file
+    def __init__(self, file: str, body_bytes: int, include_credentials: bool, messages: bool = False) -> None:
         self._body_bytes = body_bytes
-        self._include_credentials = include_credentials
+        self._stamps = Stamps("T", 9, "Z")
+        self._parts = Parts(lambda name: f"{quoted(name)}: ", json_text, include_credentials)
+        self._ends: dict[tuple[Connection, int | None], str] = {}
+        self._more = _MESSAGE_KEYS if messages else ""
+        self._file = f'"file": {quoted(file)}'
+        self._methods: dict[type, str] = {}
 
     def line(self, item: Item) -> str:
         """One line, with its line end."""
-        row: dict[str, Any] = dict.fromkeys(_KEYS)
-        row.update(time=iso_ns(item.time_ns), time_ns=item.time_ns, packet=item.packet, offset=item.offset)
-        row["file"] = self._file
-        connection = item.connection
-        if connection is not None:
-            row.update(connection=connection.number, dialect=connection.dialect)
-            row["client"] = str(connection.client) if connection.client else None
-            row["server"] = str(connection.server) if connection.server else None
-        if item.direction is not None:
-            row["direction"] = DIRECTION_NAMES[item.direction]
-        row.update(_fault(item) if isinstance(item, Fault) else self._frame(item))
-        return json.dumps(row, allow_nan=False) + "\n"
+        if isinstance(item, Fault):
+            what = json.dumps(_fault(item))[1:-1]
+            dialect = item.connection.dialect if item.connection else None
+        else:
+            what, dialect = self._frame(item), item.dialect
+        return self._assemble(item, what, dialect, self._more)
 
-    def _frame(self, item: CapturedFrame) -> dict[str, Any]:
+    def message(self, message: Message) -> str:
+        """One line, with its line end."""
+        first = message.first
+        method = fields = properties = body_size = "null"
+        ids = '"class_id": null, "method_id": null'
+        if message.method is not None:
+            spec = message.method.spec
+            ids = f'"class_id": {spec.class_id}, "method_id": {spec.method_id}'
+            method, fields = quoted(spec.name), self._object(self._parts.method(message.method))
+        if message.header is not None:
+            properties = self._object(self._parts.properties(message.header.properties))
+            body_size = str(message.header.body_size)
+        what = (
+            f'"kind": "message", "type": null, "channel": {first.frame.channel}, "size": null, {ids}, '
+            f'"method": {method}, "fields": {fields}, "properties": {properties}, "body_size": {body_size}, '
+            f'"body": "{message.body.hex()}", {_NO_FAULT}'
+        )
+        complete = "true" if message.complete else "false"
+        more = f', "queue": {json_text(message.queue)}, "frames": {message.frames}, "complete": {complete}'
+        return self._assemble(first, what, first.dialect, more)
+
+    def _assemble(self, item: Item, what: str, dialect: str | None, more: str) -> str:
+        time_ns = item.time_ns
+        stamp = self._stamps.text(time_ns)
+        time = (
+            f'"time": "{stamp}", "time_ns": {time_ns}'
+            if stamp
+            else f'"time": null, "time_ns": {json_text(time_ns)}'
+        )
+        packet = "null" if item.packet is None else item.packet
+        return (
+            f'{{{time}, {self._end(item.connection, item.direction)}, "packet": {packet}, '
+            f'"offset": {item.offset}, {what}, "dialect": {json_text(dialect)}, {self._file}{more}}}\n'
+        )
+
+    def _frame(self, item: CapturedFrame) -> str:
         frame, payload = item.frame, item.frame.payload
-        row: dict[str, Any] = {"kind": frame_kind(item), "type": frame.type, "channel": frame.channel}
-        row.update(size=item.size, dialect=item.dialect)
-        match row["kind"]:
-            case "method":
-                spec = payload.spec
-                row.update(class_id=spec.class_id, method_id=spec.method_id, method=spec.name)
-                fields = method_fields(payload, self._include_credentials)
-                row["fields"] = {name: json_value(value) for name, value in fields}
-            case "header":
-                properties = payload.properties
-                row.update(class_id=properties.spec.class_id, body_size=payload.body_size)
-                listed = present_properties(properties)
-                row["properties"] = {name: json_value(value) for name, value in listed}
-            case "protocol":
-                row["body"] = payload.octets.hex()
-            case "heartbeat":
-                pass
-            case _:
-                row["body"] = item.octets[7:-1][: self._body_bytes].hex()
-        return row
+        ids = '"class_id": null, "method_id": null, "method": null'
+        fields = properties = body_size = body = "null"
+        if frame.type == _METHOD:
+            ids = self._method(payload)
+            fields = self._object(self._parts.method(payload))
+        elif frame.type == _HEADER:
+            ids = f'"class_id": {payload.properties.spec.class_id}, "method_id": null, "method": null'
+            properties = self._object(self._parts.properties(payload.properties))
+            body_size = str(payload.body_size)
+        elif frame.type == _BODY:
+            body = f'"{payload[: self._body_bytes].hex()}"'
+        kind = frame_kind(item)
+        if kind == "protocol":
+            body = f'"{payload.octets.hex()}"'
+        elif kind not in ("method", "header", "body", "heartbeat"):
+            body = f'"{item.octets[7:-1][: self._body_bytes].hex()}"'
+        return (
+            f'"kind": "{kind}", "type": {frame.type}, "channel": {frame.channel}, "size": {item.size}, '
+            f'{ids}, "fields": {fields}, "properties": {properties}, "body_size": {body_size}, '
+            f'"body": {body}, {_NO_FAULT}'
+        )
+
+    def _method(self, payload: Any) -> str:
+        ids = self._methods.get(type(payload))
+        if ids is None:
+            spec = payload.spec
+            ids = f'"class_id": {spec.class_id}, "method_id": {spec.method_id}, "method": {quoted(spec.name)}'
+            self._methods[type(payload)] = ids
+        return ids
+
+    def _object(self, parts: list[str]) -> str:
+        return "{" + ", ".join(parts) + "}"
+
+    def _end(self, connection: Connection | None, direction: int | None) -> str:
+        """The keys that say between which ends something was sent."""
+        if connection is None:
+            return _ends(connection, direction)
+        key = connection, direction
+        ends = self._ends.get(key)
+        if ends is None:
+            if len(self._ends) >= _MOST_KEPT:
+                self._ends.clear()
+            ends = self._ends[key] = _ends(connection, direction)
+        return ends
+
+
+def _ends(connection: Connection | None, direction: int | None) -> str:
+    row = {
+        "connection": connection and connection.number,
+        "client": str(connection.client) if connection and connection.client else None,
+        "server": str(connection.server) if connection and connection.server else None,
+        "direction": None if direction is None else DIRECTION_NAMES[direction],
+    }
+    return json.dumps(row)[1:-1]
 
 
 def _fault(fault: Fault) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "kind": fault.kind,
-        "length": fault.length,
-        "reply_code": fault.reply_code,
-        "message": fault.message,
-    }
+    row: dict[str, Any] = dict.fromkeys(_FAULT_KEYS)
+    row.update(
+        kind=fault.kind, length=fault.length, reply_code=fault.reply_code, message=fault.message
+    )  # fmt: skip
     if len(fault.octets) >= 8:
         row["type"], row["channel"], row["size"] = struct.unpack_from("!BHI", fault.octets)
         if row["type"] == 1 and row["size"] >= 4:

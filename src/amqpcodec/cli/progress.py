@@ -17,7 +17,14 @@ _EVERY = 2048  # items between two looks at how far the file was read
 
 
 class Output:
-    """Standard output, without a bar."""
+    """Standard output, without a bar.
+
+    Attributes:
+        watched: whether somebody watches lines appear.
+    """
+
+    def __init__(self) -> None:
+        self.watched = sys.stdout.isatty()
 
     def advance(self) -> None:
         """One more item was read."""
@@ -35,11 +42,11 @@ class _BarOutput(Output):
     """Standard output beside a bar. If both are on the terminal, lines go above the bar."""
 
     def __init__(self, bar: Any, name: str, total: int, source: ByteSource) -> None:
+        super().__init__()
         self._bar = bar
         self._task = bar.add_task(os.path.basename(name), total=total)
         self._source = source
         self._count = 0
-        self._shared = sys.stdout.isatty()
 
     def advance(self) -> None:
         self._count += 1
@@ -47,7 +54,7 @@ class _BarOutput(Output):
             self._bar.update(self._task, completed=self._source.consumed)
 
     def _put(self, text: str) -> None:
-        if self._shared:
+        if self.watched:
             self._bar.console.out(text, end="", highlight=False)
         else:
             super()._put(text)

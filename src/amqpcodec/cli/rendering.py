@@ -1,15 +1,19 @@
-"""Field values as text that is safe on a terminal, and as JSON values."""
+"""Field values as text that is safe on a terminal, and as JSON."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from json.encoder import encode_basestring_ascii
+from operator import attrgetter
 from typing import Any
 
 from ..capture import CapturedFrame
 from ..spec import CREDENTIALS
+from ..types import EPOCH
 
 _NS = 1_000_000_000
 _LONGEST_TEXT = 240
@@ -42,6 +46,70 @@ def present_properties(properties: Any) -> Iterator[tuple[str, Any]]:
             yield field.attribute, value
 
 
+class Parts:
+    """Shows the arguments of methods and the properties of contents, each as a label and a value.
+
+    How a class is shown is planned when its first instance comes.
+
+    Args:
+        label: what is before a value, given its name.
+        shown: a value as text.
+        include_credentials: whether to show what a client logs in with.
+    """
+
+    def __init__(
+        self, label: Callable[[str], str], shown: Callable[[Any], str], include_credentials: bool
+    ) -> None:
+        self._label = label
+        self._shown = shown
+        self._include_credentials = include_credentials
+        self._methods: dict[type, tuple[_Getter, _Getter, tuple[str, ...]] | None] = {}
+        self._properties: dict[type, tuple[_Getter, tuple[str, ...]]] = {}
+
+    def method(self, payload: Any) -> list[str]:
+        """Those of a method; see `method_fields`."""
+        try:
+            plan = self._methods[type(payload)]
+        except KeyError:
+            plan = self._methods[type(payload)] = self._plan(payload.spec)
+        if plan is None or any(plan[0](payload)):
+            fields = method_fields(payload, self._include_credentials)
+            return [self._label(name) + self._shown(value) for name, value in fields]
+        shown = self._shown
+        return [label + shown(value) for label, value in zip(plan[2], plan[1](payload), strict=True)]
+
+    def properties(self, properties: Any) -> list[str]:
+        """Those that a content header carries."""
+        try:
+            getter, labels = self._properties[type(properties)]
+        except KeyError:
+            names = [field.attribute for field in properties.spec.fields]
+            getter, labels = _getter(names), tuple(map(self._label, names))
+            self._properties[type(properties)] = getter, labels
+        shown, values = self._shown, getter(properties)
+        return [
+            label + shown(value) for label, value in zip(labels, values, strict=True) if value is not None
+        ]
+
+    def _plan(self, spec: Any) -> tuple[_Getter, _Getter, tuple[str, ...]] | None:
+        """Reserved arguments, the others, and the labels of those; None for a method with secrets."""
+        if any((spec.name, field.name) in CREDENTIALS for field in spec.fields):
+            return None
+        reserved = [field.attribute for field in spec.fields if field.reserved]
+        names = [field.attribute for field in spec.fields if not field.reserved]
+        return _getter(reserved), _getter(names), tuple(map(self._label, names))
+
+
+_Getter = Callable[[Any], tuple[Any, ...]]
+
+
+def _getter(names: list[str]) -> _Getter:
+    """Gets some attributes as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return (lambda record: (getattr(record, names[0]),)) if names else (lambda record: ())
+
+
 def inner_value(value: Any) -> tuple[str, Any] | None:
     """Type and content of the codec's own value classes (tagged table values, inline and reference
     content); None for anything else."""
@@ -55,16 +123,19 @@ def inner_value(value: Any) -> tuple[str, Any] | None:
 
 def text(value: Any) -> str:
     """A value for people, on one line, with every control character escaped."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower() if value is not None else "void"
+    show = _TEXTS.get(type(value))
+    return show(value) if show is not None else _rare_text(value)
+
+
+def _rare_text(value: Any) -> str:
     if isinstance(value, str):
-        return _shortened(repr, value)
+        return _string(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return octets(bytes(value))
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{escaped(str(key))}: {text(inner)}" for key, inner in value.items()) + "}"
+        return _mapping(value)
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return "[" + ", ".join(map(text, value)) + "]"
     if isinstance(value, Redacted):
@@ -73,11 +144,25 @@ def text(value: Any) -> str:
     return f"{escaped(inner[0])}:{text(inner[1])}" if inner else escaped(str(value))
 
 
+def _mapping(value: Mapping[Any, Any]) -> str:
+    return "{" + ", ".join([f"{escaped(str(key))}: {text(inner)}" for key, inner in value.items()]) + "}"
+
+
+def _string(value: str) -> str:
+    if len(value) <= _LONGEST_TEXT:
+        return repr(value)
+    return f"{value[:_LONGEST_TEXT]!r}...(+{len(value) - _LONGEST_TEXT})"
+
+
 def octets(value: bytes, limit: int = _LONGEST_TEXT) -> str:
     """Octets for people: as quoted text where all of it can be printed, else in hex; the first ones only,
     if there are many."""
-    shown = value[:limit]
-    more = f"...(+{len(value) - limit})" if len(value) > limit else ""
+    return first_octets(value[:limit], len(value))
+
+
+def first_octets(shown: bytes, size: int) -> str:
+    """As `octets`, for the first ones of `size`."""
+    more = f"...(+{size - len(shown)})" if size > len(shown) else ""
     try:
         readable = shown.decode("utf-8")
     except UnicodeDecodeError:
@@ -107,16 +192,37 @@ def clock(time_ns: int | None) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}:{second:02}.{rest // 1000:06}"
 
 
-def iso_ns(time_ns: int | None) -> str | None:
-    """ISO 8601 in UTC with all nine digits; None beyond what a calendar date can be given for."""
-    if time_ns is None:
-        return None
-    seconds, rest = divmod(time_ns, _NS)
-    try:
-        date = datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, OSError, ValueError):
-        return None
-    return f"{date:%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+class Stamps:
+    """Times as text, of which many follow each other within a second.
+
+    Args:
+        between: what is between date and time of day.
+        digits: how many of a second's fraction, up to nine.
+        end: what is behind.
+        none: what is shown where there is no time.
+    """
+
+    def __init__(self, between: str, digits: int, end: str = "", none: str = "") -> None:
+        self._between = between
+        self._digits = digits
+        self._unit = 10 ** (9 - digits)
+        self._end = end
+        self._none = none
+        self._second: int | None = None
+        self._shown = ""
+
+    def text(self, time_ns: int | None) -> str:
+        """Date and time of day in UTC."""
+        if time_ns is None:
+            return self._none
+        second, rest = divmod(time_ns, _NS)
+        if second != self._second:
+            try:
+                moment = EPOCH + timedelta(seconds=second)
+            except OverflowError:
+                return self._none  # beyond what there are dates for
+            self._second, self._shown = second, f"{moment:%Y-%m-%d}{self._between}{moment:%H:%M:%S}."
+        return f"{self._shown}{rest // self._unit:0{self._digits}}{self._end}"
 
 
 def json_value(value: Any) -> Any:
@@ -142,17 +248,39 @@ def json_value(value: Any) -> Any:
     return {"type": inner[0], "value": json_value(inner[1])} if inner else str(value)
 
 
+def json_text(value: Any) -> str:
+    """The same, as JSON in ASCII."""
+    show = _JSONS.get(type(value))
+    return show(value) if show is not None else json.dumps(json_value(value), allow_nan=False)
+
+
+def _json_object(value: Mapping[Any, Any]) -> str:
+    inner = [f"{encode_basestring_ascii(str(key))}: {json_text(inner)}" for key, inner in value.items()]
+    return "{" + ", ".join(inner) + "}"
+
+
 def frame_kind(item: CapturedFrame) -> str:
     """Name of a frame's type."""
     return _KINDS.get(item.frame.type, f"type-{item.frame.type}")
 
 
-def _shortened(shape: Any, value: str) -> str:
-    if len(value) <= _LONGEST_TEXT:
-        return str(shape(value))
-    return f"{shape(value[:_LONGEST_TEXT])}...(+{len(value) - _LONGEST_TEXT})"
-
-
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "void",
+    int: str,
+    float: str,
+    str: _string,
+    bytes: octets,
+    datetime: iso,
+    dict: _mapping,
+}
+_JSONS: dict[type, Callable[[Any], str]] = {
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    int: str,
+    str: encode_basestring_ascii,
+    dict: _json_object,
+}
 _KINDS = {
     1: "method",
     2: "header",

@@ -1,47 +1,171 @@
-"""Which frames the user wants to see."""
+"""Which frames and faults the user wants to see."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
-from ..capture import CapturedFrame
+import amqpcodec
+from amqpcodec._generated.index import DIALECTS
+
+from ..capture import CapturedFrame, Fault, Item
+from .ends import Ends
+from .moments import Moment
+from .parsing import nearest
 
 _METHOD, _HEADER, _BODY = 1, 2, 3
+_MOST_NAMES = 10_000  # kept to find the nearest of
+_EXCHANGES = ("exchange", "source", "destination")  # arguments with the name of an exchange
 
 
 class Selection:
-    """Frames by channel and by method.
+    """Frames by connection, time, channel, method, exchange and queue; each kind of condition has to hold.
 
-    A content header and its bodies are wanted when the method they belong to is.
+    A content header and its bodies are wanted when the method they belong to is. Faults are wanted whatever
+    channels and methods are, but have to be of the connections and of the time.
 
     Args:
+        connections: the connections, None for all.
+        since, until: the first time, and the first one that is too late.
         channels: channel numbers, or None for all.
-        globs: patterns of method names such as ``"basic.*"``, or None for all frames. Case and missing
-            hyphens do not matter: ``"Basic.GetOk"``, as the class is called, is ``"basic.get-ok"``.
+        methods: patterns of method names, as `method_glob` takes them.
+        exchanges, queues: patterns of their names; case matters.
     """
 
-    def __init__(self, channels: Sequence[int] | None, globs: Sequence[str] | None) -> None:
+    def __init__(
+        self,
+        *,
+        connections: Sequence[Ends] | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        channels: Sequence[int] | None = None,
+        methods: Sequence[str] | None = None,
+        exchanges: Sequence[str] | None = None,
+        queues: Sequence[str] | None = None,
+    ) -> None:
+        self._connections = connections
+        self._since, self._until = since, until
         self._channels = frozenset(channels) if channels else None
-        self._globs = tuple(glob.lower() for glob in globs or ())
-        self._content: dict[tuple[int, int, int], bool] = {}
-        self._matches = lru_cache(maxsize=1024)(self._matches_any)
+        self._matches = lru_cache(maxsize=1024)(lambda name: _fits_method(name, methods)) if methods else None
+        self._exchanges = _Names("exchange", exchanges) if exchanges else None
+        self._queues = _Names("queue", queues) if queues else None
+        self._by_method = bool(methods or exchanges or queues)
+        self._content: dict[tuple[int, int | None, int], bool] = {}
+        self._met: dict[int, bool] = {}  # numbers of connections, and whether they are wanted
+        self._bounds: tuple[float, float] | None = None
 
-    def wants(self, item: CapturedFrame) -> bool:
-        """Whether to show a frame. Every frame of a capture has to be asked about, in order."""
+    def wants(self, item: Item, queue: str | None) -> bool:
+        """Whether to show a frame or a fault. Every one has to be asked about, in order.
+
+        Args:
+            item: the frame or fault.
+            queue: the one that a method is about, see `Queues.of`.
+        """
+        if isinstance(item, Fault):
+            return self._in_scope(item)
         frame = item.frame
+        wanted = True
+        if self._by_method:
+            wanted = self._by_its_method(item, queue)
         if self._channels is not None and frame.channel not in self._channels:
             return False
-        if not self._globs:
-            return True
+        return self._in_scope(item) and wanted
+
+    def unmet(self) -> Iterator[str]:
+        """What is wrong with conditions that nothing in the file can meet."""
+        for names in (self._exchanges, self._queues):
+            if names is not None and not names.met:
+                yield names.unmet()
+        if self._connections is not None and self._met and not any(self._met.values()):
+            numbers = sorted(self._met)
+            yield f"no such connection; those with AMQP are numbered {numbers[0]} to {numbers[-1]}"
+
+    def _by_its_method(self, item: CapturedFrame, queue: str | None) -> bool:
+        frame = item.frame
         location = item.connection.number, item.direction, frame.channel
         if frame.type == _METHOD:
-            wanted = self._matches(frame.payload.spec.name)
+            wanted = (
+                (self._matches is None or self._matches(frame.payload.spec.name))
+                and (self._exchanges is None or self._exchanges.fit(_exchanges(frame.payload)))
+                and (self._queues is None or self._queues.fit(() if queue is None else (queue,)))
+            )
             self._content[location] = wanted
             return wanted
         return frame.type in (_HEADER, _BODY) and self._content.get(location, False)
 
-    def _matches_any(self, name: str) -> bool:
-        forms = (name, name.replace("-", ""))
-        return any(fnmatchcase(form, glob) for form in forms for glob in self._globs)
+    def _in_scope(self, item: Item) -> bool:
+        if self._connections is not None and item.connection is not None:
+            wanted = self._met.get(item.connection.number)
+            if wanted is None:
+                wanted = any(each.fit(item.connection) for each in self._connections)
+                self._met[item.connection.number] = wanted
+            if not wanted:
+                return False
+        if self._since is None and self._until is None:
+            return True
+        if item.time_ns is None:
+            return False
+        if self._bounds is None:
+            since, until = (each and each.at(item.time_ns) for each in (self._since, self._until))
+            self._bounds = (
+                float("-inf") if since is None else since,
+                float("inf") if until is None else until,
+            )
+        return self._bounds[0] <= item.time_ns < self._bounds[1]
+
+
+class _Names:
+    """Patterns of names, and the names that were met as long as none has fit."""
+
+    def __init__(self, kind: str, globs: Sequence[str]) -> None:
+        self._kind = kind
+        self._globs = globs
+        self._seen: dict[str, None] = {}
+        self.met = False
+
+    def fit(self, names: Iterable[str]) -> bool:
+        for name in names:
+            if any(fnmatchcase(name, glob) for glob in self._globs):
+                self.met = True
+                return True
+            if not self.met and len(self._seen) < _MOST_NAMES:
+                self._seen[name] = None
+        return False
+
+    def unmet(self) -> str:
+        glob = self._globs[0]
+        return f"no {self._kind} in it fits {glob!r}{nearest(glob, self._seen)}"
+
+
+def method_glob(text: str) -> str:
+    """A pattern of method names such as ``"basic.*"``. Case and missing hyphens do not matter:
+    ``"Basic.GetOk"``, as the class is called, is ``"basic.get-ok"``.
+
+    Raises:
+        argparse.ArgumentTypeError: no method of any dialect fits it.
+    """
+    glob = text.lower()
+    if not any(_fits_method(name, (glob,)) for name in _method_names()):
+        ending = {name: name for name in _method_names() if name.endswith(f".{glob}")}
+        hint = f"; the nearest name is {next(iter(ending))!r}" if ending else nearest(glob, _method_names())
+        raise argparse.ArgumentTypeError(f"no method fits {text!r}{hint}")
+    return glob
+
+
+@cache
+def _method_names() -> tuple[str, ...]:
+    modules: list[Any] = [amqpcodec.dialect(name) for name in DIALECTS]
+    return tuple({method.spec.name: None for module in modules for method in module.METHODS.values()})
+
+
+def _fits_method(name: str, globs: Sequence[str]) -> bool:
+    forms = (name, name.replace("-", ""))
+    return any(fnmatchcase(form, glob) for form in forms for glob in globs)
+
+
+def _exchanges(payload: Any) -> list[str]:
+    """The exchanges that a method names."""
+    return [getattr(payload, name) for name in _EXCHANGES if hasattr(payload, name)]

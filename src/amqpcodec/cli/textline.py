@@ -1,6 +1,6 @@
-"""Frames and faults as lines for people.
+"""Frames, messages and faults as lines for people.
 
-    15:04:05.000123  #3 10.0.0.1:41234 > 10.0.0.2:5672  ch 1  method   basic.publish exchange='orders' ...
+    2026-11-22 15:04:05.000123  #3 10.0.0.1:41234 > 10.0.0.2:5672  ch 1  method    basic.publish exchange='...
 
 The client always stands on the left, so the arrow alone shows the direction; every part has its place,
 so that columns can be cut and kinds be searched for.
@@ -11,14 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..capture import CapturedFrame, Connection, Fault, Item
-from .rendering import clock, escaped, frame_kind, method_fields, octets, present_properties, text
+from .messages import Message
+from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
 
+_METHOD, _HEADER, _BODY = 1, 2, 3
 _ARROWS = {0: ">", 1: "<", None: "-"}
 _RESET, _DIM = "\x1b[0m", "\x1b[2m"
 _COLOURS = {
     "method": "\x1b[36m",
     "header": "\x1b[35m",
     "body": "\x1b[34m",
+    "message": "\x1b[36m",
     "protocol": "\x1b[32m",
     "heartbeat": _DIM,
     "gap": "\x1b[33m",
@@ -26,6 +29,8 @@ _COLOURS = {
     "file": "\x1b[33m",
     "error": "\x1b[31m",
 }
+_NO_TIME = "---------- --:--:--.------"
+_MOST_KEPT = 4096  # parts of lines that are kept, since others have them too
 
 
 class TextLines:
@@ -40,43 +45,73 @@ class TextLines:
     def __init__(self, colour: bool, body_bytes: int, include_credentials: bool) -> None:
         self._colour = colour
         self._body_bytes = body_bytes
-        self._include_credentials = include_credentials
+        self._stamps = Stamps(" ", 6, none=_NO_TIME)
+        self._parts = Parts(lambda name: f" {name}=", text, include_credentials)
+        self._places: dict[tuple[Connection, int | None], str] = {}
+        self._heads: dict[tuple[str, int], str] = {}
 
     def line(self, item: Item) -> str:
         """One line, with its line end."""
         if isinstance(item, Fault):
             return self._fault(item)
-        where = _where(item.connection, item.direction)
-        channel = f"ch {item.frame.channel}"
-        return self._assemble(item.time_ns, where, channel, frame_kind(item), self._contents(item))
+        connection, direction, _, time_ns, _, _, _, frame, _ = item
+        kind = frame_kind(item)
+        return self._assemble(
+            time_ns,
+            self._place(connection, direction),
+            self._head(kind, frame.channel),
+            kind,
+            self._contents(item),
+        )
+
+    def message(self, message: Message) -> str:
+        """One line, with its line end."""
+        first = message.first
+        parts = ["a method that was not recorded"]
+        if message.method is not None:
+            parts = [message.method.spec.name, *self._parts.method(message.method)]
+        if message.queue is not None:
+            parts.append(f" queue={text(message.queue)}")
+        size = f"{message.size}"
+        if message.header is not None:
+            parts += self._parts.properties(message.header.properties)
+            if not message.complete:
+                size = f"{message.size} of {message.header.body_size}"
+        parts.append(f" {size} octets {first_octets(message.body, message.size)}")
+        if not message.complete:
+            parts.append(" incomplete")
+        place, head = (
+            self._place(first.connection, first.direction),
+            self._head("message", first.frame.channel),
+        )
+        return self._assemble(first.time_ns, place, head, "message", "".join(parts))
 
     def _fault(self, fault: Fault) -> str:
-        where = "file" if fault.connection is None else _where(fault.connection, fault.direction)
+        where = "file" if fault.connection is None else self._place(fault.connection, fault.direction)
         code = f"{fault.reply_code} " if fault.reply_code else ""
         length = f", {fault.length} octets" if fault.length else ""
         packet = f", packet {fault.packet}" if fault.packet else ""
         contents = f"{code}{escaped(fault.message)} (offset {fault.offset}{length}{packet})"
-        return self._assemble(fault.time_ns, where, "-", fault.kind, contents)
+        return self._assemble(fault.time_ns, where, self._coloured("-", fault.kind), fault.kind, contents)
 
-    def _assemble(self, time_ns: int | None, where: str, channel: str, kind: str, contents: str) -> str:
+    def _assemble(self, time_ns: int | None, place: str, head: str, kind: str, contents: str) -> str:
+        stamp = self._stamps.text(time_ns)
         if self._colour:
-            colour = _COLOURS.get(kind, "")
-            stamp = f"{_DIM}{clock(time_ns)}  {where}{_RESET}"
-            return f"{stamp}  {channel:<5} {colour}{kind:<9}{_RESET} {contents}\n"
-        return f"{clock(time_ns)}  {where}  {channel:<5} {kind:<9} {contents}".rstrip() + "\n"
+            return f"{_DIM}{stamp}  {place}{_RESET}  {head} {contents}\n"
+        return f"{stamp}  {place}  {head} {contents}".rstrip() + "\n"
 
     def _contents(self, item: CapturedFrame) -> str:
-        payload: Any = item.frame.payload
+        frame = item.frame
+        payload: Any = frame.payload
+        if frame.type == _METHOD:
+            return payload.spec.name + "".join(self._parts.method(payload))  # type: ignore[no-any-return]
+        if frame.type == _HEADER:
+            properties = payload.properties
+            listed = "".join(self._parts.properties(properties))
+            return f"{properties.spec.name} body_size={payload.body_size}{listed}"
+        if frame.type == _BODY:
+            return f"{item.size} octets {octets(payload, self._body_bytes)}"
         match frame_kind(item):
-            case "method":
-                fields = method_fields(payload, self._include_credentials)
-                return " ".join([payload.spec.name, *(f"{name}={text(value)}" for name, value in fields)])
-            case "header":
-                properties = payload.properties
-                listed = (f"{name}={text(value)}" for name, value in present_properties(properties))
-                return " ".join([properties.spec.name, f"body_size={payload.body_size}", *listed])
-            case "body":
-                return f"{item.size} octets {octets(payload, self._body_bytes)}"
             case "protocol":
                 name, version = payload.octets[:4].decode("latin-1"), payload.octets[4:]
                 return f"{escaped(name)} {'.'.join(map(str, version))}"
@@ -84,6 +119,29 @@ class TextLines:
                 return ""
             case _:
                 return f"{item.size} octets {octets(item.octets[7:-1], self._body_bytes)}"
+
+    def _place(self, connection: Connection, direction: int | None) -> str:
+        key = connection, direction
+        place = self._places.get(key)
+        if place is None:
+            if len(self._places) >= _MOST_KEPT:
+                self._places.clear()
+            place = self._places[key] = _where(connection, direction)
+        return place
+
+    def _head(self, kind: str, channel: int) -> str:
+        key = kind, channel
+        head = self._heads.get(key)
+        if head is None:
+            if len(self._heads) >= _MOST_KEPT:
+                self._heads.clear()
+            head = self._heads[key] = self._coloured(f"ch {channel}", kind)
+        return head
+
+    def _coloured(self, channel: str, kind: str) -> str:
+        if self._colour:
+            return f"{channel:<5} {_COLOURS.get(kind, '')}{kind:<9}{_RESET}"
+        return f"{channel:<5} {kind:<9}"
 
 
 def _where(connection: Connection, direction: int | None) -> str:
