@@ -62,6 +62,7 @@ def ran(java: None, folder: Path) -> dict[str, Ran]:
         "convert chosen columns": [
             "convert", "set", "chosen", "--table", "methods", "--columns", "name,channel",
         ],
+        "convert another port": ["convert", "set", "nothing", "--port", "7"],
         "convert again": ["convert", "set", "chosen"],
         "replay": ["replay", "table", "streams"],
         "replay again": ["replay", "table", "streams"],
@@ -102,6 +103,11 @@ def test_a_capture_is_converted(ran: dict[str, Ran], folder: Path) -> None:
 def test_columns_of_another_table_are_converted(ran: dict[str, Ran], folder: Path) -> None:
     assert ran["convert chosen columns"].code == 0
     assert parquet.read_table(folder / "chosen").schema.names == ["name", "channel"]
+
+
+def test_a_port_without_amqp_is_named(ran: dict[str, Ran]) -> None:
+    found = ran["convert another port"]
+    assert (found.code, found.errors) == (0, "amqpcodec: no messages found on port 7; try --port any")
 
 
 @pytest.mark.parametrize("command", ["convert", "replay"])

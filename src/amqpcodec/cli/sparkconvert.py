@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ..options import SparkConversionOptions, TableOptions
-from . import inputs
+from . import inputs, output
 from .options import add_options, given
 from .sparksession import add_session_arguments, run_job
 
@@ -36,9 +37,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     def write(spark: SparkSession) -> str:
         from ..spark import pcap_to_parquet
+        from ..spark.nothing import NothingFoundWarning
 
         options = given(arguments, TableOptions) | given(arguments, SparkConversionOptions)
-        written = pcap_to_parquet(spark, arguments.files, arguments.out, **options).toArrow()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", NothingFoundWarning)
+            written = pcap_to_parquet(spark, arguments.files, arguments.out, **options).toArrow()
+        for warning in caught:
+            if issubclass(warning.category, NothingFoundWarning):
+                output.complain(str(warning.message).replace("port=any", "--port any"))
+            else:
+                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))
         return f"{rows} rows, {octets} octets in {written.num_rows} files"
 

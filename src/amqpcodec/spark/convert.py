@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Unpack, cast
@@ -14,6 +15,7 @@ from .. import arrow
 from .._options import among, resolve, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
+from .nothing import NothingFoundWarning, nothing_found
 from .planning import Recording
 from .steps import commit, each, removed_on_failure
 
@@ -76,7 +78,16 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
         ]
         written: list[tasks.PartFile] = do(tasks.convert, list(enumerate(parts)))
         do(commit, [[(file.staged, file.path) for file in written]])
+    _warn_of_nothing(job, recordings, written)
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)
     found = dict(zip(tasks.PartFile._fields, columns, strict=True))
     arrays = [pa.array(found[field.name], field.type) for field in STATISTICS]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=STATISTICS))
+
+
+def _warn_of_nothing(job: tasks.Job, recordings: list[Recording], written: list[tasks.PartFile]) -> None:
+    """Warn if captures had nothing of what was asked for; a table of errors may well be empty."""
+    captures = any(part.kind == "capture" for recording in recordings for part in recording)
+    rows = sum(file.rows for file in written)
+    if captures and not rows and job.options["table"] != "errors" and job.options["mode"] != "drop":
+        warnings.warn(nothing_found(job.options), NothingFoundWarning, stacklevel=5)

@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
+from .nothing import noticing
 from .options import read_options, write_options
 from .packaging import Packaged
 from .planning import Part, Recording, plan
@@ -112,7 +113,7 @@ class AmqpReader(Packaged, DataSourceReader):
         # Spark asks for one partition even if there is none.
         if not isinstance(partition, Part):
             return
-        for batch in batches(partition, self.columns, self.options):
+        for batch in noticing(partition, batches(partition, self.columns, self.options), self.options):
             renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
             yield from [renamed] if self.keep is None else self._kept(renamed)
 

@@ -1,0 +1,46 @@
+"""What is said where captures have nothing of what was asked for: mostly, the broker has another port."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+
+from ..options import SparkReadOptions
+from .planning import Part
+
+
+class NothingFoundWarning(UserWarning):
+    """Captures have no AMQP on the ports that were asked for."""
+
+
+def nothing_found(options: SparkReadOptions, where: str = "") -> str:
+    """The message, with what else to try.
+
+    Args:
+        options: what was read.
+        where: the files, as the end of a sentence.
+    """
+    ports = options["port"]
+    listed = [ports] if isinstance(ports, int) else list(ports or ())
+    noun = "port" if len(listed) == 1 else "ports"
+    searched = f"{noun} {', '.join(map(str, listed))}; try port=any" if listed else "any port"
+    return f"no {options['table']} found{where} on {searched}"
+
+
+def noticing(
+    part: Part, batches: Iterable[pa.RecordBatch], options: SparkReadOptions
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a part; warns in the log of the worker if there is no row in them."""
+    rows = 0
+    for batch in batches:
+        rows += batch.num_rows
+        yield batch
+    whole = part.state is None and part.last
+    # Connections have their rows at the end of a recording, errors perhaps none at all.
+    expected = whole if options["table"] == "connections" else options["table"] != "errors"
+    if rows or not expected or part.kind != "capture" or options["mode"] == "drop":
+        return
+    files = ", ".join(repr(each.path) for each in part.ranges[:3])
+    warnings.warn(nothing_found(options, f" in {files}"), NothingFoundWarning, stacklevel=2)

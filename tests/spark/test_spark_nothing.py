@@ -1,0 +1,55 @@
+"""A port without AMQP: Spark says so, and what to try, as `amqpcodec convert` does."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from amqpcodec.spark import pcap_to_parquet, table_schema
+from amqpcodec.spark.nothing import NothingFoundWarning
+from amqpcodec.spark.options import read_options
+from amqpcodec.spark.source import AmqpReader
+
+BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
+
+
+def read(table: str = "messages", **options: str) -> int:
+    """How many rows a worker reads."""
+    given = {"table": table, "path": str(BUNNY), **options}
+    reader = AmqpReader(read_options(given), table_schema(table))
+    return sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part))
+
+
+@pytest.mark.parametrize("table", ["messages", "frames", "connections", "packets"])
+def test_a_worker_warns_of_a_part_without_a_row(table: str) -> None:
+    with pytest.warns(NothingFoundWarning) as caught:
+        assert read(table, port="5673") == 0
+    assert str(caught[0].message) == f"no {table} found in '{BUNNY}' on port 5673; try port=any"
+
+
+def test_several_ports_are_all_named() -> None:
+    with pytest.warns(NothingFoundWarning, match=r"on ports 7, 5673; try port=any$"):
+        read(port="5673,7")
+
+
+def test_there_is_no_warning_of_an_empty_table_of_errors_or_of_a_port_with_amqp() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read() > 0
+        assert read("errors", port="5673") == 0
+        assert read(mode="dropmalformed", port="5673") == 0
+
+
+@pytest.mark.spark
+def test_a_conversion_warns_of_captures_without_a_row(spark: Any, tmp_path: Path) -> None:
+    with pytest.warns(NothingFoundWarning, match=r"^no messages found on port 5673; try port=any$"):
+        pcap_to_parquet(spark, str(BUNNY), str(tmp_path / "out"), port=5673)
+    assert (tmp_path / "out" / "_SUCCESS").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NothingFoundWarning)
+        pcap_to_parquet(spark, str(BUNNY), str(tmp_path / "all"), port=None)
