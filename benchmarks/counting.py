@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from guard_work import BLOCK, BLOCKS, MARK
+
 HERE = Path(__file__).parent
-# Operations of a short and of a longer run: the difference leaves the start of the interpreter out.
-SHORT, LONG = 500, 3500
+OPERATIONS = BLOCK * BLOCKS
 # A line of callgrind_annotate: count, share, file:function, object.
 _LINE = re.compile(r"^ *([\d,]+) \([ \d.]+%\)  (?:\S*:)?(\S+) \[(\S+)\]$", re.MULTILINE)
 
@@ -28,48 +29,56 @@ def available() -> bool:
     return False
 
 
-def per_operation(item: str) -> int:
-    """Instructions of one operation of a work item of guard_work.py."""
-    return round((_total(item, LONG) - _total(item, SHORT)) / (LONG - SHORT))
+def per_operation(items: list[str], sources: Path | None = None) -> dict[str, int]:
+    """Instructions of one operation of each work item of guard_work.py.
+
+    `sources` is a folder with another amqpcodec, compiled in place, to count.
+    """
+    with _counted(items, sources) as files:
+        return {item: round(_total(file) / OPERATIONS) for item, file in files.items()}
 
 
-def by_function(item: str) -> dict[tuple[str, str], float]:
-    """Instructions of one operation by object file and function."""
-    short, long = _functions(item, SHORT), _functions(item, LONG)
-    return {key: (count - short[key]) / (LONG - SHORT) for key, count in long.items()}
+def by_function(items: list[str]) -> dict[str, dict[tuple[str, str], float]]:
+    """Instructions of one operation of each, by object file and function."""
+    with _counted(items) as files:
+        return {item: _functions(file) for item, file in files.items()}
 
 
-def _total(item: str, count: int) -> int:
-    with _counted(item, count) as out:
-        found = re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.MULTILINE)
+def _total(file: Path) -> int:
+    found = re.search(r"^(?:summary|totals): (\d+)", file.read_text(errors="replace"), re.MULTILINE)
     if found is None:
-        raise SystemExit(f"{item}: callgrind counted nothing")
+        raise SystemExit(f"{file.name}: callgrind counted nothing")
     return int(found[1])
 
 
-def _functions(item: str, count: int) -> Counter[tuple[str, str]]:
+def _functions(file: Path) -> dict[tuple[str, str], float]:
+    # Calls that had not returned at a mark: callgrind_annotate takes what they cost for the caller's own.
+    file.write_bytes(re.sub(rb"^calls=0 .*\n.*\n", b"", file.read_bytes(), flags=re.MULTILINE))
+    command = ["callgrind_annotate", "--threshold=100", "--auto=no", str(file)]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     counts: Counter[tuple[str, str]] = Counter()
-    with _counted(item, count) as out:
-        command = ["callgrind_annotate", "--threshold=100", "--auto=no", str(out)]
-        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for number, function, path in _LINE.findall(listing):
         counts[Path(path).name.partition(".")[0], function] += int(number.replace(",", ""))
-    return counts
+    return {key: count / OPERATIONS for key, count in counts.items()}
 
 
 @contextmanager
-def _counted(item: str, count: int) -> Iterator[Path]:
-    """Callgrind's file of a process that does an item `count` times."""
+def _counted(items: list[str], sources: Path | None = None) -> Iterator[dict[str, Path]]:
+    """Callgrind's file of each item, of what a process does between its two marks."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    if sources is not None:
+        environment["PYTHONPATH"] = str(sources)
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "callgrind.out"
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", sys.executable]
+        out = Path(folder) / "callgrind"
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", f"--dump-before={MARK}"]
         done = subprocess.run(
-            [*command, str(HERE / "guard_work.py"), item, str(count)],
-            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
+            [*command, sys.executable, str(HERE / "guard_work.py"), *items],
+            env=environment,
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            raise SystemExit(f"{item}: {done.stderr[-2000:]}")
-        yield out
+            raise SystemExit(f"callgrind: {done.stderr[-2000:]}")
+        # A file ends at each mark: the odd ones are of what came before an item.
+        yield {item: out.with_suffix(f".{2 * at}") for at, item in enumerate(items, 1)}

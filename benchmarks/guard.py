@@ -7,22 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import guard_work
 from counting import HERE, available, per_operation
 from peers.ours import Ours
 
 BASELINE = HERE / "guard-baseline.json"
-
-
-def counted(items: list[str]) -> dict[str, int]:
-    """Instructions of one operation of every item."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(items, pool.map(per_operation, items), strict=True))
 
 
 def environment() -> dict[str, str]:
@@ -67,7 +59,7 @@ def main() -> int:
         if stored["environment"] != environment():
             print(f"bench-guard: baseline for {stored['environment']}, this is {environment()}: not compared")
             return 0
-    counts = counted(list(guard_work.items(Ours("amqpcodec", "c"))))
+    counts = per_operation(list(guard_work.items(Ours("amqpcodec", "c"))))
     if arguments.accept:
         BASELINE.write_text(
             json.dumps({"environment": environment(), "instructions": counts}, indent=1) + "\n"

@@ -1,10 +1,11 @@
-"""A work item of the guard, so many times; run under callgrind by guard.py.
+"""Work items of the guard, one after the other; run under callgrind by counting.py.
 
-Usage: guard_work.py ITEM COUNT
+Usage: guard_work.py ITEM...
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -12,7 +13,9 @@ import corpus
 from checks import drain
 from peers.ours import Ours
 
-BLOCK = 500  # operations in one stream, and calls in one go; counts are multiples of it
+BLOCK = 500  # operations in one stream, and calls in one go
+BLOCKS = 6  # that are counted
+MARK = "getppid"  # what is called before and after them: callgrind begins and ends a count there
 
 
 def repeated(call: Callable[[], object]) -> Callable[[], None]:
@@ -54,12 +57,16 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     }
 
 
-def main(item: str, count: int) -> None:
-    """Do the item COUNT times."""
-    work = items(Ours("amqpcodec", "c"))[item]
-    for _ in range(count // BLOCK):
+def main(chosen: list[str]) -> None:
+    """Do each item: BLOCK operations to get warm, then those that are counted."""
+    works = items(Ours("amqpcodec", "c"))
+    for work in map(works.__getitem__, chosen):
         work()
+        os.getppid()
+        for _ in range(BLOCKS):
+            work()
+        os.getppid()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1:])

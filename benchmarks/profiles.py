@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 from counting import available, by_function
 from results import FOLDER
@@ -17,9 +15,8 @@ ITEMS = (
 SHOWN = 12  # functions of each
 
 
-def profile(item: str) -> dict[str, object]:
+def profile(counts: dict[tuple[str, str], float]) -> dict[str, object]:
     """Shares of the object files, and the functions with the most instructions."""
-    counts = by_function(item)
     total = sum(counts.values())
     objects: dict[str, float] = {}
     for (name, _), count in counts.items():
@@ -47,8 +44,7 @@ def main() -> int:
     """Count and store."""
     if not available():
         return 0
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        profiles = dict(zip(ITEMS, pool.map(profile, ITEMS), strict=True))
+    profiles = {item: profile(counts) for item, counts in by_function(list(ITEMS)).items()}
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / "profile.json").write_text(json.dumps(profiles, indent=1) + "\n")
     return 0

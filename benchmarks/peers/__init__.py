@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from peers.interface import MissingError, Peer
 
@@ -32,4 +33,10 @@ def _find() -> tuple[dict[str, Peer], dict[str, str]]:
     return found, missing
 
 
-FOUND, MISSING = _find()
+def __getattr__(name: str) -> Any:
+    """FOUND and MISSING, when they are first asked for: counting instructions needs none of the others."""
+    if name not in ("FOUND", "MISSING"):
+        raise AttributeError(name)
+    found, missing = _find()
+    globals().update(FOUND=found, MISSING=missing)
+    return globals()[name]
