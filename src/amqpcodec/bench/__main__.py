@@ -1,0 +1,172 @@
+"""``python -m amqpcodec.bench``: see the package."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import capture
+from ..cli import inputs
+from ..cli.options import add_options, given
+from ..options import FrameOptions, InputOptions, RawFrameOptions
+from .comparing import (
+    OURS,
+    IncomparableError,
+    Row,
+    compare,
+    figures,
+    markdown,
+    nanoseconds,
+    table,
+    yardsticks,
+)
+from .recording import record
+from .timing import measure
+from .works import WrongResultError, our_works
+from .works import yardsticks as yardstick_works
+
+EXIT_OK, EXIT_SLOWER, EXIT_UNUSABLE = 0, 1, 2
+DESCRIPTION = """\
+Time the codec on octets of your own: decoding of frames and of messages, and encoding again of what was
+decoded. pamqp and pika are timed beside it where they are installed, and a loop of the standard library
+always: ratios to them hold on a slow machine as well."""
+EPILOG = """\
+  python -m amqpcodec.bench traffic.pcap --json > before.json
+  python -m amqpcodec.bench traffic.pcap --json --compare before.json --margin 10% > now.json
+  python -m amqpcodec.bench now.json --compare before.json
+
+Exit code: 0 nothing is slower by more than the margin; 1 the rows in capitals are; 2 unusable input, or runs
+that cannot be compared. docs/benchmarks.md has a workflow."""
+
+
+def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.process_time) -> int:
+    """Run the command.
+
+    Args:
+        argv: its arguments; those of the process if None.
+        timer: the clock.
+
+    Returns:
+        the exit code.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        run = _run(arguments, timer)
+        old = None if arguments.compare is None else _stored(arguments.compare)
+        rows = None if old is None else compare(old, run)
+    except (capture.CaptureError, IncomparableError, WrongResultError, OSError, ValueError) as error:
+        print(f"amqpcodec.bench: {inputs.reason(error)}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    text = (
+        _times(run) if old is None or rows is None else _changes(rows, yardsticks(old, run), arguments.margin)
+    )
+    print(text, end="", file=sys.stderr if arguments.json else sys.stdout)
+    if arguments.json:
+        print(json.dumps(run, indent=1))
+    return EXIT_SLOWER if any(row.fails(arguments.margin) for row in rows or ()) else EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m amqpcodec.bench",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "file", metavar="FILE", help="a capture; or JSON of an earlier run, which is compared as it is"
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the run as JSON, as pytest-benchmark does; tables go to stderr",
+    )
+    parser.add_argument("--compare", metavar="OLD.json", help="an earlier run, or one of pytest-benchmark")
+    parser.add_argument(
+        "--margin",
+        type=_margin,
+        default=0.1,
+        metavar="N%",
+        help="what may be slower by chance (default 10%%)",
+    )
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each work is timed (default 1)")
+    parser.add_argument(
+        "--max-bytes",
+        type=int,
+        default=1 << 20,
+        metavar="N",
+        help="bytes of frames, from the first (default 1 MiB)",
+    )
+    add_options(parser, InputOptions)
+    return parser
+
+
+def _margin(text: str) -> float:
+    try:
+        return float(text.removesuffix("%")) / 100
+    except ValueError:
+        raise argparse.ArgumentTypeError("a margin is a number of per cent, such as 10%") from None
+
+
+def _run(arguments: argparse.Namespace, timer: Callable[[], float]) -> dict[str, Any]:
+    """Measure, unless the file is of an earlier run."""
+    with inputs.open_file(arguments.file) as file, capture.ByteSource(file) as source:
+        if source.peek(1) == b"{":
+            return _stored(arguments.file)
+        recording = record(_items(source, arguments), arguments.max_bytes)
+    if not recording.streams:
+        where = "" if inputs.of_streams(arguments) else f" on {inputs.searched(arguments)}"
+        raise ValueError(f"{arguments.file!r}: no AMQP found{where}")
+    if recording.left_out:
+        print(f"left out, as damaged or beyond --max-bytes: {recording.left_out} frames", file=sys.stderr)
+    others, missing = yardstick_works(recording)
+    run = measure([*our_works(recording), *others], arguments.seconds, timer)
+    return {**run, "octets": recording.digest, "missing": missing}
+
+
+def _items(source: capture.ByteSource, arguments: argparse.Namespace) -> Iterator[capture.Item]:
+    if inputs.of_streams(arguments):
+        return capture.read_raw_frames(source, **given(arguments, RawFrameOptions))
+    return capture.read_frames(source, **given(arguments, FrameOptions))
+
+
+def _stored(name: str) -> dict[str, Any]:
+    """A run from a file.
+
+    Raises:
+        IncomparableError: the file holds none.
+    """
+    try:
+        run: dict[str, Any] = json.loads(Path(name).read_text(encoding="utf-8"))
+        figures(run)
+    except (ValueError, IncomparableError) as error:
+        raise IncomparableError(f"{name!r}: {error}") from None
+    return run
+
+
+def _times(run: dict[str, Any]) -> str:
+    lines = [("work", "by", "time", "times ours")]
+    for item, peers in figures(run).items():
+        ours = next((peers[name].least for name in OURS if name in peers), 0.0)
+        for peer, figure in peers.items():
+            ratio = f"{figure.least / ours:.1f}" if ours and peer not in OURS else ""
+            lines.append((item, peer, nanoseconds(figure.least), ratio))
+    absent = "".join(f"{name} is no yardstick: {why}\n" for name, why in run.get("missing", {}).items())
+    return f"{markdown(lines)}{absent}"
+
+
+def _changes(rows: Sequence[Row], beside: Sequence[str], margin: float) -> str:
+    failed = [row.work for row in rows if row.fails(margin)]
+    last = f"Slower, or gone: {'; '.join(failed)}." if failed else "Nothing is slower."
+    note = f"The change is that of the ratio to {', '.join(beside)}, in the same run; margin {margin:.0%}."
+    return f"{table(rows, margin, nanoseconds)}\n{note} {last}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Octets of a user's own, as streams that decode without an error."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import amqpcodec
+
+from ..capture.model import CapturedFrame, Item
+from ..errors import DecodeError
+
+
+class Stream(NamedTuple):
+    """Frames of one direction of a connection.
+
+    Attributes:
+        amqp: module of the dialect.
+        frames: the octets of each frame.
+        octets: all of them.
+    """
+
+    amqp: ModuleType
+    frames: tuple[bytes, ...]
+    octets: bytes
+
+
+class Recording(NamedTuple):
+    """What is timed.
+
+    Attributes:
+        streams: the frames, by connection and direction.
+        left_out: frames that cannot be decoded where they stand, what is missing or damaged, and what is
+            beyond the size that was asked for.
+    """
+
+    streams: tuple[Stream, ...]
+    left_out: int
+
+    @property
+    def digest(self) -> str:
+        """A name for exactly these octets."""
+        made = hashlib.sha256()
+        for stream in self.streams:
+            made.update(stream.octets)
+        return made.hexdigest()
+
+
+def record(items: Iterable[Item], most: int) -> Recording:
+    """Sort the frames of a capture by connection and direction.
+
+    Args:
+        items: from `capture.read_frames` or `capture.read_raw_frames`.
+        most: bytes of frames that are taken, from the first one on.
+    """
+    kept: dict[tuple[int, int, str], list[bytes]] = {}
+    decoders: dict[tuple[int, int, str], Any] = {}
+    left_out = size = 0
+    for item in items:
+        if not isinstance(item, CapturedFrame) or size + len(item.octets) > most:
+            left_out += 1
+            continue
+        key = (item.connection.number, item.direction, item.dialect)
+        if key not in decoders:
+            decoders[key] = message_decoder(amqpcodec.dialect(item.dialect))
+        if _fits(decoders[key], item.octets):
+            kept.setdefault(key, []).append(item.octets)
+            size += len(item.octets)
+        else:
+            left_out += 1
+    streams = (
+        Stream(amqpcodec.dialect(dialect), tuple(frames), b"".join(frames))
+        for (_, _, dialect), frames in kept.items()
+    )
+    return Recording(tuple(streams), left_out)
+
+
+def message_decoder(amqp: Any) -> Any:
+    """A decoder of messages for octets that may begin or lack some anywhere."""
+    return amqp.MessageDecoder(frame_max=0, aborted="keep")
+
+
+def _fits(decoder: Any, frame: bytes) -> bool:
+    """Whether a frame can be decoded behind those that were. A content whose method is missing cannot."""
+    try:
+        for _ in decoder.feed(frame):
+            pass
+    except DecodeError as error:
+        if error.fatal:
+            decoder.reset()
+        else:
+            decoder.skip_frame()
+        return False
+    return True

@@ -1,0 +1,245 @@
+"""``python -m amqpcodec.bench``: what it measures, and what it makes of two runs."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.implementation import Implementation
+
+import amqpcodec.rabbitmq as amqp
+from amqpcodec import capture
+from amqpcodec.bench.__main__ import main
+from amqpcodec.bench.recording import Stream, record
+from amqpcodec.bench.works import Recording, WrongResultError, our_works
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CAPTURE = str(EXAMPLES / "real-bunny.pcap")
+QUICK = ("--seconds", "0", "--max-bytes", "8000")
+Change = Callable[[dict[str, Any]], object]
+
+
+def bench(*arguments: str) -> int:
+    """The command with a clock on which everything takes one second."""
+    return main(arguments, timer=itertools.count().__next__)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A run by that clock; the time of a frame is a ratio of small numbers."""
+    printed = tmp_path_factory.mktemp("bench") / "run.json"
+    with printed.open("w") as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", file)
+        assert bench(CAPTURE, "--json", *QUICK) == 0
+    return json.loads(printed.read_text())
+
+
+@pytest.fixture
+def compared(run: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Compares a run with a changed copy of it: the exit code, and what is printed."""
+
+    def compared(change: Change, *arguments: str) -> tuple[int, str]:
+        after = copy.deepcopy(run)
+        change(after)
+        for name, kept in (("old.json", run), ("new.json", after)):
+            (tmp_path / name).write_text(json.dumps(kept))
+        code = bench(str(tmp_path / "new.json"), "--compare", str(tmp_path / "old.json"), *arguments)
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return compared
+
+
+def slower(factor: float, *, item: str = "", peer: str = "") -> Change:
+    """A run with longer times of an item, a peer, or of all."""
+
+    def change(run: dict[str, Any]) -> None:
+        for entry in run["benchmarks"]:
+            if item in ("", entry["extra_info"]["item"]) and entry["extra_info"]["peer"].startswith(peer):
+                for name in ("min", "median", "mean"):
+                    entry["stats"][name] *= factor
+
+    return change
+
+
+def without(peer: str) -> Change:
+    def change(run: dict[str, Any]) -> None:
+        run["benchmarks"] = [entry for entry in run["benchmarks"] if entry["extra_info"]["peer"] != peer]
+        del run["versions"][peer]
+
+    return change
+
+
+def test_every_build_is_measured_by_its_name(impl: Implementation) -> None:
+    command = [sys.executable, "-m", "amqpcodec.bench", CAPTURE, "--json", *QUICK]
+    done = subprocess.run(
+        command, env={"AMQPCODEC_IMPL": impl.name}, capture_output=True, text=True, timeout=60, check=True
+    )
+    ours = {"c": "amqpcodec", "py": "amqpcodec pure"}[impl.name]
+    found = [entry["extra_info"] for entry in json.loads(done.stdout)["benchmarks"]]
+    items = [info["item"] for info in found if info["peer"] == ours]
+    assert items == ["decode frames", "decode messages and other frames", "encode frames", "encode messages"]
+    assert "struct" in {info["peer"] for info in found}
+    assert all(f"| {item}" in done.stderr for item in items)
+
+
+def test_the_rows_are_named_that_are_slower_than_the_margin_allows(compared: Any) -> None:
+    code, text = compared(slower(1.15, item="encode frames"))
+    assert code == 1
+    assert "Slower, or gone: encode frames" in text
+    assert "+15.0% | **SLOWER**" in text
+    assert text.count("SLOWER") == 1
+
+
+def test_what_is_within_the_margin_passes(compared: Any) -> None:
+    assert compared(slower(1.09, item="encode frames"))[0] == 0
+    assert compared(slower(1.15, item="encode frames"), "--margin", "20%")[0] == 0
+    assert compared(slower(1.15, item="encode frames"), "--margin", "14")[0] == 1
+
+
+def test_a_slow_machine_is_no_slow_codec(compared: Any) -> None:
+    code, text = compared(slower(3.0))
+    assert code == 0
+    assert "+0.0%" in text
+    assert "Nothing is slower" in text
+
+
+def test_a_codec_that_is_slow_beside_the_yardsticks_is_found_on_a_fast_machine(compared: Any) -> None:
+    def change(run: dict[str, Any]) -> None:
+        slower(0.5)(run)
+        slower(1.2, peer="amqpcodec")(run)
+
+    code, text = compared(change)
+    assert code == 1
+    assert text.count("+20.0%") == 4
+
+
+def test_a_yardstick_that_only_one_run_has_is_left_out(compared: Any) -> None:
+    pytest.importorskip("pika")
+    code, text = compared(without("pika"))
+    assert code == 0
+    assert "pika" not in text
+    assert "ratio to struct" in text
+
+
+def test_a_yardstick_of_another_version_is_left_out(compared: Any) -> None:
+    pytest.importorskip("pika")
+
+    def change(run: dict[str, Any]) -> None:
+        slower(0.5, peer="pika")(run)
+        run["versions"]["pika"] = "999"
+
+    code, text = compared(change)
+    assert code == 0
+    assert "pika" not in text
+
+
+def test_a_work_that_is_gone_is_a_failure(compared: Any) -> None:
+    def change(run: dict[str, Any]) -> None:
+        run["benchmarks"] = [
+            entry for entry in run["benchmarks"] if entry["extra_info"]["item"] != "encode messages"
+        ]
+
+    code, text = compared(change)
+    assert code == 1
+    assert "Slower, or gone: encode messages" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda run: run["machine_info"].update(python_version="3.0.0"), ", and is 3.0.0"),
+        (lambda run: run.update(octets="other"), "they are of different octets"),
+        (lambda run: run.update(versions={}), "no yardstick of the same version"),
+        (lambda run: run.update(benchmarks=[{}]), "not a run of amqpcodec.bench (KeyError: 'extra_info')"),
+    ],
+)
+def test_runs_that_say_nothing_about_each_other_are_refused(
+    compared: Any, change: Change, reason: str
+) -> None:
+    code, text = compared(change)
+    assert code == 2
+    assert reason in text
+
+
+@pytest.mark.parametrize(
+    ("octets", "reason"),
+    [
+        (b"garbage that is no capture", "neither pcap nor pcapng"),
+        (b"{garbage", "Expecting property name"),
+        (b"[]", "neither pcap nor pcapng"),
+        (b"", "empty"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_with_a_reason(
+    octets: bytes, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(octets)
+    assert bench(str(path)) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_stream_of_garbage_has_nothing_to_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 4)
+    assert bench(str(path), "--input", "stream") == 2
+    assert "no AMQP found" in capsys.readouterr().err
+
+
+def test_a_raw_stream_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "stream"
+    path.write_bytes(amqp.encode_method(1, amqp.BasicAck(7)) * 50)
+    assert bench(str(path), "--input", "stream", *QUICK) == 0
+    text = capsys.readouterr().out
+    assert "| decode frames " in text
+    assert "messages |" not in text
+
+
+def test_libraries_that_cannot_read_a_dialect_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(str(EXAMPLES / "real-txamqp-0-8.pcap"), *QUICK) == 0
+    text = capsys.readouterr().out
+    assert "pamqp is no yardstick: ValueError: it reads 0-9-1 alone" in text
+    assert " struct " in text
+
+
+def test_contents_that_miss_their_beginning_are_left_out() -> None:
+    frames = [item for item in capture.read_frames(CAPTURE) if isinstance(item, capture.CapturedFrame)]
+    behind = next(at for at, item in enumerate(frames) if item.frame.type == 2)
+    whole, cut = record(frames, 1 << 20), record(frames[behind:], 1 << 20)
+    assert whole.left_out == 0
+    assert cut.left_out > 0
+    assert next(iter(our_works(cut))).operations == len(frames) - behind - cut.left_out
+
+
+def test_what_is_not_read_back_is_not_timed() -> None:
+    octets = amqp.encode_method(1, amqp.BasicAck(7))
+    broken = SimpleNamespace(
+        FrameDecoder=amqp.FrameDecoder,
+        MessageDecoder=amqp.MessageDecoder,
+        encode_frame=lambda frame, frame_max: amqp.encode_method(1, amqp.BasicAck(8)),
+    )
+    stream = Stream(broken, (octets,), octets)  # type: ignore[arg-type]
+    with pytest.raises(WrongResultError, match=r"encode frames: .*delivery_tag=7.* is read back as"):
+        list(our_works(Recording((stream,), 0)))
+
+
+def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path: Path) -> None:
+    pytest.importorskip("pytest_benchmark")
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(run))
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest_benchmark", "compare", str(path), "--group-by", "group"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "benchmark 'decode frames'" in done.stdout
+    assert "encode messages[" in done.stdout
+    assert "Failed to load" not in done.stderr
