@@ -1,6 +1,7 @@
 /* Decodes a file of AMQP frames with rabbitmq-c, over and over, and prints what each round took.
  *
- * Usage: anchor FILE ROUNDS
+ * Usage: anchor FILE ROUNDS [CHUNK]
+ * The library is passed at most CHUNK octets at once, as a socket would give them; without it, the whole file.
  * Prints one JSON object: the library's version, nanoseconds of CPU time of each round, frames in the file.
  * Only functions of the library's public header are called. A delivery's memory is given back after its
  * body, as the library's own clients do.
@@ -43,12 +44,16 @@ static unsigned char *read_whole(const char *path, size_t *size)
 }
 
 /* Frames decoded, or -1. `checked` sums what was decoded, so that no call can be left out as unused. */
-static long decode(amqp_connection_state_t state, unsigned char *octets, size_t size, uint64_t *checked)
+static long decode(amqp_connection_state_t state, unsigned char *octets, size_t size, size_t most, uint64_t *checked)
 {
-    amqp_bytes_t rest = {size, octets};
+    amqp_bytes_t rest = {0, octets};
     long frames = 0;
-    while (rest.len > 0) {
+    while (rest.len > 0 || size > 0) {
         amqp_frame_t frame;
+        if (rest.len == 0) {
+            rest.len = size < most ? size : most;
+            size -= rest.len;
+        }
         int used = amqp_handle_input(state, rest, &frame);
         if (used <= 0)
             return -1;
@@ -76,8 +81,8 @@ int main(int argc, char **argv)
     size_t size = 0;
     uint64_t checked = 0;
     long frames = 0;
-    if (argc != 3) {
-        fprintf(stderr, "usage: anchor FILE ROUNDS\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: anchor FILE ROUNDS [CHUNK]\n");
         return 2;
     }
     unsigned char *octets = read_whole(argv[1], &size);
@@ -88,9 +93,10 @@ int main(int argc, char **argv)
     }
     printf("{\"version\": \"%s\", \"nanoseconds\": [", amqp_version());
     long rounds = atol(argv[2]);
+    size_t most = argc == 4 ? (size_t)atol(argv[3]) : size;
     for (long round = 0; round <= rounds; round++) {
         long long begin = nanoseconds();
-        frames = decode(state, octets, size, &checked);
+        frames = decode(state, octets, size, most, &checked);
         long long taken = nanoseconds() - begin;
         if (frames < 0) {
             fprintf(stderr, "anchor: the library refused the stream\n");

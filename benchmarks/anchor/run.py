@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median, quantiles
 from time import process_time_ns
@@ -19,14 +20,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import corpus
-
-from amqpcodec._backend import load
+from peers.ours import Ours
 
 SOURCE = Path(__file__).parent / "anchor.c"
 RESULT = Path(__file__).parent.parent / "results" / "anchor.json"
 COUNT = 2000  # deliveries in a file
 TURNS = 15
 ROUNDS = 5  # in each turn
+CHUNK = 65536  # octets at once, for work on what a socket gives
 INSTALL = (
     "librabbitmq is not installed (Debian, Ubuntu: apt-get install librabbitmq-dev); nothing was measured"
 )
@@ -56,29 +57,50 @@ def build(folder: Path) -> Path | None:
     return None
 
 
-def compare(anchor: Path, stream: Path, contents: list[corpus.Content]) -> dict[str, Any]:
-    """Nanoseconds a delivery of both, measured by turns."""
-    data = stream.read_bytes()
-    decoder_of = load("amqpcodec._generated.rabbitmq", "c").FrameDecoder
-    assert sum(1 for _ in decoder_of().feed(data)) == 3 * len(contents)
+def compare(command: list[str], work: Callable[[], object], contents: list[corpus.Content]) -> dict[str, Any]:
+    """Nanoseconds a delivery of both, measured by turns: what the command says, and what our work takes."""
     checked = sum(content.delivery_tag + content.seconds + 3 + len(content.body) for content in contents)
     theirs: list[float] = []
     ours: list[float] = []
     version = ""
     for _ in range(TURNS):
-        done = subprocess.run(
-            [str(anchor), str(stream), str(ROUNDS)], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         answer = json.loads(done.stdout)
         assert (answer["frames"], answer["checked"]) == (3 * len(contents), checked), "the anchor misread"
         version = answer["version"]
         theirs += [taken / len(contents) for taken in answer["nanoseconds"]]
         for round_ in range(ROUNDS + 1):
             begin = process_time_ns()
-            deque(decoder_of().feed(data), maxlen=0)
+            work()
             if round_ > 0:
                 ours.append((process_time_ns() - begin) / len(contents))
     return {"version": version, "rabbitmq-c": spread(theirs), "amqpcodec": spread(ours)}
+
+
+def decoded(ours: Ours, anchor: Path, stream: Path, contents: list[corpus.Content]) -> dict[str, Any]:
+    """Deliveries of a whole file."""
+    data = stream.read_bytes()
+    assert sum(1 for _ in ours.decode(data)) == 3 * len(contents)
+    command = [str(anchor), str(stream), str(ROUNDS)]
+    return compare(command, lambda: deque(ours.decode(data), maxlen=0), contents)
+
+
+def consumed(ours: Ours, anchor: Path, stream: Path, contents: list[corpus.Content]) -> dict[str, Any]:
+    """Deliveries in chunks, with three fields of each read."""
+    chunks = corpus.chunks(stream.read_bytes(), CHUNK)
+    read = sum(each.delivery_tag + len(each.message_id) + len(each.body) for each in contents)
+    assert ours.consume(chunks) == read
+    command = [str(anchor), str(stream), str(ROUNDS), str(CHUNK)]
+    return compare(command, lambda: ours.consume(chunks), contents)
+
+
+# What is measured, and of which deliveries. Those that are consumed have a tag each, as in a program.
+WORK = (
+    (decoded, "decode deliveries", 64, ("fixed", "varied")),
+    (decoded, "decode deliveries", 256, ("fixed", "varied")),
+    (decoded, "decode deliveries", 4096, ("fixed", "varied")),
+    (consumed, "consume deliveries", 256, ("numbered", "varied")),
+)
 
 
 def spread(times: list[float]) -> dict[str, float]:
@@ -95,13 +117,14 @@ def main() -> None:
     if anchor is None:
         return
     results = {}
-    for kind, make in (("fixed", corpus.fixed), ("varied", corpus.varied)):
-        for size in (64, 256, 4096):
-            contents = make(size, COUNT)
+    ours = Ours("amqpcodec", "c")
+    for measured, work, size, kinds in WORK:
+        for kind in kinds:
+            item = f"{work}, {size} B, {kind}"
+            contents = getattr(corpus, kind)(size, COUNT)
             stream = folder / f"deliveries-{kind}-{size}.bin"
             stream.write_bytes(corpus.delivery_stream(contents))
-            item = f"decode deliveries, {size} B, {kind}"
-            figures = results[item] = compare(anchor, stream, contents)
+            figures = results[item] = measured(ours, anchor, stream, contents)
             c, python = figures["rabbitmq-c"], figures["amqpcodec"]
             ratio = python["median"] / c["median"]
             print(
