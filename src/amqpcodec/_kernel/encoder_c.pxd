@@ -19,15 +19,28 @@ cdef class Encoder:
 
     @cython.locals(rules=WriterRules)
     cdef inline Writer _writer(self)
-    @cython.locals(record=Method, at=cython.Py_ssize_t)
+    @cython.locals(writer=Writer, limit=cython.longlong)
+    cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
+    @cython.locals(
+        writer=Writer, limit=cython.longlong, record=Properties, number=cython.uint, size=cython.ulonglong,
+        written=cython.bint,
+    )
+    cdef object _one_header(
+        self, object channel, object properties, object body_size, object weight, object frame_max
+    )
+    cdef object _other_frame(self, Frame frame, object payload, object frame_max)
+    @cython.locals(record=Method, at=cython.Py_ssize_t, written=cython.bint)
     cdef Method _put_method(
         self, Writer writer, object channel, object method, long long limit, bint validate
     )
-    @cython.locals(record=Properties, at=cython.Py_ssize_t)
-    cdef Properties _put_header(
-        self, Writer writer, object channel, object properties, object body_size, object weight, long long limit
-    )
-    @cython.locals(record=Method, header=Properties)
+    @cython.locals(record=Properties)
+    cdef Properties _own_properties(self, object properties)
+    @cython.locals(at=cython.Py_ssize_t)
+    cdef int _put_header(
+        self, Writer writer, object channel, Properties record, unsigned long long body_size, unsigned int weight,
+        long long limit,
+    ) except -1
+    @cython.locals(record=Method, header=Properties, written=cython.bint)
     cdef int _put_content_start(
         self, Writer writer, object channel, object method, object properties, Py_ssize_t size, long long limit,
         bint validate,
@@ -40,5 +53,8 @@ cdef class Encoder:
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 
 
+cdef object _METHOD, _HEADER, _BODY
+
+cdef int _name(Record record) except -1
 cdef object _type_of(object payload, object given)
 cdef object _view(object body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import exc_info
+
 from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from .dialect_py import Dialect
 
 _BUILDS = {"amqpcodec._kernel.records_c": "compiled", "amqpcodec._kernel.records_py": "pure"}
+# As objects: the frame types that a decoder returns.
+_METHOD: Any = METHOD
+_HEADER: Any = HEADER
+_BODY: Any = BODY
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 
@@ -105,10 +111,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._writer()
-        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
-        self._put_method(writer, channel, method, limit, validate)
-        return writer.finish()
+        return self._one_method(channel, method, frame_max, validate)
 
     def encode_header(
         self,
@@ -131,10 +134,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a frame over frame_max.
         """
-        writer = self._writer()
-        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
-        self._put_header(writer, channel, properties, body_size, weight, limit)
-        return writer.finish()
+        return self._one_header(channel, properties, body_size, weight, frame_max)
 
     def encode_body(self, channel: int, octets: ReadableBuffer, *, frame_max: int | None = None) -> bytes:
         """One body frame.
@@ -243,24 +243,17 @@ class Encoder:
         if not isinstance(frame, Frame):
             raise EncodeError(f"expected a frame, not {_named(frame)}")
         payload = frame.payload
-        if not isinstance(frame.type, int):
-            raise _not_carried(frame)
-        if isinstance(payload, bytes) and frame.type != BODY:
-            return self._encode_raw(frame, payload, frame_max)
-        if frame.type != _type_of(payload, frame.type):
-            raise _not_carried(frame)
-        if isinstance(payload, Method):
-            return self.encode_method(frame.channel, payload, frame_max=frame_max)
-        if isinstance(payload, ContentHeader):
+        # What a decoder returns first: its frame types are these very objects.
+        if frame.type is _METHOD and isinstance(payload, Method):
+            return self._one_method(frame.channel, payload, frame_max, False)
+        if frame.type is _BODY and type(payload) is bytes:
+            return self._raw_frame(BODY, frame.channel, payload, frame_max)
+        if frame.type is _HEADER and isinstance(payload, ContentHeader):
             header = payload
-            return self.encode_header(
-                frame.channel, header.properties, header.body_size, weight=header.weight, frame_max=frame_max
+            return self._one_header(
+                frame.channel, header.properties, header.body_size, header.weight, frame_max
             )
-        if isinstance(payload, OpaquePayload):
-            return self._encode_opaque(frame, payload, frame_max)
-        if isinstance(payload, (Heartbeat, ProtocolHeader)):
-            return self._encode_connection_frame(frame, payload)
-        return self.encode_body(frame.channel, payload, frame_max=frame_max)
+        return self._other_frame(frame, payload, frame_max)
 
     def encode(self, value: Message | Frame, *, frame_max: int | None = None) -> bytes:
         """What a `MessageDecoder` gave out: a whole message, or one frame.
@@ -283,6 +276,49 @@ class Encoder:
 
     # -- the pieces
 
+    def _other_frame(self, frame: Frame, payload: Any, frame_max: int | None) -> bytes:
+        """Any frame, or the refusal of what is none."""
+        if not isinstance(frame.type, int):
+            raise _not_carried(frame)
+        if isinstance(payload, bytes) and frame.type != BODY:
+            return self._encode_raw(frame, payload, frame_max)
+        if frame.type != _type_of(payload, frame.type):
+            raise _not_carried(frame)
+        if isinstance(payload, Method):
+            return self._one_method(frame.channel, payload, frame_max, False)
+        if isinstance(payload, ContentHeader):
+            header = payload
+            return self._one_header(
+                frame.channel, header.properties, header.body_size, header.weight, frame_max
+            )
+        if isinstance(payload, OpaquePayload):
+            return self._encode_opaque(frame, payload, frame_max)
+        if isinstance(payload, (Heartbeat, ProtocolHeader)):
+            return self._encode_connection_frame(frame, payload)
+        return self._raw_frame(BODY, frame.channel, _view(payload), frame_max)
+
+    def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
+        writer = self._writer()
+        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        self._put_method(writer, channel, method, limit, validate)
+        return writer.finish()
+
+    def _one_header(
+        self, channel: Any, properties: Any, body_size: Any, weight: Any, frame_max: int | None
+    ) -> bytes:
+        writer = self._writer()
+        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        record = self._own_properties(properties)
+        written = False
+        try:
+            number, size = writer.weight(weight), writer.body_size(body_size)
+            self._put_header(writer, channel, record, size, number, limit)
+            written = True
+        finally:
+            if not written:
+                _name(record)
+        return writer.finish()
+
     def _writer(self) -> Writer:
         """A writer with nothing written yet."""
         rules = self._rules
@@ -300,13 +336,16 @@ class Encoder:
             raise self._foreign(record, "a method")
         if validate:
             record.validate()
+        written = False
         try:
             at = writer.begin_frame(METHOD, channel)
             self._methods.write(record, writer)
             writer.end_frame(at, limit)
-        except EncodeError as error:
-            error.method = record.spec.name
-            raise
+            written = True
+        finally:
+            # Not `except`, which costs something for every method even where nothing is raised.
+            if not written:
+                _name(record)
         return record
 
     def _foreign(self, record: Record, what: str) -> EncodeError:
@@ -314,24 +353,23 @@ class Encoder:
         names = f"{record._dialect().name}, not of {self._dialect.name}"
         return EncodeError(f"{what} of {names}", method=record.spec.name)
 
-    def _put_header(
-        self, writer: Writer, channel: Any, properties: Any, body_size: Any, weight: Any, limit: int
-    ) -> Properties:
-        """The properties, now known to be that."""
+    def _own_properties(self, properties: Any) -> Properties:
+        """The properties, now known to be that, and of the dialect."""
         if not isinstance(properties, Properties):
             raise EncodeError(f"expected properties, not {_named(properties)}")
         record = properties
         if record._dialect() is not self._dialect:
             raise self._foreign(record, "properties")
-        try:
-            at = writer.begin_frame(HEADER, channel)
-            writer.header_start(record._class_id(), weight, body_size)
-            self._properties.write(record, writer)
-            writer.end_frame(at, limit)
-        except EncodeError as error:
-            error.method = record.spec.name
-            raise
         return record
+
+    def _put_header(
+        self, writer: Writer, channel: Any, record: Properties, body_size: int, weight: int, limit: int
+    ) -> None:
+        """A content header, of numbers that were checked."""
+        at = writer.begin_frame(HEADER, channel)
+        writer.header_start(record._class_id(), weight, body_size)
+        self._properties.write(record, writer)
+        writer.end_frame(at, limit)
 
     def _put_content_start(
         self,
@@ -351,7 +389,14 @@ class Encoder:
             raise EncodeError("content does not belong on channel 0", "channel", method=record.spec.name)
         if properties is None:
             properties = self._dialect.properties[record.spec.class_id]()
-        header = self._put_header(writer, channel, properties, size, 0, limit)
+        header = self._own_properties(properties)
+        written = False
+        try:
+            self._put_header(writer, channel, header, size, 0, limit)
+            written = True
+        finally:
+            if not written:
+                _name(header)
         if header._class_id() != record._class_id():
             names = f"{header.spec.name} do not belong to it"
             raise EncodeError(f"properties of class {names}", method=record.spec.name)
@@ -404,6 +449,13 @@ def _type_of(payload: Any, given: Any) -> Any:
     if isinstance(payload, ProtocolHeader):
         return PROTOCOL_HEADER
     return given if isinstance(payload, OpaquePayload) else BODY
+
+
+def _name(record: Record) -> None:
+    """Add to an error of its fields the name of a method or of properties."""
+    error = exc_info()[1]
+    if isinstance(error, EncodeError):
+        error.method = record.spec.name
 
 
 def _not_carried(frame: Frame) -> EncodeError:

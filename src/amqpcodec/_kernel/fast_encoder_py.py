@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from .._typing import TYPE_CHECKING
+from .._typing import TYPE_CHECKING, Any
 from . import encoder_py
 from .fast_writer_py import DECLINED
 from .wire import ENVELOPE_SIZE, FRAME_END, METHOD
@@ -36,7 +36,7 @@ class Encoder(encoder_py.Encoder):
             or validate
             or rules.strict
         ):
-            return super().encode_method(channel, method, frame_max=frame_max, validate=validate)
+            return super()._one_method(channel, method, frame_max, validate)
         out = bytearray(ENVELOPE_SIZE)
         try:
             fast(method, out, rules)
@@ -49,6 +49,9 @@ class Encoder(encoder_py.Encoder):
         writer.fast = False
         self._put_method(writer, channel, method, writer.payload_limit(0), False)
         return writer.finish()
+
+    def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
+        return self.encode_method(channel, method, frame_max=frame_max, validate=validate)
 
 
 # The generated classes have no docstring of their own: help shows that of the next class they are made of.

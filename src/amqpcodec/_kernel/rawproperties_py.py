@@ -170,7 +170,8 @@ class RawProperties(Properties):
         return decoded
 
     def _write(self, writer: Writer) -> None:
-        self._known()
+        if self._reading is None:
+            self._known()
         writer.octets(self._octets)
 
     def __eq__(self, other: object) -> bool:

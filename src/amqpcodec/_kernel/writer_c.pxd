@@ -1,9 +1,20 @@
+cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
+from .octets cimport put16, put32, put64
 
-cdef enum:
-    SMALL = 256
+cdef extern from *:
+    """
+    /* Without a global lock no writer is kept for the next call: each call clears a new one. */
+    #ifdef Py_GIL_DISABLED
+    #define AMQPCODEC_SMALL 256
+    #else
+    #define AMQPCODEC_SMALL 1024
+    #endif
+    """
+    enum:
+        SMALL "AMQPCODEC_SMALL"
 
 
 cdef class Writer
@@ -20,6 +31,7 @@ cdef class WriterRules:
     cdef Writer writer(self)
 
 
+@cython.final
 cdef class Writer:
     cdef WriterRules _rules
     cdef unsigned char *_out  # in `_heap` once the octets do not fit the object itself
@@ -29,11 +41,11 @@ cdef class Writer:
     cdef unsigned char _small[SMALL]
 
     cdef long long payload_limit(self, object frame_max) except -1
-    cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1
-    cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1
     cdef int ids(self, int class_id, int method_id) except -1
-    cdef int header_start(self, int class_id, object weight, object body_size) except -1
+    cdef uint32_t weight(self, object value) except? 0
+    cdef uint64_t body_size(self, object value) except? 0
+    cdef int _refuse_frame(self, Py_ssize_t size, long long size_limit) except -1
     cdef object finish(self)
     cdef object finish_with(self, int frame_type, object channel, object octets, long long size_limit)
 
@@ -51,7 +63,6 @@ cdef class Writer:
     cdef int content(self, object value, object field) except -1
     cdef int table(self, object value, object field) except -1
 
-    cdef unsigned char *_grow(self, Py_ssize_t size) except NULL
     cdef int _enlarge(self, Py_ssize_t size) except -1
     cdef object _joined(
         self, int frame_type, object channel, const char *octets, Py_ssize_t size, long long size_limit
@@ -80,3 +91,38 @@ cdef class Writer:
     cdef int _write_integer(self, object value, int kind, object field) except -1
     cdef int _write_real(self, object value, int kind, object field) except -1
     cdef object _not_in_profile(self, object what, int kind, object field)
+
+    # What encoders call for each frame, to be inlined.
+
+    cdef inline unsigned char *_grow(self, Py_ssize_t size) except NULL:
+        """Room for `size` more octets, counted as written; where they begin."""
+        if size > self._room - self._size:
+            self._enlarge(size)
+        self._size += size
+        return self._out + self._size - size
+
+    cdef inline Py_ssize_t begin_frame(self, int frame_type, object channel) except -1:
+        """Write an envelope whose size is not known yet; where it begins."""
+        cdef uint64_t number = self._integer(channel, 0xFFFF, "short", "channel")
+        cdef Py_ssize_t at = self._size
+        cdef unsigned char *p = self._grow(7)
+        p[0] = <unsigned char>frame_type
+        put16(p + 1, <uint32_t>number)
+        return at
+
+    cdef inline int end_frame(self, Py_ssize_t at, long long size_limit) except -1:
+        """Fill in the size of the frame begun at `at` and end it; `size_limit` octets of payload at most."""
+        cdef Py_ssize_t size = self._size - at - 7
+        if size > size_limit:
+            self._refuse_frame(size, size_limit)
+        put32(self._out + at + 3, <uint32_t>size)
+        self._grow(1)[0] = 0xCE
+        return 0
+
+    cdef inline int header_start(self, int class_id, uint32_t weight, uint64_t body_size) except -1:
+        """Write what comes before the property flags of a content header."""
+        cdef unsigned char *p = self._grow(12)
+        put16(p, <uint32_t>class_id)
+        put16(p + 2, weight)
+        put64(p + 4, body_size)
+        return 0

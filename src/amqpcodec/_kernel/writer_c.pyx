@@ -66,7 +66,20 @@ cdef extern from *:
     }
     """
     Py_ssize_t small "amqpcodec_small"(object number) noexcept
-    bint unlikely(bint condition) noexcept
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define AMQPCODEC_KEPT 0
+    #else
+    #define AMQPCODEC_KEPT 1
+    #endif
+    """
+    enum:
+        KEPT "AMQPCODEC_KEPT"  # whether a writer can be kept for the next call
+
+cdef extern from "Python.h":
+    Py_ssize_t references "Py_REFCNT"(object thing) noexcept
 
 import_datetime()
 
@@ -115,6 +128,18 @@ cdef object _no_bit(object value, object field):
     return EncodeError(f"a bit must be True or False, not {named(value)}", field)
 
 
+# The last writer made serves the next call as well, unless it is still in use: making one costs as much as writing
+# a short method.
+cdef Writer _spare = None
+
+
+cdef void release(Writer writer) noexcept:
+    """Let a writer go once its call is over."""
+    global _spare
+    if writer is _spare:
+        _spare = None
+
+
 cdef class WriterRules:
     """What is the same for everything an encoder writes, worked out once."""
 
@@ -130,10 +155,16 @@ cdef class WriterRules:
 
     cdef Writer writer(self):
         """A writer by these rules, with nothing written yet."""
-        cdef Writer writer = Writer.__new__(Writer)
+        global _spare
+        cdef Writer writer = _spare
+        if writer is None or references(writer) != 2:  # the variable's and `_spare`'s
+            writer = Writer.__new__(Writer)
+            writer._out = writer._small
+            writer._room = SMALL
+            if KEPT:
+                _spare = writer
         writer._rules = self
-        writer._out = writer._small
-        writer._room = SMALL
+        writer._size = 0
         return writer
 
 
@@ -147,20 +178,13 @@ def writer_rules(profile, strict, depth_limit):
 
 @cython.final
 @cython.no_gc  # no cycle can run through it
-@cython.freelist(8)
 cdef class Writer:
     """Collects octets, checking every value against its wire type. Made by `WriterRules.writer`."""
-
-    cdef inline unsigned char *_grow(self, Py_ssize_t size) except NULL:
-        """Room for `size` more octets, counted as written; where they begin."""
-        if unlikely(size > self._room - self._size):  # which keeps this small enough to be inline
-            self._enlarge(size)
-        self._size += size
-        return self._out + self._size - size
 
     cdef int _enlarge(self, Py_ssize_t size) except -1:
         cdef Py_ssize_t room = self._size + size + (self._size + size) // 2
         if self._heap is None:
+            release(self)  # or the memory would stay
             self._heap = PyByteArray_FromStringAndSize(<const char *>self._small, self._size)
         PyByteArray_Resize(self._heap, room)
         self._out = <unsigned char *>PyByteArray_AS_STRING(self._heap)
@@ -184,23 +208,8 @@ cdef class Writer:
             raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
         return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
-    cdef Py_ssize_t begin_frame(self, int frame_type, object channel) except -1:
-        """Write an envelope whose size is not known yet; where it begins."""
-        cdef uint64_t number = self._integer(channel, 0xFFFF, "short", "channel")
-        cdef Py_ssize_t at = self._size
-        cdef unsigned char *p = self._grow(7)
-        p[0] = <unsigned char>frame_type
-        put16(p + 1, <uint32_t>number)
-        return at
-
-    cdef int end_frame(self, Py_ssize_t at, long long size_limit) except -1:
-        """Fill in the size of the frame begun at `at` and end it; `size_limit` octets of payload at most."""
-        cdef Py_ssize_t size = self._size - at - 7
-        if size > size_limit:
-            raise _oversized_frame(size, size_limit)
-        put32(self._out + at + 3, <uint32_t>size)
-        self._grow(1)[0] = 0xCE
-        return 0
+    cdef int _refuse_frame(self, Py_ssize_t size, long long size_limit) except -1:
+        raise _oversized_frame(size, size_limit)
 
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1:
         """Write an envelope whose payload of `size` octets follows elsewhere."""
@@ -215,15 +224,13 @@ cdef class Writer:
         put16(p + 2, <uint32_t>method_id)
         return 0
 
-    cdef int header_start(self, int class_id, object weight, object body_size) except -1:
-        """Write what comes before the property flags of a content header."""
-        cdef uint64_t number = self._integer(weight, 0xFFFF, "short", "weight")
-        cdef uint64_t size = self._integer(body_size, 0xFFFFFFFFFFFFFFFFU, "longlong", "body-size")
-        cdef unsigned char *p = self._grow(12)
-        put16(p, <uint32_t>class_id)
-        put16(p + 2, <uint32_t>number)
-        put64(p + 4, size)
-        return 0
+    cdef uint32_t weight(self, object value) except? 0:
+        """The weight of a content header, checked."""
+        return <uint32_t>self._integer(value, 0xFFFF, "short", "weight")
+
+    cdef uint64_t body_size(self, object value) except? 0:
+        """The body size of a content header, checked."""
+        return self._integer(value, 0xFFFFFFFFFFFFFFFFU, "longlong", "body-size")
 
     cdef object finish(self):
         """Everything written."""

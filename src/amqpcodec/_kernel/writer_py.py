@@ -136,11 +136,17 @@ class Writer:
         """Write the ids that begin a method."""
         self._out += _IDS.pack(class_id, method_id)
 
-    def header_start(self, class_id: int, weight: Any, body_size: Any) -> None:
+    def weight(self, value: Any) -> int:
+        """The weight of a content header, checked."""
+        return self._integer(value, 0xFFFF, "short", "weight")
+
+    def body_size(self, value: Any) -> int:
+        """The body size of a content header, checked."""
+        return self._integer(value, 0xFFFFFFFFFFFFFFFF, "longlong", "body-size")
+
+    def header_start(self, class_id: int, weight: int, body_size: int) -> None:
         """Write what comes before the property flags of a content header."""
-        number = self._integer(weight, 0xFFFF, "short", "weight")
-        size = self._integer(body_size, 0xFFFFFFFFFFFFFFFF, "longlong", "body-size")
-        self._out += _HEADER_START.pack(class_id, number, size)
+        self._out += _HEADER_START.pack(class_id, weight, body_size)
 
     def finish(self) -> bytes:
         """Everything written."""
