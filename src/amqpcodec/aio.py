@@ -116,13 +116,14 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     async def __anext__(self) -> Event:
         while True:
-            event = next(self.connection, None)
-            if event is not None:
+            for event in self.connection:
                 if self._login is None or not self._login.handle(self.connection, event):
                     return event
-                continue
             self._flush()
-            if self.connection.state == "closed":
+            state = self.connection.state
+            if state == "open":
+                self._login = None  # it has done its work
+            elif state == "closed":
                 self._end()
                 raise StopAsyncIteration
             if self._unread > UNREAD_BYTES:

@@ -216,11 +216,12 @@ class Channel:
 
     def _needs_no_ack(self, consumer_tag: Any) -> bool:
         """Whether the deliveries of a consumer need no acknowledgement."""
-        for consumers in (self.consumers, self._leaving):
-            no_ack = consumers.get(consumer_tag)
-            if no_ack is not None:
-                return no_ack
-        return self.consumers.get("", False)  # of a client that let the server choose, and did not wait
+        no_ack = self.consumers.get(consumer_tag)
+        if no_ack is None and self._leaving:
+            no_ack = self._leaving.get(consumer_tag)
+        if no_ack is None:  # of a client that let the server choose, and did not wait
+            return self.consumers.get("", False)
+        return no_ack
 
     def _deliver(self, tag: int, no_ack: bool) -> None:
         if no_ack:

@@ -9,6 +9,7 @@ from .outbox_c cimport Outbox
 from .rules_c cimport Rule
 from .state_c cimport State
 from .timers_c cimport Timers
+from .tuples_c cimport make_event
 
 
 cdef class Receiver:

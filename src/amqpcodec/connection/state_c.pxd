@@ -27,7 +27,7 @@ cdef class State:
     cpdef int close_channel(self, object number, object close) except -1
     @cython.locals(entry=Channel)
     cpdef bint discards(self, object number, Rule rule) except -1
-    @cython.locals(rule=Rule)
+    @cython.locals(rule=Rule, entry=Channel, ordinary=cython.bint)
     cpdef object judge_content(self, object number, object method)
     @cython.locals(entry=Channel, phase=cython.int)
     cpdef object fault(self, int sender, object number, Rule rule, object method)

@@ -100,6 +100,10 @@ class State:
     def judge_content(self, number: int, method: Any) -> Any:
         """Why a content of the peer may not begin; False if it is to be ignored; None if it may come."""
         rule: Rule = self.rules[type(method)]
+        entry = self.channels.get(number)
+        ordinary = rule.senders >> self.peer & 1 and self.handshake.phase == RUNNING
+        if ordinary and entry is not None and entry.state == CHANNEL_OPEN:
+            return entry.fault(self.peer, rule, method)  # the rest could find no other fault
         if self.discards(number, rule):
             return False
         return self.fault(self.peer, number, rule, method)

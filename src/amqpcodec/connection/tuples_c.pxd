@@ -1,0 +1,1 @@
+cpdef tuple make_event(object cls, tuple values)
