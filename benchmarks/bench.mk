@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-clients bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end. The clock is the CPU time of
 # the process, so that a busy machine does not count against whoever needs longest for one call.
@@ -37,6 +37,10 @@ BENCH_CLIENT_MESSAGES ?= 10000
 BENCH_CLIENT_ROUNDS ?= 7
 bench-clients:
 	$(PYTHON) benchmarks/clients/run.py --messages $(BENCH_CLIENT_MESSAGES) --rounds $(BENCH_CLIENT_ROUNDS)
+
+# Messages through connections, in one process and without sockets: ours, aiormq's, pika's and py-amqp's.
+bench-connections:
+	$(PYTHON) benchmarks/connections.py
 
 # The broker of the examples beside RabbitMQ, with the client of the examples. For orientation.
 bench-brokers:

@@ -26,8 +26,8 @@ INTRODUCTION = """\
 # Benchmarks
 
 `make bench-report` writes this page; it is not edited by hand. It shows stored runs of `make bench`,
-`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-brokers`,
-`bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`.
+`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-connections`,
+`bench-brokers`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
 before the work is timed. Times are CPU time. Ratios within this run are meaningful; times on another machine
@@ -75,6 +75,7 @@ def main() -> int:
             *_footprint(results),
             *_interpreters(results),
             *_clients(results),
+            *_connections(results),
             *_brokers(results),
             *_columns(results),
             *_spark(results),
@@ -211,6 +212,41 @@ def _clients(results: Results) -> Iterator[str]:
         yield f"| {item} | {times} | {call['ratio']:.1f}x |"
     yield ""
     yield from _gains(results)
+
+
+RECEIVERS = {
+    "MessageDecoder": "`MessageDecoder`, which knows no connection",
+    "Connection": "`Connection`, client",
+    "Connection, server": "`Connection`, server: the same messages as publishes",
+    "AmqpStream": "`amqpcodec.aio`, on a transport that is fed; a task iterates over its events",
+    "Connection, pure build": "`Connection`, client, pure build",
+    "Connection, server, pure build": "`Connection`, server, pure build",
+    "aiormq FrameReceiver": "aiormq's `FrameReceiver` alone: three frames a message, which nobody joins",
+    "aiormq": "aiormq's `FrameReceiver`, connection and channel: the consumer is called in a task",
+    "pika": "pika's connection and channel (`_on_data_available`), on an adapter that is fed",
+    "py-amqp": "py-amqp's `Connection.drain_events`, on a socket that is fed",
+}
+
+
+def _connections(results: Results) -> Iterator[str]:
+    found = results.connections
+    if not found:
+        return
+    yield "\n## Connections\n"
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    yield from _prose(f"""
+        From octets to a consumer that has method, properties and body of each message (`make
+        bench-connections`; CPython {found["python"]}, {found["cores"]} cores). All receive the same octets in
+        one process, without sockets: {found["messages"]:,} deliveries of 256 B that all differ, in chunks of
+        64 KiB, after a handshake, for consumers that need not acknowledge. Every value is compared before
+        anything is timed. Each of {found["rounds"]} rounds times each way once, in CPU time. Figures are
+        medians; ratios are medians of those within a round. Versions: {versions}.
+    """)
+    yield "| way | messages a second | time, beside `Connection` |\n| --- | ---: | ---: |"
+    for name, label in RECEIVERS.items():
+        if name in found["ways"]:
+            figures = found["ways"][name]
+            yield f"| {label} | {1e9 / figures['nanoseconds']:,.0f} | {figures['ratio']:.2f}x |"
 
 
 def _brokers(results: Results) -> Iterator[str]:

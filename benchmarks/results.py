@@ -34,6 +34,7 @@ class Results:
         self.spark_equality: dict[str, Any] = _optional(folder / "spark-equality.json")
         self.clients: dict[str, Any] = _optional(folder / "clients.json")
         self.brokers: dict[str, Any] = _optional(folder / "brokers.json")
+        self.connections: dict[str, Any] = _optional(folder / "connections.json")
         self.interpreters: dict[str, Any] = _optional(folder / "interpreters.json")
         self.extra: dict[tuple[str, str], dict[str, Any]] = {}
         self.items: dict[str, dict[str, Figure]] = {}

@@ -11,7 +11,7 @@ from corpus import CHANNEL, FRAME_MAX, Content, FrameValues
 
 import amqpcodec
 from amqpcodec._backend import load
-from amqpcodec.connection import ClientLogin
+from amqpcodec.connection import ClientLogin, ServerLogin
 from peers.interface import Peer, shared_properties, shared_values
 
 
@@ -113,6 +113,24 @@ class Ours:
         list(client.receive_data(amqp.encode_method(CHANNEL, amqp.Channel.OpenOk())))
         client.data_to_send()
         return client
+
+    def server(self) -> Any:
+        """A server whose client has opened the channel of the corpora."""
+        amqp = self.amqp
+        server = load("amqpcodec.connection.machine", self._impl).Connection("server", amqp)
+        login = ServerLogin(lambda name, password: True)
+        calls = [
+            (0, amqp.Connection.StartOk({}, "PLAIN", b"\0guest\0guest", "en_US")),
+            (0, amqp.Connection.TuneOk(2047, FRAME_MAX, 0)),
+            (0, amqp.Connection.Open("/")),
+            (CHANNEL, amqp.Channel.Open()),
+        ]
+        octets = b"".join(amqp.encode_method(channel, method) for channel, method in calls)
+        for event in server.receive_data(amqp.protocol_header() + octets):
+            if not login.handle(server, event):
+                server.send(CHANNEL, amqp.Channel.OpenOk())
+        server.data_to_send()
+        return server
 
     def body(self, message: Any) -> bytes:
         """See `Peer`."""
