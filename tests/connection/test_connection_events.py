@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
-from pathlib import Path
+from typing import get_args
 
 from amqpcodec import AmqpError, LocalProtocolError
 from amqpcodec import rabbitmq as amqp
-from amqpcodec.connection import ChannelOpened, MethodReceived, Settled, Unblocked, constants, events
-
-
-def test_the_numbers_in_c_are_those_in_python() -> None:
-    path = Path(constants.__file__)
-    wanted = {name: number for name, number in vars(constants).items() if name.isupper()}
-    lines = re.findall(r"^    (\w+) = (\d+)$", path.with_suffix(".pxd").read_text(), re.MULTILINE)
-    assert {name: int(number) for name, number in lines} == wanted
+from amqpcodec.connection import ChannelOpened, MethodReceived, Settled, Unblocked, events
 
 
 def test_events_of_different_classes_differ() -> None:
@@ -43,7 +35,7 @@ def test_every_event_describes_its_fields() -> None:
         event = getattr(events, name)
         if name != "Event":
             assert all(f"{field}" in event.__doc__ for field in event._fields)
-            assert name in events.Event
+            assert event in get_args(events.Event)
 
 
 def test_a_local_error_says_what_a_peer_would_be_told() -> None:
