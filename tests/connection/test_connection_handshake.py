@@ -164,6 +164,22 @@ def test_a_server_answers_an_unknown_header_with_its_own(
     assert list(server.receive_data(octets)) == []
 
 
+@pytest.mark.parametrize(
+    ("octets", "name"),
+    [
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"\x16\x03\x01\x00\xf4\x01\x00\x00\xf0", "TLS"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0"),
+    ],
+)
+def test_a_server_says_what_else_its_client_speaks(impl: Implementation, octets: bytes, name: str) -> None:
+    *_, closed = make(impl, "server").receive_data(octets)
+    assert closed.by == "version"
+    assert f": looks like {name}" in closed.reply_text.replace("like an ", "like ").replace(
+        "like a ", "like "
+    )
+
+
 def test_a_server_takes_every_header_of_its_dialect(codec: ModuleType, impl: Implementation) -> None:
     for octets in codec.DIALECT.accepted_headers:
         server = make(impl, "server", codec)

@@ -170,9 +170,7 @@ class Reader:
             self._base = offset - at
         return True
 
-    def following(
-        self, frame_type: int, data: bytes | bytearray, at: int, end: int, size_limit: int
-    ) -> int:
+    def following(self, frame_type: int, data: bytes | bytearray, at: int, end: int, size_limit: int) -> int:
         """Octets of the frame at data[at:end], if it is whole, of this type, and on the channel of the frame
         that was entered last; else 0. Only `aim` goes there."""
         self._data = data

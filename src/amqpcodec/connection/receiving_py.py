@@ -8,6 +8,7 @@ from collections import deque
 from amqpcodec._kernel.records_py import Message
 
 from .._generated.reply_codes import REPLY_ERRORS
+from .._kernel.foreign import foreign_protocol
 from .._typing import Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
 from .constants import (
@@ -104,7 +105,7 @@ class Receiver:
             return rest
         if state.role == SERVER:
             self._outbox.put(state.dialect.protocol_header)
-        text = f"the peer names the protocol {header!r}"
+        text = f"the peer names the protocol {header!r}{foreign_protocol(header)}"
         self._ready.append(self._over(ConnectionClosed("version", 0, text)))
         return b""
 
