@@ -41,7 +41,14 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as errors:
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors)
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                # What a shell runs in the background ignores this signal, and so would the process.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )
         assert process.stdout is not None
         try:
             port = process.stdout.readline().decode().rpartition(":")[2]
