@@ -5,42 +5,21 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from docs_pages import pages
+from support.documents import FENCE, ROOT, Example, examples
 
-ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
 GUIDE = ROOT / "docs" / "codec.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PACKAGE = ROOT / "src" / "amqpcodec"
-DOCUMENTS = [README, CONTRIBUTING, *sorted((ROOT / "docs").glob("*.md")), ROOT / "spec" / "README.md"]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SPEED_UP = ROOT / "docs" / "start" / "speed-up.md"
+DOCUMENTS = [README, CONTRIBUTING, *sorted((ROOT / "docs").rglob("*.md")), ROOT / "spec" / "README.md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-
-
-@dataclass
-class Example:
-    """A block of Python, and what it prints if the block after it is text."""
-
-    line: int
-    code: str
-    printed: str | None
-
-
-def examples(document: Path = README) -> list[Example]:
-    text = document.read_text()
-    blocks = list(FENCE.finditer(text))
-    found = []
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
-        if block[1] == "python":
-            printed = after[2] if after is not None and after[1] == "text" else None
-            line = text.count("\n", 0, block.start()) + 1
-            found.append(Example(line, block[2], printed))
-    return found
 
 
 def prose(document: Path) -> str:
@@ -56,10 +35,9 @@ def makefile_targets() -> set[str]:
 
 
 def test_the_examples_are_found() -> None:
-    assert len(examples()) >= 2
-    assert README.read_text().count("```python") == len(examples())
-    assert any(example.printed for example in examples())
-    for document in (ADOPTING, GUIDE):
+    assert len(examples(README)) >= 2
+    assert any(example.printed for example in examples(README))
+    for document in (README, ADOPTING, GUIDE):
         assert document.read_text().count("```python") == len(examples(document))
 
 
@@ -74,7 +52,7 @@ def test_the_first_screen_of_the_readme_leads_to_the_guide() -> None:
     assert "docs/codec.md" in README.read_text().partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("example", examples(), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize("example", examples(README), ids=lambda example: f"line-{example.line}")
 @pytest.mark.parametrize("build", ["in-use", "py"])
 def test_examples_run_and_print_what_is_said(
     example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -94,12 +72,14 @@ def test_programs_of_the_guide_run_and_print_what_is_said(
     run(example, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("example", examples(ADOPTING), ids=lambda example: f"line-{example.line}")
+@pytest.mark.parametrize(
+    "example", [*examples(ADOPTING), *examples(SPEED_UP)], ids=lambda example: f"line-{example.line}"
+)
 def test_examples_of_adopting_run_and_print_what_is_said(
     example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The pure build accelerates nothing.
-    for needed in ("pamqp", "pika", "kombu", "amqpcodec._kernel.reader_c"):
+    for needed in ("pamqp", "pika", "kombu", "aiormq", "amqpcodec._kernel.reader_c"):
         pytest.importorskip(needed)
     monkeypatch.delenv("AMQPCODEC_IMPL", raising=False)
     run(example, tmp_path, monkeypatch)
@@ -129,8 +109,9 @@ def test_the_make_commands_exist() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_relative_links_point_to_files(document: Path) -> None:
     links = [link for link in LINK.findall(prose(document)) if not re.match(r"[a-z]+:|#", link)]
-    missing = [link for link in links if not (document.parent / link.partition("#")[0]).exists()]
-    assert missing == []
+    paths = {link: (document.parent / link.partition("#")[0]).resolve() for link in links}
+    generated = {ROOT / "docs" / path for path in pages()}
+    assert [link for link, path in paths.items() if not path.exists() and path not in generated] == []
 
 
 def test_the_readme_has_links() -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from codecgen.load import load_project
@@ -14,6 +15,7 @@ from docs_pages import api, codes, columns, differences, examples, options, over
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@cache
 def pages() -> dict[str, str]:
     """Every generated page: its Markdown, by its path in the site."""
     dialects = load_project(ROOT)

@@ -1,0 +1,155 @@
+"""The generated pages have every fact of the dialects, every column and option, and links that lead somewhere."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import posixpath
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from codecgen.load import PROJECT_DIALECTS, load_dialect
+from docs_pages import pages, protocol
+from docs_pages.api import linked, members
+
+from amqpcodec import options
+from amqpcodec._backend import load
+from amqpcodec._columns.schemas import table_columns
+from amqpcodec.options import TABLES
+
+ROOT = Path(__file__).resolve().parent.parent
+FACTS = ROOT / "tests" / "data" / "facts"
+CONFIGURATION = ROOT / "mkdocs.yml"
+PLACE = re.compile(r'<a id="([^"]+)">|\{ #(\S+) \}')
+LINK = re.compile(r"\]\(([^)\s:]+)\)")
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text())
+    return facts
+
+
+@cache
+def places(page: str) -> set[str]:
+    """What a link to a page may name."""
+    return {first or second for first, second in PLACE.findall(pages()[page])}
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_a_dialect_has_a_place_for_each_fact(name: str) -> None:
+    facts = facts_of(name)
+    wanted = {f"domain.{each['name']}" for each in facts["domains"]}
+    wanted |= {f"constant.{each['name']}" for each in facts["constants"]}
+    for cls in facts["classes"]:
+        wanted |= {f"class.{cls['name']}"}
+        wanted |= {f"{cls['name']}.properties.{field['name']}" for field in cls["properties"]}
+        for method in cls["methods"]:
+            full_name = f"{cls['name']}.{method['name']}"
+            wanted |= {full_name, *(f"{full_name}.{field['name']}" for field in method["fields"])}
+    assert wanted - places(f"reference/{name}.md") == set()
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_a_method_has_its_ids_its_types_and_who_sends_it(name: str) -> None:
+    text = pages()[f"reference/{name}.md"]
+    for cls in facts_of(name)["classes"]:
+        for method in cls["methods"]:
+            begin = text.index(f"{{ #{cls['name']}.{method['name']} }}")
+            section = text[begin : text.find("\n##", begin)]
+            assert f"**Ids**: {cls['index']}, {method['index']};" in section
+            assert all(
+                f"[{field['type']}](protocol.md#type.{field['type']})" in section
+                for field in method["fields"]
+            )
+            assert ("**Content**" in section) == method["content"]
+
+
+@pytest.mark.parametrize("name", PROJECT_DIALECTS)
+def test_signatures_are_those_of_the_classes(name: str) -> None:
+    dialect = load_dialect(ROOT / "spec" / f"{name}.xml", root=ROOT)
+    module = load(f"amqpcodec._generated.{dialect.module}", "py")
+    for cls in dialect.classes:
+        for method in cls.methods:
+            made = getattr(getattr(module, cls.python_name), method.short_name)
+            shown = protocol.signature(dialect, f"{cls.python_name}.{method.short_name}", method.fields)
+            assert re.findall(r"(\w+)=", shown) == list(inspect.signature(made).parameters)
+
+
+def test_the_page_of_a_field_leads_to_its_domain_and_a_method_to_its_answer() -> None:
+    text = pages()["reference/rabbitmq-0-9-1.md"]
+    assert "[exchange-name](#domain.exchange-name): [shortstr](protocol.md#type.shortstr)" in text
+    assert "**Answered by**: [`declare-ok`](#queue.declare-ok)" in text
+    assert "**Answers**: [`queue.declare`](#queue.declare)" in text
+    assert "**Sent by**: the client (a server MUST accept it)" in text
+    assert "[`AmqpNotFound`](reply-codes.md#not-found)" in text
+
+
+def test_differences_are_side_by_side() -> None:
+    text = pages()["reference/differences.md"]
+    dialects = "amqp-0-8", "qpid-0-8", "amqp-0-9"
+    close = " | ".join(
+        f"[{number}]({name}.md#connection.close)" for name, number in zip(dialects, (60, 60, 50), strict=True)
+    )
+    assert f"| `close` | {close} | " in re.sub(r'<a id="[^"]*"></a>', "", text)
+    assert "| `ticket` | [1. short](amqp-0-8.md#basic.publish.ticket) |" in text
+    for dialect in map(facts_of, PROJECT_DIALECTS):
+        methods = {f"{cls['name']}.{each['name']}" for cls in dialect["classes"] for each in cls["methods"]}
+        assert methods - places("reference/differences.md") == set()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_column_of_a_table_has_a_type_and_a_meaning(table: str) -> None:
+    text = pages()["reference/columns.md"]
+    for column in table_columns(table):
+        owners = [(table, column), *((f"{table}.{column.name}", child) for child in column.children)]
+        for owner, each in owners:
+            found = re.search(
+                rf'^\| <a id="{owner}\.{each.name}"></a>.*\| `(.+)` \| (.+) \|$', text, re.MULTILINE
+            )
+            assert found is not None, (owner, each.name)
+            assert len(found[2]) > 5, (owner, each.name)
+
+
+def test_every_option_and_every_taker_is_there() -> None:
+    text = pages()["reference/options.md"]
+    for name in options.__all__:
+        assert f"#amqpcodec.options.{name} }}" in text
+        assert all(f"| `{option}` |" in text for option in getattr(options, name).__annotations__)
+
+
+def test_links_of_generated_pages_lead_somewhere() -> None:
+    assert {page: wrong for page in pages() if (wrong := wrong_links(page))} == {}
+
+
+def wrong_links(page: str) -> list[str]:
+    """Links of a page to other pages and to places on generated ones, which are not there."""
+    wrong = []
+    for link in LINK.findall(re.sub(r"^```.*?^```$", "", pages()[page], flags=re.MULTILINE | re.DOTALL)):
+        path, _, place = link.partition("#")
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
+        known = target in pages() or (ROOT / "docs" / target).is_file()
+        if not known or (place and target in pages() and place not in places(target)):
+            wrong.append(link)
+    return wrong
+
+
+def test_the_navigation_names_every_page_once() -> None:
+    named = re.findall(r": (\S+\.md)$", CONFIGURATION.read_text(), re.MULTILINE)
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    elsewhere = {"changelog.md", "contributing.md", "security.md", "spec.md"}
+    assert len(named) == len(set(named))
+    assert set(named) == written | set(pages()) | elsewhere
+
+
+def test_names_in_docstrings_become_links() -> None:
+    text = linked(
+        "Returns `CapturedFrame`, as `read_frames` does; `file` is closed.", "amqpcodec.capture.read_items"
+    )
+    assert "[`CapturedFrame`][amqpcodec.capture.CapturedFrame]" in text
+    assert "[`read_frames`][amqpcodec.capture.read_frames]" in text
+    assert "`file` is" in text
+    assert "Connection" in members("amqpcodec.connection")
+    assert "LocalProtocolError" not in members("amqpcodec.connection")

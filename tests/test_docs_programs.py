@@ -1,0 +1,121 @@
+"""The Python and the commands of the documentation run; those of Spark are in tests/spark.
+
+README, docs/codec.md and docs/adopting.md have programs that stand alone: test_readme.py runs them. Elsewhere
+a block goes on from the one before it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.documents import DOCS, ROOT, Example, examples, make_captures, run_page
+
+from amqpcodec import rabbitmq
+from amqpcodec.cli import _parser, main
+
+ALONE = {"codec.md", "adopting.md", "start/speed-up.md"}
+SPARK = {"spark.md", "spark-tables.md", "start/spark.md"}
+PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
+NEEDED = {
+    "columns.md": ("pyarrow", "polars", "duckdb"),
+    "stats.md": ("pyarrow",),
+    "start/capture.md": ("pyarrow", "plotly"),
+    "start/tables.md": ("pyarrow",),
+}
+COMMAND = re.compile(r"^    (?:\$ |.*\| )?amqpcodec .*[^\\]$", re.MULTILINE)
+
+
+def pages(language: str) -> list[str]:
+    """The pages that have blocks of a language, and are run here."""
+    others = SPARK | ALONE if language == "python" else SPARK
+    return [name for name, path in PAGES.items() if name not in others and examples(path, language)]
+
+
+def names() -> dict[str, Any]:
+    """What blocks use and do not define."""
+    publish = rabbitmq.Basic.Publish(exchange="orders", routing_key="eu")
+    octets = rabbitmq.encode_message(1, publish, rabbitmq.BasicProperties(headers={"attempt": 1}), b"body")
+    return {"octets": octets, "chain": chain, "at": 0}
+
+
+def need(page: str) -> None:
+    """Skip where a library is missing that the page is about."""
+    for library in NEEDED.get(page, ()):
+        pytest.importorskip(library)
+
+
+def test_every_page_with_python_is_run_by_some_test() -> None:
+    assert {"index.md", "errors.md", "limits.md", "capture.md", "columns.md", "stats.md"} <= set(
+        pages("python")
+    )
+    assert {*ALONE, *SPARK} <= set(PAGES)
+    for path in PAGES.values():
+        assert path.read_text().count("```python") == len(examples(path))
+
+
+@pytest.mark.parametrize("page", pages("python"))
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need(page)
+    given = names()
+    if page == "columns.md":
+        given["polars"], given["duckdb"] = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+        given["pandas"] = pytest.importorskip("pandas", minversion="3")
+    monkeypatch.chdir(tmp_path)
+    make_captures(tmp_path, examples(PAGES[page]))
+    run_page(PAGES[page], given)
+
+
+@pytest.mark.parametrize("page", pages("sh"))
+def test_the_commands_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need(page)
+    blocks = examples(PAGES[page], "sh")
+    monkeypatch.chdir(tmp_path)
+    make_captures(tmp_path, blocks)
+    for line in lines(blocks):
+        program, *arguments = shlex.split(line)
+        if program == "pip":
+            check_install(arguments)
+        elif arguments == ["--version"]:
+            with pytest.raises(SystemExit, match="0"):
+                main(arguments)
+        else:
+            assert program == "amqpcodec"
+            assert main(arguments) == 0, line
+    assert capsys.readouterr().err == ""
+
+
+def lines(blocks: list[Example]) -> list[str]:
+    """The commands in blocks, a line each."""
+    return [line for block in blocks for line in block.code.splitlines()]
+
+
+def check_install(arguments: list[str]) -> None:
+    """An installation names the package, and extras that it has."""
+    assert arguments[0] == "install"
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    name, _, asked = arguments[1].rstrip("]").partition("[")
+    assert name == "amqpcodec"
+    assert set(filter(None, asked.split(","))) <= set(extras)
+
+
+@pytest.mark.parametrize("page", [name for name in PAGES if name.startswith("start/")])
+def test_a_page_for_beginners_begins_with_a_command(page: str) -> None:
+    text = PAGES[page].read_text()
+    assert text.index("```sh") == text.index("```")
+    assert len(text.splitlines()) < 90
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES.values()], ids=lambda path: path.stem)
+def test_commands_in_the_text_have_options_that_exist(path: Path) -> None:
+    for line in COMMAND.findall(path.read_text()):
+        command = line[line.rindex("amqpcodec ") :].partition(" | ")[0]
+        _, *arguments = shlex.split(command, comments=True)
+        _parser().parse_args(arguments)
