@@ -1,4 +1,4 @@
-"""The generated pages have every fact of the dialects, every column and option, and links that lead somewhere."""
+"""The generated pages have every fact of the dialects, every column and option; their links lead on."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ DECODERS = {
 }
 """What each module of a dialect has, bound to that dialect."""
 
-MODULES = ("errors", "connection", "aio", "capture", "arrow", "stats", "spark", "compat", "profiles")
+MODULES = (
+    "errors", "connection", "aio", "capture", "arrow", "stats", "spark", "compat", "compat.kombu", "profiles",
+)  # fmt: skip
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
 
 _NAME = re.compile(r"(?<![`\w\[])`((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)`(?!`)")
