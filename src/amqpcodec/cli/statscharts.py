@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
@@ -11,8 +11,9 @@ from plotly import graph_objects, offline
 from plotly.io import to_html
 
 from ..stats import Latency, Ranking, Rates, Summary
-from ..stats.findings import duration
+from ..stats.findings import lasting
 from .statsections import name
+from .statspage import by_published
 
 # Those of Okabe and Ito's colours that stand out from white and from black. Lines differ by dashes, too.
 PALETTE = {
@@ -27,6 +28,7 @@ _DASHES = {"publish": "solid", "deliver": "dash", "get-ok": "dot", "return": "da
 _CONFIG = {"displayModeBar": False, "responsive": True}
 _SECOND = 1_000_000_000
 _LONGEST = 28
+_FEW = 8
 _ROW = 26  # pixels of a bar and the space around it
 
 
@@ -40,7 +42,7 @@ def charts(summary: Summary) -> dict[str, str]:
     both = ("published", "delivered")
     return {
         "Messages": _over_time(summary),
-        "Exchanges": _bars(summary.exchanges, both),
+        "Exchanges": _bars(by_published(summary.exchanges), both),
         "Publish to confirm": _histogram(summary.confirms, "confirms"),
         "Deliver to acknowledgement": _histogram(summary.acks, "acknowledgements"),
         "Queues delivered from": _bars(summary.queues, ("messages",), "delivered"),
@@ -105,7 +107,7 @@ def _bars(ranking: Ranking, counts: tuple[str, ...], called: str = "") -> str:
         return ""
     positions = list(range(len(rows)))
     figure = graph_objects.Figure()
-    for count in counts:
+    for count in counts[::-1]:  # the last one is on top
         what = called or count
         figure.add_bar(
             y=positions, x=[row[count] for row in rows], name=what, orientation="h",
@@ -113,7 +115,7 @@ def _bars(ranking: Ranking, counts: tuple[str, ...], called: str = "") -> str:
         )  # fmt: skip
     labels = [_label(_cut(name(row[ranking.keys[-1]]))) for row in rows]
     figure.update_yaxes(tickvals=positions, ticktext=labels, automargin=True)
-    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(rangemode="tozero", dtick=_step(row[count] for row in rows for count in counts))
     figure.update_layout(barmode="group", legend_traceorder="reversed")
     height = 110 + _ROW * len(rows) * len(counts)
     return _drawn(figure, "messages", None, height=height, legend=len(counts) > 1)
@@ -124,12 +126,13 @@ def _histogram(latency: Latency, what: str) -> str:
         return ""
     figure = graph_objects.Figure()
     figure.add_bar(
-        x=[duration(end) for end, _ in latency.histogram],
+        x=[lasting(end) for end, _ in latency.histogram],
         y=[count for _, count in latency.histogram],
         name=what,
         marker_color=_color(what),
     )
     figure.update_xaxes(type="category")
+    figure.update_yaxes(dtick=_step(count for _, count in latency.histogram))
     return _drawn(figure, "took at most", what)
 
 
@@ -146,6 +149,11 @@ def _drawn(figure: Any, across: str, up: str | None, *, height: int = 300, legen
         figure.update_yaxes(rangemode="tozero")
     html: str = to_html(figure, include_plotlyjs=False, full_html=False, config=_CONFIG)
     return f'<div class="chart">{html}</div>\n'
+
+
+def _step(counts: Iterable[int]) -> int | None:
+    """Between two marks of an axis: at least one, or what plotly takes for larger counts."""
+    return 1 if max(counts, default=0) < _FEW else None
 
 
 def _cut(text: str) -> str:

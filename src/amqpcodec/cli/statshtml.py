@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from ..stats import Finding, Summary
+from ..stats.findings import lasting
 from .statscharts import charts, script
-from .statsections import Section, duration, moment, name, number
+from .statsections import Section, moment, name, number
 from .statspage import Chapter, chapters
 
 # Whatever slips into the page, the browser loads nothing for it.
@@ -32,6 +33,7 @@ a { color: var(--link) }
 p.when, p.note { color: var(--dim); margin: .2rem 0 } p.note { font-size: .9rem; max-width: 90ch }
 p.verdict { font-size: 1.2rem; padding: .7rem 1rem; margin: 1rem 0; background: var(--raised);
   border-left: 5px solid var(--fine) }
+p.verdict.note { border-color: var(--note); color: inherit }
 p.verdict.error { border-color: var(--error) } p.verdict.warning { border-color: var(--warning) }
 ul.findings { list-style: none; padding: 0; margin: 0 }
 ul.findings li { display: grid; grid-template-columns: 5.5rem 1fr; gap: .2rem .8rem; padding: .35rem 0;
@@ -48,7 +50,7 @@ nav ul ul { columns: auto; padding-left: 1rem; margin: 0 0 .4rem }
 div.wide { overflow-x: auto }
 table { border-collapse: collapse; font-size: .92rem }
 th { text-align: left; font-weight: 600; vertical-align: bottom }
-td, th { padding: .2rem .9rem .2rem 0; border-bottom: 1px solid var(--line) }
+td, th { padding: .2rem .75rem .2rem 0; border-bottom: 1px solid var(--line) }
 td { vertical-align: top; max-width: 26rem; overflow-wrap: break-word; white-space: pre-wrap }
 td.number, th.number { text-align: right }
 td.number { white-space: nowrap; font-variant-numeric: tabular-nums }
@@ -91,13 +93,14 @@ def anchor(title: str) -> str:
 
 def _when(summary: Summary) -> str:
     if summary.first_us is None or summary.last_us is None:
-        return '<p class="when">The input has no times.</p>\n'
+        return ""
     span = f"{moment(summary.first_us)} to {moment(summary.last_us)} UTC"
     return f'<p class="when">{escape(span)}</p>\n'
 
 
 def _verdict(summary: Summary) -> str:
-    worst = next((each.severity for each in summary.findings), "note")
+    worst = next((each.severity for each in summary.findings if each.severity != "note"), "fine")
+    worst = worst if summary.totals["connections"] else "note"
     items = "".join(map(_finding, summary.findings))
     listed = f'<ul class="findings">\n{items}</ul>\n' if items else ""
     return f'<p class="verdict {worst}">{escape(summary.verdict)}</p>\n{listed}'
@@ -113,7 +116,7 @@ def _tiles(summary: Summary) -> str:
     """The numbers that matter most; published and delivered are apart."""
     totals = summary.totals
     shown = {
-        "duration": duration(summary.duration_ns),
+        "duration": "-" if summary.duration_ns is None else lasting(summary.duration_ns),
         "connections": number(totals["connections"]),
         "messages published": number(summary.carried("publish")),
         "messages delivered": number(summary.carried("deliver", "get-ok")),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..capture import DIRECTION_NAMES
 from ..stats import Latency, Ranking, Rates, Summary
+from ..stats.findings import lasting
 from . import statsections as tables
 from .rendering import clock
 from .statsections import Section, duration, name, number
@@ -43,6 +44,12 @@ def chapters(summary: Summary) -> list[Chapter]:
     ]
 
 
+def by_published(ranking: Ranking) -> Ranking:
+    """A ranking by the messages published, then by those delivered, not by their sum."""
+    rows = sorted(ranking.rows, key=lambda row: (-row["published"], -row["delivered"]))
+    return replace(ranking, rows=rows)
+
+
 def per_second(count: int, duration_ns: int | None) -> str:
     """A mean rate; ``-`` without a duration."""
     return f"{count * _SECOND / duration_ns:,.1f}" if duration_ns else "-"
@@ -52,8 +59,9 @@ def _traffic(summary: Summary) -> Iterator[Section]:
     yield _rates(summary.rates, summary.kinds, summary.duration_ns)
     both = ("published", "octets_published", "delivered", "octets_delivered")
     columns = ("published", "octets", "delivered", "octets")
-    yield tables.ranked("Exchanges", summary.exchanges, ("exchange", *columns), both)
-    yield tables.ranked("Routing keys", summary.routing_keys, ("exchange", "routing key", *columns), both)
+    yield tables.ranked("Exchanges", by_published(summary.exchanges), ("exchange", *columns), both)
+    routing_keys = by_published(summary.routing_keys)
+    yield tables.ranked("Routing keys", routing_keys, ("exchange", "routing key", *columns), both)
     yield tables.returned(summary.returns)
 
 
@@ -74,8 +82,8 @@ def _rates(rates: Rates, kinds: Ranking, duration_ns: int | None) -> Section:
         )
     columns = ("kind", "messages", "octets", "incomplete", "messages/s", "peak", "octets/s", "peak")
     notes = (
-        f"Means are over the whole recording, {duration(duration_ns)}; peaks are those of intervals of "
-        f"{duration(rates.width_ns)}. Octets are those of bodies.",
+        f"Means are over the whole recording; peaks are those of intervals of {lasting(rates.width_ns)}. "
+        "Octets are those of bodies.",
     )
     return Section("Messages", columns, rows, len(columns) - 1, notes)
 

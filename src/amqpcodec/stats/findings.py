@@ -25,7 +25,7 @@ def verdict(summary: Summary, found: Iterable[Finding]) -> str:
     """What the recording shows, in a sentence or two."""
     totals = summary.totals
     if not totals["connections"]:
-        return "There is no AMQP in this recording."
+        return "There is no AMQP in this recording, on the ports that were looked at."
     problems = [finding for finding in found if finding.severity != "note"]
     if problems:
         first, *more = [finding.brief for finding in problems[:3]]
@@ -40,22 +40,24 @@ def verdict(summary: Summary, found: Iterable[Finding]) -> str:
     return f"Nothing wrong was found: {_traffic(summary)}."
 
 
-def duration(nanoseconds: int) -> str:
-    """A duration in words, short."""
+def lasting(nanoseconds: int) -> str:
+    """A duration in three digits of the unit that suits it."""
     if nanoseconds < 1_000_000:
         return f"{nanoseconds / 1000:.0f} µs"
     if nanoseconds < _SECOND:
         return f"{nanoseconds / 1_000_000:.3g} ms"
-    return (
-        f"{nanoseconds / _SECOND:.3g} s" if nanoseconds < 1000 * _SECOND else f"{nanoseconds // _SECOND:,} s"
-    )
+    seconds = nanoseconds / _SECOND
+    for unit, width, most in (("s", 1, 180), ("min", 60, 180), ("h", 3600, 72)):
+        if seconds < most * width:
+            return f"{seconds / width:.3g} {unit}"
+    return f"{seconds / 86400:,.0f} days"
 
 
 def _traffic(summary: Summary) -> str:
     """Who carried how much, published and delivered apart."""
     published, delivered = summary.carried("publish"), summary.carried("deliver", "get-ok")
     span = summary.duration_ns
-    during = f" in {duration(span)}" if span else ""
+    during = f" in {lasting(span)}" if span else ""
     return (
         f"{_count(summary.totals['connections'], 'connection')}, "
         f"{_count(published, 'message')} published and {delivered:,} delivered{during}"
@@ -150,7 +152,8 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
         refused = sum(row["times"] for row in refusals)
         if refused:
             brief = f"{_count(refused, 'refusal')} by {brief}"
-            text = f"{brief}: of the messages followed to an answer, {getattr(summary, latency).negative:,}."
+            followed = getattr(summary, latency).negative
+            text = f"{brief}, for {_count(followed, 'message')} whose answer could be followed."
             yield Finding(code, severity, section, refused, brief, text)
     again = _total(summary.redelivered, "messages")
     if again:
@@ -178,9 +181,9 @@ def _answers(summary: Summary) -> Iterator[Finding]:
     ):
         slow = latency.percentiles.get("p99", 0)
         if slow >= most:
-            brief = f"slow {what} (p99 {duration(slow)})"
-            listed = ", ".join(f"{name} {duration(value)}" for name, value in latency.percentiles.items())
-            text = f"Slow {what}: {listed}, the slowest {duration(latency.most_ns or 0)}."
+            brief = f"slow {what} (p99 {lasting(slow)})"
+            listed = ", ".join(f"{name} {lasting(value)}" for name, value in latency.percentiles.items())
+            text = f"Slow {what}: {listed}, the slowest {lasting(latency.most_ns or 0)}."
             yield Finding(code, "warning", section, latency.count, brief, text)
     unfollowed = acks.unfollowed + confirms.unfollowed
     if unfollowed:
@@ -212,7 +215,7 @@ def _connections(summary: Summary) -> Iterator[Finding]:
     for kind, severity, noun, brief, more in _INCIDENTS:
         if kind in times:
             brief = f"{_count(times[kind], noun)} {brief}"
-            text = f"{brief}{more.format(duration(lasted[kind]))}."
+            text = f"{brief}{more.format(lasting(lasted[kind]))}."
             yield Finding(kind, severity, section, times[kind], brief, text)
 
 
