@@ -23,6 +23,8 @@ def build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> Implementati
         layer = impl.capture(module)
         for name in layer.__all__:
             monkeypatch.setattr(capture, name, getattr(layer, name))
+    state = impl.capture("direction_state").DirectionState
+    monkeypatch.setattr("amqpcodec.capture.frames.DirectionState", state)
     return impl
 
 

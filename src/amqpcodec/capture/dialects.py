@@ -13,6 +13,7 @@ from .resync import FrameTest
 DEFAULT = "rabbitmq-0-9-1"
 HEADER_PREFIX = b"AMQP"
 HEADER_SIZE = 8
+NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they say how to read what follows
 # In this order: today's brokers first. Only its name selects qpid-0-8, which has the header of amqp-0-8.
 _ORDER = (DEFAULT, "amqp-0-8", "amqp-0-9", "amqp-0-9-1")
 _START_VERSIONS = {(8, 0): "amqp-0-8", (0, 8): "amqp-0-8"}
@@ -96,6 +97,13 @@ def additions(dialect: Any, beside: Any) -> frozenset[tuple[int, int]]:
     return frozenset(
         ids for ids, cls in beside.METHODS.items() if ids not in dialect.METHODS and not cls.spec.content
     )
+
+
+@cache
+def negotiating_class(dialect: Any) -> int | None:
+    """Id of the class with the methods that negotiate; None if they are of several, or of none."""
+    classes = {ids[0] for ids, cls in dialect.METHODS.items() if cls.spec.name in NEGOTIATING}
+    return classes.pop() if len(classes) == 1 else None
 
 
 def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:

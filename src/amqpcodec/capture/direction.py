@@ -65,7 +65,9 @@ class DirectionDecoder:
             final: nothing contiguous will follow.
         """
         while True:
-            yield from self.find(final)
+            if not self.state.following:
+                yield from self.find(final)
+            yield from self.state.frames(self._owner.reader, self._owner.connection, self._direction)
             item = self.next()
             if item is None:
                 return

@@ -7,16 +7,28 @@ The twin of direction_state_py.py.
 cimport cython
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memmove
+
+from .._kernel.framing cimport WHOLE, frame_at
+from .._kernel.octets cimport u16
+from .._kernel.wire cimport ENVELOPE_SIZE, METHOD, OVERHEAD
+
+from ..errors import DecodeError
+from .model import CapturedFrame
+
+__all__ = ["DirectionState"]
 
 cdef enum:
     _FEW_MARKS = 8
     _KEPT_ROOM = 4096  # octets of memory that are kept while there is nothing in them
 
+    _LEAST_METHOD = OVERHEAD + 4
+
 cdef char _NOTHING = 0
+cdef object _new = tuple.__new__
 
 
 cdef inline object _or_none(int64_t number):
@@ -99,6 +111,37 @@ cdef class DirectionState:
         """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""
         cdef Mark mark = self.latest(end)
         return _or_none(mark.packet), _or_none(mark.time_ns)
+
+    def frames(self, reader, connection, direction):
+        """The whole frames that come next, as far as they are common; see `direction_state_py`."""
+        cdef list found = []
+        if not self.following or reader.common is None:
+            return found
+        decoder, dialect = reader.common[:2]
+        cdef unsigned int types = reader.common[2]
+        cdef long long size_limit = reader.common[3]
+        cdef int negotiating = reader.common[4]
+        cdef long long size = 0
+        cdef const unsigned char *p
+        cdef bytes octets
+        while frame_at(self.first(), <Py_ssize_t>self.size(), types, size_limit, False, &size) == WHOLE:
+            p = self.first()
+            if p[0] == METHOD and (size < _LEAST_METHOD or u16(p + ENVELOPE_SIZE) == negotiating):
+                break
+            octets = PyBytes_FromStringAndSize(<const char *>p, <Py_ssize_t>size)
+            try:
+                frame = next(decoder.feed(octets))
+            except DecodeError:
+                decoder.reset()
+                break
+            except BaseException:
+                decoder.reset()
+                raise
+            packet, time_ns = self.brought_by(self.start + size)
+            row = connection, direction, packet, time_ns, self.start, size - OVERHEAD, octets, frame, dialect
+            found.append(_new(CapturedFrame, row))
+            self.skip(self.start + size)
+        return found
 
     cdef bint keep(self, const unsigned char *p, size_t size, int64_t packet, int64_t time_ns) noexcept nogil:
         """Take the octets that come next; False if there is no memory for them."""

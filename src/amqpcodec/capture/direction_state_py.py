@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .envelopes import FrameReader
+    from .model import CapturedFrame, Connection
+
+__all__ = ["DirectionState"]
 
 Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, their packet and its time
 
@@ -56,6 +64,18 @@ class DirectionState:
         self.start = offset
         while self._marks and self._marks[0][0] <= offset:
             self._marks.popleft()
+
+    def frames(self, reader: FrameReader, connection: Connection, direction: int) -> Sequence[CapturedFrame]:
+        """The whole frames that come next, if they are followed: a fast path, which here always declines.
+
+        It ends before a frame that is in error, negotiates, or is none; `DirectionDecoder.next` takes that.
+
+        Args:
+            reader: that of the connection.
+            connection: the connection.
+            direction: which direction of it this is.
+        """
+        return ()
 
     def brought_by(self, end: int) -> tuple[int | None, int | None]:
         """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""

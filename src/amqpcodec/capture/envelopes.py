@@ -9,7 +9,7 @@ from amqpcodec import Frame, Limits
 from amqpcodec._kernel.framing import MORE, WHOLE, frame_at, framing_error
 from amqpcodec._kernel.wire import ENVELOPE_SIZE, METHOD, OVERHEAD, PROTOCOL_HEADER
 
-from .dialects import additions
+from . import dialects
 
 _HEAD = struct.Struct("!BH")
 _IDS = struct.Struct("!HH")
@@ -37,18 +37,24 @@ class FrameReader:
     Attributes:
         module: as the argument.
         dialect: name of the dialect.
+        common: what `DirectionState.frames` needs: a decoder, the dialect's name, mask of frame types, limit of
+            payloads, class of the methods that negotiate. None if frames have to be decoded one by one.
     """
 
     def __init__(self, module: Any, beside: Any, limits: Limits, payloads: bool) -> None:
         self.module = module
         self.dialect = str(module.DIALECT.name)
         self._beside = FrameReader(beside, None, limits, payloads) if beside else None
-        self._additions = additions(module, beside) if beside else frozenset()
+        self._additions = dialects.additions(module, beside) if beside else frozenset()
         # What was recorded is read whatever size was agreed on.
         self._decoder = module.FrameDecoder(frame_max=0, limits=limits, expect_header=False)
         self._types = module.DIALECT.frame_mask
         self._size_limit = limits.frame_size - OVERHEAD
         self._payloads = payloads
+        negotiating = dialects.negotiating_class(module)
+        self.common = None
+        if payloads and beside is None and negotiating is not None:
+            self.common = self._decoder, self.dialect, self._types, self._size_limit, negotiating
 
     def of(self, octets: bytes) -> FrameReader:
         """The reader for a whole frame: this one, or that of the dialect beside."""

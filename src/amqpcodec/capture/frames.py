@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from amqpcodec import DecodeError, Limits
+from amqpcodec import DecodeError, Limits, _backend
 from amqpcodec._options import takes
 from amqpcodec._state import Fields, Note
 from amqpcodec.options import FRAME_MAX, DecodingOptions
 
-from . import dialects
+from . import dialects, direction_state_py
 from .direction import DirectionDecoder
-from .direction_state_py import DirectionState
 from .envelopes import FrameReader, method_ids
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
 from .resync import FrameTest
+
+if TYPE_CHECKING:
+    from .direction_state_py import DirectionState
+else:
+    DirectionState = _backend.load("amqpcodec.capture.direction_state").DirectionState
 
 LIMITS = Limits(frame_size=FRAME_MAX)
 USUAL_FRAME_MAX = 131072
 # Searches for frames get octets in chunks of this size. Where a search ends depends on the octets at hand, so
 # both builds cut alike.
 CHUNK_BYTES = 262144
-NEGOTIATING = frozenset(("connection.start", "connection.tune-ok"))  # they say how to read what follows
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
@@ -47,7 +50,7 @@ class ConnectionDecoder:
         limits: Limits = LIMITS,
         report_foreign: bool = True,
         payloads: bool = True,
-        new_state: Callable[[], DirectionState] = DirectionState,
+        new_state: Callable[[], DirectionState] = direction_state_py.DirectionState,
     ) -> None:
         self.connection = connection
         self.automatic = dialect == "auto"
@@ -179,7 +182,7 @@ class ConnectionDecoder:
     def _negotiating(self, octets: bytes) -> Any:
         """The method in a frame, if it is valid and says how to read others."""
         cls = self.module.METHODS.get(method_ids(octets))
-        if cls is None or cls.spec.name not in NEGOTIATING:
+        if cls is None or cls.spec.name not in dialects.NEGOTIATING:
             return None
         try:
             return next(self.module.FrameDecoder(frame_max=0, expect_header=False).feed(octets)).payload
@@ -224,7 +227,9 @@ def read_items(
             continue
         decoder = decoders.get(event.connection)
         if decoder is None:
-            decoder = ConnectionDecoder(event.connection, options["dialect"], limits, report_foreign)
+            decoder = ConnectionDecoder(
+                event.connection, options["dialect"], limits, report_foreign, new_state=DirectionState
+            )
             decoders[event.connection] = decoder
         yield from decoder.feed(event)
         if decoder.ended:
