@@ -132,7 +132,7 @@ class _File:
     def __init__(self, name: str, arguments: argparse.Namespace, limit: int | None, alone: bool) -> None:
         self.shown = 0
         self._name, self._arguments = name, arguments
-        self._limit, self._alone = limit, alone
+        self._limit, self._alone, self._counts = limit, alone, arguments.count
         self._of_streams = inputs.of_streams(arguments)
         self._any_port = not self._of_streams and getattr(arguments, "port", ()) is None
         credentials = getattr(arguments, "include_credentials", False)
@@ -194,7 +194,8 @@ class _File:
                     queues.miss(item)
             elif queues is not None and item.frame.type == _METHOD:
                 queue = queues.of(item)
-            self._found = self._found or item.connection is not None
+            if not self._found and item.connection is not None:
+                self._found = True
             if summary is not None:
                 summary.add(item)
             wanted = selection is None or selection.wants(item, queue)
@@ -231,11 +232,11 @@ class _File:
             self._faults += 1
         else:
             self.shown += 1
-        if self._arguments.count:
+        if self._counts:
             return
-        lines = self._lines
-        self._pending.append(lines.message(item) if isinstance(item, Message) else lines.line(item))
-        if len(self._pending) >= _FLUSH_EVERY or self._out.watched:
+        pending = self._pending
+        pending.append(self._lines.message(item) if isinstance(item, Message) else self._lines.line(item))
+        if len(pending) >= _FLUSH_EVERY or self._out.watched:
             self._flush()
 
     def _flush(self) -> None:

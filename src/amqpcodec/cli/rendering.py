@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring_ascii
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any
 
 from ..capture import CapturedFrame
@@ -63,7 +63,7 @@ class Parts:
         self._label = label
         self._shown = shown
         self._include_credentials = include_credentials
-        self._methods: dict[type, tuple[_Getter, _Getter, tuple[str, ...]] | None] = {}
+        self._methods: dict[type, tuple[Callable[[Any], Any] | None, _Getter, tuple[str, ...]] | None] = {}
         self._properties: dict[type, tuple[_Getter, tuple[str, ...]]] = {}
 
     def method(self, payload: Any) -> list[str]:
@@ -72,11 +72,10 @@ class Parts:
             plan = self._methods[type(payload)]
         except KeyError:
             plan = self._methods[type(payload)] = self._plan(payload.spec)
-        if plan is None or any(plan[0](payload)):
+        if plan is None or (plan[0] is not None and plan[0](payload)):
             fields = method_fields(payload, self._include_credentials)
             return [self._label(name) + self._shown(value) for name, value in fields]
-        shown = self._shown
-        return [label + shown(value) for label, value in zip(plan[2], plan[1](payload), strict=True)]
+        return list(map(add, plan[2], map(self._shown, plan[1](payload))))
 
     def properties(self, properties: Any) -> list[str]:
         """Those that a content header carries."""
@@ -91,13 +90,18 @@ class Parts:
             label + shown(value) for label, value in zip(labels, values, strict=True) if value is not None
         ]
 
-    def _plan(self, spec: Any) -> tuple[_Getter, _Getter, tuple[str, ...]] | None:
-        """Reserved arguments, the others, and the labels of those; None for a method with secrets."""
+    def _plan(self, spec: Any) -> tuple[Callable[[Any], Any] | None, _Getter, tuple[str, ...]] | None:
+        """What tells whether reserved arguments are filled, the others, and the labels of those; None for a
+        method with secrets."""
         if any((spec.name, field.name) in CREDENTIALS for field in spec.fields):
             return None
         reserved = [field.attribute for field in spec.fields if field.reserved]
         names = [field.attribute for field in spec.fields if not field.reserved]
-        return _getter(reserved), _getter(names), tuple(map(self._label, names))
+        filled = None
+        if reserved:
+            values = _getter(reserved)
+            filled = (lambda record: any(values(record))) if reserved[1:] else attrgetter(*reserved)
+        return filled, _getter(names), tuple(map(self._label, names))
 
 
 _Getter = Callable[[Any], tuple[Any, ...]]
@@ -123,13 +127,25 @@ def inner_value(value: Any) -> tuple[str, Any] | None:
 
 def text(value: Any) -> str:
     """A value for people, on one line, with every control character escaped."""
-    show = _TEXTS.get(type(value))
-    return show(value) if show is not None else _rare_text(value)
+    kind = type(value)
+    if kind is str:
+        return repr(value) if len(value) <= _LONGEST_TEXT else _long_text(value)
+    if kind is int or kind is float:
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is dict:
+        return _mapping(value)
+    if kind is datetime:
+        return iso(value)
+    return _rare_text(value)
 
 
 def _rare_text(value: Any) -> str:
+    if value is None:
+        return "void"
     if isinstance(value, str):
-        return _string(value)
+        return _long_text(value) if len(value) > _LONGEST_TEXT else repr(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return octets(bytes(value))
     if isinstance(value, datetime):
@@ -148,9 +164,7 @@ def _mapping(value: Mapping[Any, Any]) -> str:
     return "{" + ", ".join([f"{escaped(str(key))}: {text(inner)}" for key, inner in value.items()]) + "}"
 
 
-def _string(value: str) -> str:
-    if len(value) <= _LONGEST_TEXT:
-        return repr(value)
+def _long_text(value: str) -> str:
     return f"{value[:_LONGEST_TEXT]!r}...(+{len(value) - _LONGEST_TEXT})"
 
 
@@ -163,13 +177,11 @@ def octets(value: bytes, limit: int = _LONGEST_TEXT) -> str:
 def first_octets(shown: bytes, size: int) -> str:
     """As `octets`, for the first ones of `size`."""
     more = f"...(+{size - len(shown)})" if size > len(shown) else ""
-    try:
-        readable = shown.decode("utf-8")
-    except UnicodeDecodeError:
-        # The cut may have gone through a character; a few octets less may do.
-        readable = shown.decode("utf-8", "ignore") if more else ""
-    if readable and readable.isprintable() and len(readable.encode()) > len(shown) - 4:
-        return repr(readable) + more
+    readable = shown.decode("utf-8", "ignore")
+    if readable and readable.isprintable():
+        missing = len(shown) - len(readable.encode())
+        if not missing or (more and missing < 4):  # the cut may have gone through a character
+            return repr(readable) + more
     return (f"0x{shown.hex()}" if shown else "''") + more
 
 
@@ -180,7 +192,9 @@ def escaped(string: str) -> str:
 
 def iso(value: datetime) -> str:
     """ISO 8601 in UTC with a Z."""
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    return value.isoformat()[: -len("+00:00")] + "Z"
 
 
 def clock(time_ns: int | None) -> str:
@@ -209,10 +223,14 @@ class Stamps:
         self._end = end
         self._none = none
         self._second: int | None = None
-        self._shown = ""
+        self._shown = ""  # up to the second
+        self._time_ns: int | None = None  # the last one, which the frames of a packet have in common
+        self._text = none
 
     def text(self, time_ns: int | None) -> str:
         """Date and time of day in UTC."""
+        if time_ns == self._time_ns:
+            return self._text
         if time_ns is None:
             return self._none
         second, rest = divmod(time_ns, _NS)
@@ -222,7 +240,9 @@ class Stamps:
             except OverflowError:
                 return self._none  # beyond what there are dates for
             self._second, self._shown = second, f"{moment:%Y-%m-%d}{self._between}{moment:%H:%M:%S}."
-        return f"{self._shown}{rest // self._unit:0{self._digits}}{self._end}"
+        self._time_ns = time_ns
+        self._text = f"{self._shown}{rest // self._unit:0{self._digits}}{self._end}"
+        return self._text
 
 
 def json_value(value: Any) -> Any:
@@ -250,8 +270,22 @@ def json_value(value: Any) -> Any:
 
 def json_text(value: Any) -> str:
     """The same, as JSON in ASCII."""
-    show = _JSONS.get(type(value))
-    return show(value) if show is not None else json.dumps(json_value(value), allow_nan=False)
+    kind = type(value)
+    if kind is str:
+        return encode_basestring_ascii(value)
+    if kind is int:
+        return str(value)
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is dict:
+        return _json_object(value)
+    if kind is list:
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    if kind is datetime:
+        return f'"{iso(value)}"'
+    if kind is float and math.isfinite(value):
+        return repr(value)
+    return json.dumps(json_value(value), allow_nan=False)
 
 
 def _json_object(value: Mapping[Any, Any]) -> str:
@@ -264,23 +298,6 @@ def frame_kind(item: CapturedFrame) -> str:
     return _KINDS.get(item.frame.type, f"type-{item.frame.type}")
 
 
-_TEXTS: dict[type, Callable[[Any], str]] = {
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda value: "void",
-    int: str,
-    float: str,
-    str: _string,
-    bytes: octets,
-    datetime: iso,
-    dict: _mapping,
-}
-_JSONS: dict[type, Callable[[Any], str]] = {
-    bool: lambda value: "true" if value else "false",
-    type(None): lambda value: "null",
-    int: str,
-    str: encode_basestring_ascii,
-    dict: _json_object,
-}
 _KINDS = {
     1: "method",
     2: "header",

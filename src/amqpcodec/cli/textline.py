@@ -14,7 +14,8 @@ from ..capture import CapturedFrame, Connection, Fault, Item
 from .messages import Message
 from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
 
-_METHOD, _HEADER, _BODY = 1, 2, 3
+_METHOD, _BODY = 1, 3
+_MESSAGE = 0  # no type of frames
 _ARROWS = {0: ">", 1: "<", None: "-"}
 _RESET, _DIM = "\x1b[0m", "\x1b[2m"
 _COLOURS = {
@@ -48,21 +49,23 @@ class TextLines:
         self._stamps = Stamps(" ", 6, none=_NO_TIME)
         self._parts = Parts(lambda name: f" {name}=", text, include_credentials)
         self._places: dict[tuple[Connection, int | None], str] = {}
-        self._heads: dict[tuple[str, int], str] = {}
+        self._heads: dict[tuple[int, int], str] = {}
 
     def line(self, item: Item) -> str:
         """One line, with its line end."""
         if isinstance(item, Fault):
             return self._fault(item)
-        connection, direction, _, time_ns, _, _, _, frame, _ = item
-        kind = frame_kind(item)
-        return self._assemble(
-            time_ns,
-            self._place(connection, direction),
-            self._head(kind, frame.channel),
-            kind,
-            self._contents(item),
-        )
+        connection, direction, _, time_ns, _, size, _, frame, _ = item
+        kind, payload = frame.type, frame.payload
+        if kind == _METHOD:
+            contents = payload.spec.name + "".join(self._parts.method(payload))
+        elif kind == _BODY:
+            contents = f"{size} octets {first_octets(payload[: self._body_bytes], size)}"
+        else:
+            contents = self._contents(item)
+        head = self._heads.get((kind, frame.channel)) or self._head(frame_kind(item), kind, frame.channel)
+        place = self._places.get((connection, direction)) or self._place(connection, direction)
+        return self._assemble(time_ns, place, head, contents)
 
     def message(self, message: Message) -> str:
         """One line, with its line end."""
@@ -80,11 +83,9 @@ class TextLines:
         parts.append(f" {size} octets {first_octets(message.body, message.size)}")
         if not message.complete:
             parts.append(" incomplete")
-        place, head = (
-            self._place(first.connection, first.direction),
-            self._head("message", first.frame.channel),
-        )
-        return self._assemble(first.time_ns, place, head, "message", "".join(parts))
+        place = self._place(first.connection, first.direction)
+        head = self._head("message", _MESSAGE, first.frame.channel)
+        return self._assemble(first.time_ns, place, head, "".join(parts))
 
     def _fault(self, fault: Fault) -> str:
         where = "file" if fault.connection is None else self._place(fault.connection, fault.direction)
@@ -92,26 +93,22 @@ class TextLines:
         length = f", {fault.length} octets" if fault.length else ""
         packet = f", packet {fault.packet}" if fault.packet else ""
         contents = f"{code}{escaped(fault.message)} (offset {fault.offset}{length}{packet})"
-        return self._assemble(fault.time_ns, where, self._coloured("-", fault.kind), fault.kind, contents)
+        return self._assemble(fault.time_ns, where, self._coloured("-", fault.kind), contents)
 
-    def _assemble(self, time_ns: int | None, place: str, head: str, kind: str, contents: str) -> str:
+    def _assemble(self, time_ns: int | None, place: str, head: str, contents: str) -> str:
         stamp = self._stamps.text(time_ns)
         if self._colour:
             return f"{_DIM}{stamp}  {place}{_RESET}  {head} {contents}\n"
         return f"{stamp}  {place}  {head} {contents}".rstrip() + "\n"
 
     def _contents(self, item: CapturedFrame) -> str:
-        frame = item.frame
-        payload: Any = frame.payload
-        if frame.type == _METHOD:
-            return payload.spec.name + "".join(self._parts.method(payload))  # type: ignore[no-any-return]
-        if frame.type == _HEADER:
-            properties = payload.properties
-            listed = "".join(self._parts.properties(properties))
-            return f"{properties.spec.name} body_size={payload.body_size}{listed}"
-        if frame.type == _BODY:
-            return f"{item.size} octets {octets(payload, self._body_bytes)}"
+        """What is in a frame that is neither method nor body."""
+        payload: Any = item.frame.payload
         match frame_kind(item):
+            case "header":
+                properties = payload.properties
+                listed = "".join(self._parts.properties(properties))
+                return f"{properties.spec.name} body_size={payload.body_size}{listed}"
             case "protocol":
                 name, version = payload.octets[:4].decode("latin-1"), payload.octets[4:]
                 return f"{escaped(name)} {'.'.join(map(str, version))}"
@@ -121,21 +118,15 @@ class TextLines:
                 return f"{item.size} octets {octets(item.octets[7:-1], self._body_bytes)}"
 
     def _place(self, connection: Connection, direction: int | None) -> str:
-        key = connection, direction
-        place = self._places.get(key)
-        if place is None:
-            if len(self._places) >= _MOST_KEPT:
-                self._places.clear()
-            place = self._places[key] = _where(connection, direction)
+        if len(self._places) >= _MOST_KEPT:
+            self._places.clear()
+        place = self._places[connection, direction] = _where(connection, direction)
         return place
 
-    def _head(self, kind: str, channel: int) -> str:
-        key = kind, channel
-        head = self._heads.get(key)
-        if head is None:
-            if len(self._heads) >= _MOST_KEPT:
-                self._heads.clear()
-            head = self._heads[key] = self._coloured(f"ch {channel}", kind)
+    def _head(self, kind: str, number: int, channel: int) -> str:
+        if len(self._heads) >= _MOST_KEPT:
+            self._heads.clear()
+        head = self._heads[number, channel] = self._coloured(f"ch {channel}", kind)
         return head
 
     def _coloured(self, channel: str, kind: str) -> str:
