@@ -18,5 +18,7 @@ def build(impl: Implementation) -> Iterator[Implementation]:
             layer = impl.capture(module)
             for name in layer.__all__:
                 patch.setattr(capture, name, getattr(layer, name))
-        patch.setattr("amqpcodec.capture.frames.DirectionState", impl.capture("direction_state").DirectionState)
+        patch.setattr(
+            "amqpcodec.capture.frames.DirectionState", impl.capture("direction_state").DirectionState
+        )
         yield impl

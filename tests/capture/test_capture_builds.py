@@ -17,7 +17,21 @@ from support import make_chaos as chaos
 from support.captures import TIGHT, comparable, events
 from support.implementation import Implementation
 
-from amqpcodec.capture import ByteSource, Data, Fault, Gap, Packet, Segment
+from amqpcodec import rabbitmq
+from amqpcodec.capture import (
+    ByteSource,
+    CapturedFrame,
+    CaptureError,
+    Data,
+    Fault,
+    Gap,
+    Packet,
+    Segment,
+    read_frames,
+    read_raw_frames,
+)
+from amqpcodec.capture.envelopes import FrameReader
+from amqpcodec.capture.frames import LIMITS
 from amqpcodec.capture.network import tcp_segment
 
 Both = tuple[Implementation, Implementation]
@@ -222,3 +236,75 @@ def test_octets_of_events_are_objects_of_their_own(both: Both) -> None:
     for impl in both:
         for event in events(impl, make.pcap(truth.packets)):
             assert event[0] is not Data or type(event[4]) is bytes
+
+
+def _frames(impl: Implementation, octets: bytes, stream: bool = False) -> list[Any]:
+    """The frames and faults of a capture or stream, where frames are followed by the state of a build."""
+    with pytest.MonkeyPatch.context() as patch:
+        state = impl.capture("direction_state").DirectionState
+        patch.setattr("amqpcodec.capture.frames.DirectionState", state)
+        file = io.BytesIO(octets)
+        try:
+            return list(comparable(read_raw_frames(file) if stream else read_frames(file, port=None)))
+        except CaptureError as error:
+            return [str(error)]
+
+
+def _assert_same_frames(both: Both, octets: bytes, stream: bool = False) -> set[Any]:
+    compiled, pure = (_frames(impl, octets, stream) for impl in both)
+    for index, (one, other) in enumerate(zip(compiled, pure, strict=False)):
+        assert one == other, index
+    assert len(compiled) == len(pure)
+    return {item[0] for item in pure}
+
+
+def _damaged(rng: random.Random, octets: bytes, places: int) -> bytes:
+    """Octets with a bit changed in some places, and some cut out."""
+    damaged = bytearray(octets)
+    for place in rng.sample(range(24, len(octets)), places):
+        damaged[place] ^= 1 << rng.randrange(8)
+    cut = rng.randrange(len(octets))
+    del damaged[cut : cut + rng.randrange(20)]
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_frames_are_those_of_the_decoder_of_a_direction(both: Both, path: Path) -> None:
+    octets, rng = path.read_bytes(), random.Random(path.stem)
+    _assert_same_frames(both, octets)
+    items = [item for item in read_frames(path, port=None) if isinstance(item, CapturedFrame)]
+    for direction in (0, 1):
+        stream = b"".join(item.octets for item in items if item.direction == direction)
+        for places in (0, 1, 5, 20) if len(stream) > 50 else ():
+            assert CapturedFrame in _assert_same_frames(both, _damaged(rng, stream, places), stream=True)
+    for _ in range(4):
+        _assert_same_frames(both, _damaged(rng, octets, 3))
+
+
+def test_frames_are_the_same_where_everything_happens(both: Both) -> None:
+    kinds = set().union(*(_assert_same_frames(both, chaos.capture(seed)) for seed in range(8)))
+    assert {CapturedFrame, Fault} <= kinds
+
+
+def test_the_compiled_state_takes_common_frames_and_leaves_the_others(both: Both) -> None:
+    common = [rabbitmq.encode_method(1, rabbitmq.Tx.Select()), rabbitmq.encode_body(1, b"x")]
+    left = [
+        rabbitmq.encode_method(0, rabbitmq.Connection.TuneOk()),  # it negotiates
+        rabbitmq.encode_method(1, rabbitmq.Tx.Select())[:-1],
+        b"\x01\x00\x01\x00\x00\x00\x04\x00\x5a\x03\xe7\xce",  # a method that nobody knows
+        rabbitmq.DIALECT.protocol_header,
+        b"\x09" * 20,
+    ]
+    reader = FrameReader(rabbitmq, None, LIMITS, payloads=True)
+    for rest in left:
+        state = both[0].capture("direction_state").DirectionState()
+        state.append(b"".join(common) + rest, 7, 11)
+        assert state.frames(reader, None, 0) == []  # a frame is searched for
+        state.following = True
+        found = state.frames(reader, None, 1)
+        assert [item.octets for item in found] == common
+        assert [(item.offset, item.packet, item.time_ns, item.direction) for item in found] == [
+            (0, 7, 11, 1), (len(common[0]), 7, 11, 1),
+        ]  # fmt: skip
+        assert bytes(state.octets) == rest
+        assert state.frames(reader, None, 1) == []
