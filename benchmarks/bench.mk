@@ -6,15 +6,22 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
 
-# The codec beside other libraries. All in one process and one run; what is missing is named at the end. The clock is the CPU time of
-# the process, so that a busy machine does not count against whoever needs longest for one call.
+# The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
 	@mkdir -p $(BENCH_RESULTS)
-	$(PYTHON) -m pytest -c benchmarks/pytest.ini benchmarks -q --benchmark-json=$(BENCH_RESULTS)/bench.json \
-		--benchmark-max-time=0.3 --benchmark-min-rounds=7 --benchmark-warmup=on --benchmark-timer=time.process_time \
-		--benchmark-quiet $(BENCH_OPTIONS)
+	$(PYTHON) -m pytest -c benchmarks/pytest.ini benchmarks --benchmark-json=$(BENCH_RESULTS)/bench.json \
+		--benchmark-max-time=0.3 $(BENCH_OPTIONS)
+
+# Whether a change made the codec slower. By ratios to other libraries and by instructions, beside stored baselines, or beside the
+# checkout BENCH_BASE, compiled in place. Writes build/bench-ci.md; two minutes.
+bench-ci:
+	$(PYTHON) benchmarks/ci.py $(if $(BENCH_BASE),--base $(BENCH_BASE))
+
+# Stores the ratios measured now as the baseline. A quiet machine: `make bench-ci-accept PYTHON="chrt -f 20 taskset -c 1 .venv/bin/python"`.
+bench-ci-accept:
+	$(PYTHON) benchmarks/ci.py --accept
 
 # rabbitmq-c beside the compiled build.
 bench-c:

@@ -17,8 +17,9 @@ Timed = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--full` for the long variants."""
+    """`--full` for the long variants, `--item` for less."""
     parser.addoption("--full", action="store_true", help="longer streams where size is the point")
+    parser.addoption("--item", action="append", help="only this work item, as the tables call it")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -47,10 +48,13 @@ def ours(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def timed(benchmark: Any) -> Timed:
+def timed(benchmark: Any, request: pytest.FixtureRequest) -> Timed:
     """Time a call and store whose it was, what it worked on, and how many operations one call is."""
+    chosen = request.config.getoption("--item")
 
     def time(name: str, item: str, operations: int, call: Callable[[], Any], rounds: int = 0) -> None:
+        if chosen and item not in chosen:
+            pytest.skip("not chosen")
         benchmark.group = item
         benchmark.extra_info.update(peer=name, item=item, operations=operations)
         if rounds:

@@ -9,12 +9,16 @@ import argparse
 import json
 import platform
 import sys
+from pathlib import Path
 
 import guard_work
 from counting import HERE, available, per_operation
 from peers.ours import Ours
 
+from amqpcodec.bench.comparing import Row, table
+
 BASELINE = HERE / "guard-baseline.json"
+MARGIN = 0.03
 
 
 def environment() -> dict[str, str]:
@@ -27,47 +31,50 @@ def environment() -> dict[str, str]:
     }
 
 
-def compare(counts: dict[str, int], baseline: dict[str, int], tolerance: float) -> bool:
-    """Print each item beside its baseline; whether none is beyond the tolerance."""
-    good = True
-    for item, count in counts.items():
-        before = baseline.get(item)
-        if before is None:
-            print(f"{item:36} {count:8}  not in the baseline")
-            good = False
-            continue
-        change = 100 * (count - before) / before
-        verdict = "MORE" if change > tolerance else "less: accept it" if change < -tolerance else "ok"
-        print(f"{item:36} {count:8}  {before:8}  {change:+6.1f} %  {verdict}")
-        good = good and change <= tolerance
-    return good
+def rows(counts: dict[str, int], before: dict[str, int]) -> list[Row]:
+    """Each item beside what it needed before."""
+    return [
+        Row(item, old, count, None if old is None else (count - old) / old)
+        for item, count in counts.items()
+        for old in (before.get(item),)
+    ]
+
+
+def stored() -> dict[str, int] | str:
+    """The baseline, or the reason why nothing can be compared with it."""
+    if not BASELINE.exists():
+        return "no baseline yet; `make bench-guard-accept` stores one"
+    baseline = json.loads(BASELINE.read_text())
+    if baseline["environment"] != environment():
+        return f"baseline for {baseline['environment']}, this is {environment()}: not compared"
+    counts: dict[str, int] = baseline["instructions"]
+    return counts
+
+
+def counted(sources: Path | None = None) -> dict[str, int]:
+    """Instructions of every item; `sources` as for `per_operation`."""
+    return per_operation(list(guard_work.items(Ours("amqpcodec", "c"))), sources)
 
 
 def main() -> int:
     """Count, then compare or accept."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--accept", action="store_true", help="store the counts as the new baseline")
-    parser.add_argument("--tolerance", type=float, default=3.0, help="per cent, default 3")
     arguments = parser.parse_args()
     if not available():
         return 0
-    stored = json.loads(BASELINE.read_text()) if BASELINE.exists() else None
-    if not arguments.accept:
-        if stored is None:
-            print("bench-guard: no baseline yet; `make bench-guard-accept` stores one")
-            return 0
-        if stored["environment"] != environment():
-            print(f"bench-guard: baseline for {stored['environment']}, this is {environment()}: not compared")
-            return 0
-    counts = per_operation(list(guard_work.items(Ours("amqpcodec", "c"))))
     if arguments.accept:
-        BASELINE.write_text(
-            json.dumps({"environment": environment(), "instructions": counts}, indent=1) + "\n"
-        )
-        print("\n".join(f"{item:36} {count:8}" for item, count in counts.items()))
+        entry = {"environment": environment(), "instructions": counted()}
+        BASELINE.write_text(json.dumps(entry, indent=1) + "\n")
         return 0
-    assert stored is not None
-    return 0 if compare(counts, stored["instructions"], arguments.tolerance) else 1
+    before = stored()
+    if isinstance(before, str):
+        print(f"bench-guard: {before}")
+        return 0
+    found = rows(counted(), before)
+    print(table(found, MARGIN, str), end="")
+    # An item without a baseline is not guarded.
+    return 1 if any(row.fails(MARGIN) or row.before is None for row in found) else 0
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ from textwrap import fill
 
 import chart
 from peers import FACTORIES
-from results import FOLDER, Figure, Results
+from results import FOLDER, Results
 from targets import MIB, Verdict, client_verdicts, column_verdicts, spark_verdicts, verdicts
+
+from amqpcodec.bench.comparing import Figure
 
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
@@ -41,6 +43,48 @@ will differ. The work items are in `benchmarks/bench_*.py`. The code for each li
 - Encoding includes constructing the method and properties objects, and ends in one bytes object a message.
 
 ![bar chart](benchmarks.svg)
+"""
+
+OWN_CALLS = """\
+## Watching your own codec calls
+
+`python -m amqpcodec.bench` measures the codec on octets of your own: a pcap or pcapng file, or with
+`--input stream` the octets of one direction. It needs nothing but amqpcodec. It times the build in use, in
+the mix of frames that the file has:
+
+| work | what is timed |
+| --- | --- |
+| decode frames | `FrameDecoder` on every connection and direction |
+| decode messages and other frames | the same by `MessageDecoder` |
+| encode frames | `encode_frame` of every frame that was decoded |
+| encode messages | `encode_message` of every message that was decoded |
+
+What is encoded is read back and compared before it is timed.
+
+    python -m amqpcodec.bench traffic.pcap
+    python -m amqpcodec.bench traffic.pcap --json > before.json
+    pip install --upgrade amqpcodec
+    python -m amqpcodec.bench traffic.pcap --compare before.json --margin 10%
+
+The last command exits with code 1 if a work is slower by more than the margin, and names it. Code 2 means
+that the runs cannot be compared: they are of other octets or of another interpreter.
+
+Times are compared by their ratio to a *yardstick*, measured in the same run in turns with the codec. A slow
+machine is slow for both. Yardsticks are pamqp and pika where they are installed, and always a loop of the
+standard library. A yardstick counts if both runs have it in the same version.
+
+`--json` prints the run in the form of pytest-benchmark, so `pytest-benchmark compare` reads it. Stored runs
+are compared as they are: `python -m amqpcodec.bench now.json --compare before.json`. In GitHub Actions, two
+releases are compared on one machine:
+
+    - run: pip install amqpcodec==0.1.0 && python -m amqpcodec.bench traffic.pcap --json > before.json
+    - run: pip install --upgrade amqpcodec
+    - run: python -m amqpcodec.bench traffic.pcap --compare before.json | tee -a "$GITHUB_STEP_SUMMARY"
+      shell: bash
+
+`make bench-ci` does the same for this project. It takes the work items of `benchmarks/ci.py` from `make
+bench`, and the instructions of `make bench-guard`. A pull request is compared with its base on one machine
+(`BENCH_BASE`); otherwise a stored baseline counts, which `make bench-ci-accept` renews. Margins: @MARGINS@.
 """
 
 MISSED_BY_SPARK = """\
@@ -79,6 +123,7 @@ def main() -> int:
             *_brokers(results),
             *_columns(results),
             *_spark(results),
+            OWN_CALLS,
             *_profile(results),
         ]
     )

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from amqpcodec.bench.comparing import figures
+
 FOLDER = Path(__file__).parent / "results"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Nanoseconds of one operation."""
-
-    median: float
-    least: float
-    iqr: float
 
 
 class Results:
@@ -36,17 +28,11 @@ class Results:
         self.brokers: dict[str, Any] = _optional(folder / "brokers.json")
         self.connections: dict[str, Any] = _optional(folder / "connections.json")
         self.interpreters: dict[str, Any] = _optional(folder / "interpreters.json")
-        self.extra: dict[tuple[str, str], dict[str, Any]] = {}
-        self.items: dict[str, dict[str, Figure]] = {}
-        for entry in self.run["benchmarks"]:
-            self._take(entry["extra_info"], entry["stats"])
-
-    def _take(self, info: dict[str, Any], stats: dict[str, float]) -> None:
-        item, peer, operations = info["item"], info["peer"], info["operations"]
-        self.extra[item, peer] = info
-        scale = 1e9 / operations
-        figure = Figure(stats["median"] * scale, stats["min"] * scale, stats["iqr"] * scale)
-        self.items.setdefault(item, {})[peer] = figure
+        self.items = figures(self.run)
+        infos = [entry["extra_info"] for entry in self.run["benchmarks"]]
+        self.extra: dict[tuple[str, str], dict[str, Any]] = {
+            (info["item"], info["peer"]): info for info in infos
+        }
 
     def ratio(self, item: str, peer: str, of: str = "amqpcodec", base: str = "") -> float | None:
         """How many times `of` is faster than `peer`, by medians; None where one was not measured.

@@ -1,0 +1,145 @@
+"""The benchmarks of continuous integration: has a change made the codec slower?
+
+Times are compared by their ratio to other libraries in the same run, and instructions as they are. By
+default, both are compared with stored baselines, which hold for one interpreter. With `--base`, they are
+compared with another checkout on this machine: the same benchmarks measure both, in turns. Writes
+build/bench-ci.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import guard
+from counting import HERE, available
+
+from amqpcodec.bench.comparing import IncomparableError, Row, compare, nanoseconds, table, yardsticks
+
+ITEMS = (
+    "decode basic.ack", "decode headers, 14 properties", "decode connection.start", "decode table, 10 mixed",
+    "decode deliveries, 256 B, varied", "feed deliveries, 256 B, in chunks of 1460",
+    "messages, 256 B, varied", "raw tables, 256 B, varied", "encode publishes, 256 B, varied",
+    "encode basic.ack", "encode headers, 14 properties", "encode table, 10 mixed",
+)  # fmt: skip
+FILES = ("bench_decoding.py", "bench_deliveries.py", "bench_encoding.py")
+BASELINE = HERE / "ci-baseline.json"
+BUILD = HERE.parent / "build"
+TABLE = BUILD / "bench-ci.md"
+PASSES = 3  # processes for a version: the places of objects in memory differ among them, and so do times
+MARGIN = 0.10
+
+Run = dict[str, Any]
+
+
+def measured(name: str, sources: Path | None) -> Run:
+    """Every item, in a process of its own.
+
+    `name` is that of the file that is kept; `sources` is a folder with another amqpcodec to measure.
+    """
+    out = BUILD / f"bench-ci-{name}.json"
+    out.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-c", HERE / "pytest.ini", *(HERE / file for file in FILES)]
+    command += ["-k", "not Cython", "--benchmark-max-time=0.1", "--benchmark-min-time=0.002"]
+    command += [f"--benchmark-json={out}"]
+    command += [option for item in ITEMS for option in ("--item", item)]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    if sources is not None:
+        environment["PYTHONPATH"] = str(sources)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    # Another version may lack what a new benchmark needs: its row is new.
+    if not out.exists() or (done.returncode != 0 and sources is None):
+        raise SystemExit(f"bench-ci: {done.stdout[-3000:]}{done.stderr[-1000:]}")
+    run: Run = json.loads(out.read_text())
+    return run
+
+
+def check(sources: Path) -> None:
+    """Whether a folder is what would be measured, in both builds."""
+    command = [sys.executable, "-c", "import amqpcodec; print(amqpcodec.IMPL, amqpcodec.__file__)"]
+    environment = {**os.environ, "PYTHONPATH": str(sources)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.stdout.split() != ["c", str(sources / "amqpcodec" / "__init__.py")]:
+        raise SystemExit(
+            f"bench-ci: {sources} holds no compiled amqpcodec: {done.stdout}{done.stderr[-1000:]}"
+        )
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """One run with the shortest times of several: what else a machine does only adds to them."""
+    entries: dict[str, Any] = {}
+    for entry in (entry for run in runs for entry in run["benchmarks"]):
+        best = entries.setdefault(entry["name"], entry)
+        if entry["stats"]["min"] < best["stats"]["min"]:
+            entries[entry["name"]] = entry
+    return {**runs[0], "benchmarks": list(entries.values())}
+
+
+def measure(base: Path | None) -> tuple[Run | None, Run]:
+    """The sources of a base, if there is one, and this checkout."""
+    before, now = [], []
+    for number in range(PASSES):
+        if base is not None:
+            before.append(measured(f"base-{number}", base))
+        now.append(measured(f"{number}", None))
+    return merged(before) if before else None, merged(now)
+
+
+def times(before: Run | None, now: Run) -> tuple[str, list[Row]]:
+    """The part of the table that is about times, and its rows."""
+    if before is None:
+        before = json.loads(BASELINE.read_text())
+    try:
+        rows = compare(before, now)
+    except IncomparableError as reason:
+        return f"Times are not compared: {reason}.\n", []
+    beside = ", ".join(yardsticks(before, now))
+    note = f"CPU time of an operation. The change is that of the ratio to {beside}, margin {MARGIN:.0%}."
+    return f"{note}\n\n{table(rows, MARGIN, nanoseconds)}", rows
+
+
+def instructions(base: Path | None) -> tuple[str, list[Row]]:
+    """The part of the table that is about instructions, and its rows."""
+    if not available():
+        return "Instructions are not counted: valgrind is not installed.\n", []
+    before = guard.stored() if base is None else guard.counted(base)
+    if isinstance(before, str):
+        return f"Instructions are not compared: {before}.\n", []
+    rows = guard.rows(guard.counted(), before)
+    note = f"Instructions of an operation in the compiled build, margin {guard.MARGIN:.0%}."
+    return f"{note}\n\n{table(rows, guard.MARGIN, str)}", rows
+
+
+def main() -> int:
+    """Measure, compare, write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, metavar="FOLDER", help="another checkout, compiled in place")
+    parser.add_argument("--accept", action="store_true", help="store the ratios as the baseline")
+    arguments = parser.parse_args()
+    base = None if arguments.base is None else arguments.base.resolve() / "src"
+    if base is not None:
+        check(base)
+    BUILD.mkdir(exist_ok=True)
+    before, now = measure(base)
+    if arguments.accept:
+        BASELINE.write_text(json.dumps(now, indent=1) + "\n")
+        return 0
+    about_times, timed = times(before, now)
+    about_counts, counted = instructions(base)
+    failed = [f"{row.work} (time)" for row in timed if row.fails(MARGIN)]
+    failed += [f"{row.work} (instructions)" for row in counted if row.fails(guard.MARGIN)]
+    verdict = f"**Slower, or gone: {'; '.join(failed)}.**" if failed else "Nothing is slower."
+    text = f"## Benchmarks\n\n{verdict}\n\n{about_times}\n{about_counts}"
+    TABLE.write_text(text)
+    print(text)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
