@@ -142,6 +142,12 @@ def test_a_yardstick_of_another_version_is_left_out(compared: Any) -> None:
     assert "pika" not in text
 
 
+def test_another_processor_is_named(compared: Any) -> None:
+    code, text = compared(lambda run: run["machine_info"].update(cpu={"brand_raw": "Z80"}))
+    assert code == 0
+    assert " and of Z80. Ratios differ between processors." in text
+
+
 def test_a_work_that_is_gone_is_a_failure(compared: Any) -> None:
     def change(run: dict[str, Any]) -> None:
         run["benchmarks"] = [

@@ -22,6 +22,7 @@ from .comparing import (
     figures,
     markdown,
     nanoseconds,
+    processor,
     table,
     yardsticks,
 )
@@ -66,6 +67,9 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
         _times(run) if old is None or rows is None else _changes(rows, yardsticks(old, run), arguments.margin)
     )
     print(text, end="", file=sys.stderr if arguments.json else sys.stdout)
+    if old is not None and processor(old) != processor(run):
+        note = f"The runs are of {processor(old)} and of {processor(run)}. Ratios differ between processors."
+        print(note, file=sys.stderr)
     if arguments.json:
         print(json.dumps(run, indent=1))
     return EXIT_SLOWER if any(row.fails(arguments.margin) for row in rows or ()) else EXIT_OK

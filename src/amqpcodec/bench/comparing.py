@@ -142,6 +142,11 @@ def yardsticks(before: Run, now: Run) -> list[str]:
     ]
 
 
+def processor(run: Run) -> str:
+    """What a run was measured on; empty where that is not known."""
+    return str(run.get("machine_info", {}).get("cpu", {}).get("brand_raw") or "")
+
+
 def _check_same(before: Run, now: Run) -> None:
     """Ratios hold for one interpreter and the same octets; the speed of the machine does not matter."""
     for what in _INTERPRETER:

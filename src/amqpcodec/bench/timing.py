@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import math
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from .._version import __version__
@@ -68,8 +70,17 @@ def machine() -> dict[str, Any]:
         "python_version": platform.python_version(),
         "python_compiler": platform.python_compiler(),
         "python_build": platform.python_build(),
-        "cpu": {},
+        "cpu": {"brand_raw": _processor()},
     }
+
+
+def _processor() -> str:
+    """The model of the processor."""
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.processor()
 
 
 def _iterations(work: Work, timer: Callable[[], float]) -> int:
