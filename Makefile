@@ -136,10 +136,12 @@ lint: types
 	.venv/bin/codespell
 	$(PYTHON) tools/gen_codec.py --check
 
-# Whether the types are right: of the sources, and beside what each build is at run time (tools/types has the exceptions).
+# Whether the types are right. Of the sources; beside what each build is at run time (tools/types has the exceptions);
+# in programs that use every public name of the installed package, with mypy and pyright (tests/api).
 types: build
 	$(PYTHON) -m mypy
 	$(PYTHON) tools/check_types.py
+	$(PYTHON) tools/check_samples.py
 
 # The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
 DOCS := build/docs

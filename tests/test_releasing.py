@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpcodec import __version__
+
 ROOT = Path(__file__).resolve().parent.parent
 PLATFORMS = {
     "linux": ("manylinux_x86_64", "manylinux_aarch64", "musllinux_x86_64", "musllinux_aarch64"),
@@ -26,6 +28,17 @@ def promised_pythons() -> list[str]:
     rows = re.findall(r"^\| (cp\d+t?)\b.*?\|(.*)\|$", page, re.MULTILINE)
     assert all(set(cells.split()) - {"|"} == {"yes"} for _, cells in rows)
     return [tag for tag, _ in rows]
+
+
+def test_the_topmost_release_of_the_changelog_is_the_version_of_the_package() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert sections[0] == "[Unreleased]"
+    assert re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", sections[1])
+    assert sections[1].startswith(f"[{__version__}] - ")
+    kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_the_table_of_wheels_and_the_configuration_name_the_same_pythons() -> None:

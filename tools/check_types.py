@@ -3,10 +3,10 @@
 
     python tools/check_types.py [c] [py]
 
-Type checkers read the texts of the pure build. The compiled build is made of the same texts, but of the classes
-and functions that Cython makes of them. For it, the texts `X_py.py` are laid out as the types of `X_c`, and
-stubtest imports the compiled modules beside them. The files in tools/types list what may differ, and
-why; one that is no longer needed is an error as well.
+Type checkers read the texts of the pure build. In the compiled build, Cython has made classes and functions
+of these texts. For it, each text `X_py.py` is laid out as the types of `X_c`, and stubtest imports the
+compiled module beside them. The files in tools/types list what may differ, and why; an entry that is no
+longer needed is an error, too.
 """
 
 from __future__ import annotations

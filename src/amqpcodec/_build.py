@@ -19,6 +19,8 @@ _DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
 _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
 # Signatures that only type checkers read, and methods that only the pure build has.
 _BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
+# A base that C classes cannot have; they are registered as such.
+_ABSTRACT = re.compile(r"^(class \w+)\(Mapping\[.*\]\):", re.MULTILINE)
 # Constants that the .pxd has as C constants, and fast paths that only the pure build has.
 _IMPORTS = re.compile(r"^from \.(?:wire|constants|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
 # Fast paths that only the pure build has; in the compiled build, what they are put before serves alone.
@@ -131,6 +133,7 @@ def _compilable(text: str, types: str) -> str:
     """A Python text as Cython is to see it, with the `.pxd` that gives it types."""
     for unwanted in (_DECLARATION, _BLOCKS, _IMPORTS):
         text = unwanted.sub("", text)
+    text = _ABSTRACT.sub(r"\1:", text)
     text = _FAST.sub(r"\1_py", text)
     text = _LENT.sub(r'writer.shortstr(cython.cast("_PyObject *", \1)', text)
     for decorators, head in _DECORATED.findall(types):

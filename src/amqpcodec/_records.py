@@ -8,11 +8,14 @@ from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inspect import Signature
+    from typing import TypeVar
+
+    _R = TypeVar("_R")
 
 _SHOWN = 64  # octets of a body that a repr shows whole
 
 
-def replace(record: Any, /, **changes: Any) -> Any:
+def replace(record: _R, /, **changes: Any) -> _R:
     """A copy of a record with some fields changed; `copy.replace` does the same from Python 3.13 on.
 
     Args:
@@ -26,7 +29,8 @@ def replace(record: Any, /, **changes: Any) -> Any:
     """
     if not _is_record(record):
         raise TypeError(f"replace() takes a record, not {type(record).__name__}")
-    return record.__replace__(**changes)
+    made: _R = record.__replace__(**changes)  # type: ignore[attr-defined]
+    return made
 
 
 def asdict(record: Any) -> dict[str, Any]:

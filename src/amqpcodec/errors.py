@@ -265,3 +265,14 @@ def _shown_key(key: object) -> str:
 
 def _dotted(method: str | None, field: str | None) -> str:
     return ".".join(part for part in (method, field) if part)
+
+
+__all__ = [
+    "AmqpError",
+    "DecodeError",
+    "DecoderInUseError",
+    "EncodeError",
+    "LocalProtocolError",
+    "ReplyError",
+    "UnknownReleaseError",
+]

@@ -112,3 +112,6 @@ def checked_limits(limits: Limits) -> Limits:
     if type(limits) is not Limits:
         raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
     return limits
+
+
+__all__ = ["Limits"]

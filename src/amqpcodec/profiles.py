@@ -131,3 +131,6 @@ def table_profile(name: str) -> TableProfile:
 def profiles_with(kind: int) -> str:
     """Names of the profiles that can carry a wire kind, for the message of an error."""
     return ", ".join(profile.name for profile in PROFILES.values() if kind in profile.tags.values())
+
+
+__all__ = ["KIND_NAMES", "PROFILES", "TableProfile"]

@@ -144,3 +144,6 @@ def violation(spec: MethodSpec, record: Any) -> tuple[FieldSpec, Assert] | None:
 
 def _text(value: str | bytes) -> str:
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+
+
+__all__ = ["Assert", "FieldSpec", "MethodSpec", "PropertiesSpec"]

@@ -93,3 +93,5 @@ class ReferenceContent(_Content):
 
 NO_CONTENT = InlineContent(b"")
 """The default of content arguments."""
+
+__all__ = ["EPOCH", "NO_CONTENT", "FieldValue", "InlineContent", "ReferenceContent"]

@@ -19,7 +19,7 @@ import pamqp.commands
 import pamqp.frame
 
 from amqpcodec import IMPL, compat
-from amqpcodec.compat import loops
+from amqpcodec.compat import _loops as loops
 
 pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
 

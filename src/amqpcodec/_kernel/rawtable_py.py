@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MEMO = RLock()
 
 
-class RawTable:
+class RawTable(Mapping[str, Any]):
     """A field table kept as the octets it came in: what ``tables="raw"`` gives in place of a dict.
 
     A read-only mapping, decoded on first access by the default limits; encoders write the octets back

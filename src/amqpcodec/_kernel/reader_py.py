@@ -6,7 +6,7 @@ A `Reader` stands on the payload of one frame and never looks past its end. Layo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -319,20 +319,20 @@ class Reader:
             return RawTable(bytes(data[start:stop]), rules.profile.name)
         return fast_pairs(data, start, stop, rules.depth_limit, rules.fast_readers)
 
-    def table(self, field: str) -> Any:
+    def table(self, field: str) -> Mapping[str, Any]:
         """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
         if self.fast:
             data, pos = self._data, self._pos
             try:
                 stop = pos + 4 + _LONG.unpack_from(data, pos)[0]
-                table = self.fast_table(data, pos + 4, stop, self._end)
+                table: dict[str, Any] = self.fast_table(data, pos + 4, stop, self._end)
                 self._pos = stop
                 return table
             except DECLINED:
                 pass
         return self._slow_table(field)
 
-    def _slow_table(self, field: str) -> Any:
+    def _slow_table(self, field: str) -> Mapping[str, Any]:
         start = self._pos + 4
         if start > self._end:
             raise self._short_of(field, "length of a table", 4)

@@ -44,7 +44,7 @@ class TableCodec:
         reader.aim(0, len(data), 0)
         table = reader.table(_FIELD)
         reader.finish()
-        return table  # type: ignore[no-any-return]  # the reader makes dicts unless told to keep octets
+        return table  # type: ignore[return-value]  # the reader makes dicts unless told to keep octets
 
     def decode_pairs(self, octets: ReadableBuffer) -> dict[str, Any]:
         """Read the entries of a field table without its length; see `amqpcodec.decode_pairs`."""

@@ -304,7 +304,7 @@ def loops_of(name: str, options: Options) -> list[Part]:
     """The parts for read loops of clients that a library's name stands for."""
     if name != "pamqp" or not options.loops:
         return []
-    module: Any = import_module("..loops", __name__)
+    module: Any = import_module(".._loops", __name__)
     return [
         Part(modules, lambda client=client: module.plan(client, options))  # type: ignore[misc]
         for client, modules in module.MODULES_LOOPS.items()

@@ -58,3 +58,6 @@ def _framing(options: Options) -> Any:
     from ._amqp import fast
 
     return fast(options).framing
+
+
+__all__ = ["transport_options"]

@@ -54,7 +54,6 @@ def __getattr__(name: str) -> Any:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            'amqpcodec.spark needs PySpark and pyarrow: pip install "amqpcodec[spark]"'
-        ) from error
+        message = 'amqpcodec.spark needs PySpark and pyarrow: pip install "amqpcodec[spark]"'
+        raise ImportError(message) from error
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
