@@ -1,4 +1,4 @@
-"""What is public is listed in the docs, has an `__all__`, and is used by a program that type checkers check."""
+"""What is public is listed in the docs, and used by programs that type checkers check."""
 
 from __future__ import annotations
 
