@@ -4,8 +4,8 @@
     python tools/check_samples.py
 
 The programs are tests/api/sample_*.py, and one for each dialect that is made here: it imports every name of
-the dialect, makes every method and reads each of its fields. So is one of the reply errors. A wheel of the pure build is laid out in an
-environment under build/types; so `py.typed` and the wheel's files are what counts.
+the dialect, makes every method and reads each of its fields. So is one of the reply errors. A wheel of the
+pure build is laid out in an environment under build/types; so `py.typed` and the wheel's files are what counts.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from amqpcodec import DecodeError, decode_pairs
 from amqpcodec._kernel.wire import METHOD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import CLIENT_TO_SERVER, Close, Connection, Fault, LocatedSegment
-from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.capture.dialects import NEGOTIATING
+from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns

@@ -37,8 +37,8 @@ class FrameReader:
     Attributes:
         module: as the argument.
         dialect: name of the dialect.
-        common: what `DirectionState.frames` needs: a decoder, the dialect's name, mask of frame types, limit of
-            payloads, class of the methods that negotiate. None if frames have to be decoded one by one.
+        common: what `DirectionState.frames` needs: a decoder, the dialect's name, mask of frame types, limit
+            of payloads, class of the methods that negotiate. None if frames have to be decoded one by one.
     """
 
     def __init__(self, module: Any, beside: Any, limits: Limits, payloads: bool) -> None:
