@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 import corpus
+from bench_forwarding import forwarding, publishes
 from checks import drain
 from peers.ours import Ours
 
@@ -38,6 +39,8 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     table = corpus.tables()["10 mixed"]
     octets = corpus.encoded_table(table)
 
+    few, many = publishes(ours, 3, BLOCK), publishes(ours, 10, BLOCK)
+
     def publish() -> None:
         for content in varied_contents:
             ours.publish(content)
@@ -47,6 +50,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "decode delivery 256 B varied": lambda: drain(ours.decode(varied)),
         "decode delivery 256 B raw tables": lambda: drain(ours.decode_raw(varied)),
         "message 256 B varied": lambda: drain(ours.messages(varied)),
+        "forward, 3 headers, dicts": forwarding(ours, few, "dicts", len),
+        "forward, 3 headers, raw": forwarding(ours, few, "raw properties", len),
+        "forward, 10 headers, dicts": forwarding(ours, many, "dicts", len),
+        "forward, 10 headers, raw": forwarding(ours, many, "raw properties", len),
         "decode basic.ack": lambda: drain(ours.decode(acks)),
         "decode header 14 properties": lambda: drain(ours.decode(headers)),
         "decode table 10 mixed": repeated(lambda: ours.decode_table(octets)),

@@ -110,5 +110,23 @@ class TwinSignature:
             raise AttributeError("__signature__")
         from inspect import signature  # seldom needed, and slow to import
 
-        twin = import_module(f"{self._cls.__module__.removesuffix('_c')}_py")
-        return signature(getattr(twin, self._cls.__name__))
+        return signature(_twin(self._cls))
+
+
+def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any]) -> TypeError | None:
+    """What Python says of wrong arguments for a compiled class: what it says of them for the pure build."""
+    for base in cls.__mro__:
+        if base.__module__.endswith("_c") and "__init__" in vars(base):
+            try:
+                _twin(base).__init__(None, *positional, **named)
+            except TypeError as error:
+                return error.with_traceback(None)
+            except Exception:  # noqa: BLE001  # they are not wrong, and there is no instance to set up
+                return None
+    return None
+
+
+def _twin(cls: type) -> Any:
+    """The same class of the pure build."""
+    module = import_module(f"{cls.__module__.removesuffix('_c')}_py")
+    return getattr(module, cls.__name__)

@@ -152,3 +152,11 @@ def test_the_limit_of_an_encoder_can_be_set(codec: ModuleType) -> None:
         encoder.encode_body(1, body)
     encoder.frame_max = None
     assert encoder.encode_message(1, codec.Basic.Publish(), None, body) == cut
+
+
+@pytest.mark.parametrize("name", ["FrameDecoder", "MessageDecoder", "Encoder"])
+def test_the_limit_cannot_be_deleted(amqp: ModuleType, name: str) -> None:
+    codec = getattr(amqp, name)(frame_max=4096)
+    with pytest.raises(AttributeError, match=r"^frame_max cannot be deleted$"):
+        del codec.frame_max
+    assert codec.frame_max == 4096

@@ -107,6 +107,30 @@ def test_errors_of_constructors_name_the_class(amqp: ModuleType, named: str, mak
     assert str(caught.value).startswith(f"{named}() takes ")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda amqp: amqp.Basic.Publish(*range(6)),
+        lambda amqp: amqp.Basic.Publish("", exchange="", reserved_1=0),
+        lambda amqp: amqp.Basic.Publish(*range(5), reserved_1=0),
+        lambda amqp: amqp.Frame(1),
+        lambda amqp: amqp.Frame(*range(4)),
+        lambda amqp: amqp.Message(),
+        lambda amqp: amqp.FrameDecoder(1),
+        lambda amqp: amqp.Encoder(1, strict=True),
+    ],
+)
+def test_wrong_arguments_are_refused_in_the_same_words(
+    both: tuple[Implementation, Implementation], call: Any
+) -> None:
+    texts = []
+    for build in both:
+        with pytest.raises(TypeError) as caught:
+            call(build.dialect("rabbitmq-0-9-1"))
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
 def test_what_a_constructor_does_with_right_arguments_is_left_alone(amqp: ModuleType) -> None:
     with pytest.raises(ValueError, match="frame_max must be"):
         amqp.FrameDecoder(frame_max=1)

@@ -383,6 +383,20 @@ def test_headers_of_messages_that_are_not_complete_count(impl: Implementation) -
     assert pair.server.state == "closing"
 
 
+@pytest.mark.parametrize("cut", [1, 1 << 20], ids=["in octets", "at once"])
+def test_a_header_that_is_too_much_to_keep_is_refused_however_it_comes(
+    impl: Implementation, cut: int
+) -> None:
+    limits = ConnectionLimits(open_bytes=2000)
+    pair = Pair(impl, server={"connection_limits": limits}).opened(1)
+    amqp = pair.amqp
+    properties = amqp.BasicProperties(headers={"x": "y" * 3000})
+    octets = amqp.encode_message(1, amqp.Basic.Publish(), properties, b"body")
+    chunks = [octets[at : at + cut] for at in range(0, len(octets), cut)]
+    found = [event for chunk in chunks for event in pair.server.receive_data(chunk)]
+    assert [event.reply_code for event in violations(found)] == [506]
+
+
 def header_of(size: int) -> bytes:
     """The payload of a content header that announces a body."""
     return b"\0\x3c\0\0" + size.to_bytes(8, "big") + b"\0\0"

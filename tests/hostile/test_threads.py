@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sys
 import threading
 import time
@@ -16,6 +18,7 @@ from support.implementation import Implementation
 from support.outcomes import describe
 
 from amqpcodec import DecodeError, DecoderInUseError
+from amqpcodec._kernel.memo import MEMO
 from amqpcodec.spec import Assert
 
 THREADS = 8
@@ -206,6 +209,29 @@ def test_a_raw_table_is_read_by_many_threads(impl: Implementation) -> None:
         assert all(describe(found[1]) == describe(seen[0][1]) for found in seen)
         assert [found[2] for found in seen] == [[number] for number in range(THREADS)]
         assert table["key3"] is seen[3][2]  # all were given the one reading of it
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_reads_raw_tables_that_a_thread_of_its_parent_was_reading(impl: Implementation) -> None:
+    table = impl.raw_table(impl.tables.encode_table({"key": 1})[4:])
+    reading, done = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with MEMO:
+            reading.set()
+            done.wait()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    reading.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # in place of waiting for good
+        os._exit(0 if table["key"] == 1 else 1)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_tables_on_their_own_in_many_threads(impl: Implementation) -> None:

@@ -28,6 +28,8 @@ cdef class Encoder:
     cdef object _one_header(
         self, object channel, object properties, object body_size, object weight, object frame_max
     )
+    cdef object _header_frame(self, object channel, ContentHeader header, object frame_max)
+    cdef object _any_frame(self, Frame frame, object frame_max)
     cdef object _other_frame(self, Frame frame, object payload, object frame_max)
     @cython.locals(record=Method, at=cython.Py_ssize_t, written=cython.bint)
     cdef Method _put_method(

@@ -94,6 +94,10 @@ class Encoder:
         self._frame_max = frame_max or 0
         self._message_frame_max = 131072 if frame_max is None else frame_max
 
+    @frame_max.deleter
+    def frame_max(self) -> None:
+        raise AttributeError("frame_max cannot be deleted")
+
     def __reduce__(self) -> Any:
         raise TypeError("an encoder cannot be copied or pickled: make another")
 
@@ -242,18 +246,7 @@ class Encoder:
         """
         if not isinstance(frame, Frame):
             raise EncodeError(f"expected a frame, not {_named(frame)}")
-        payload = frame.payload
-        # What a decoder returns first: its frame types are these very objects.
-        if frame.type is _METHOD and isinstance(payload, Method):
-            return self._one_method(frame.channel, payload, frame_max, False)
-        if frame.type is _BODY and type(payload) is bytes:
-            return self._raw_frame(BODY, frame.channel, payload, frame_max)
-        if frame.type is _HEADER and isinstance(payload, ContentHeader):
-            header = payload
-            return self._one_header(
-                frame.channel, header.properties, header.body_size, header.weight, frame_max
-            )
-        return self._other_frame(frame, payload, frame_max)
+        return self._any_frame(frame, frame_max)
 
     def encode(self, value: Message | Frame, *, frame_max: int | None = None) -> bytes:
         """What a `MessageDecoder` gave out: a whole message, or one frame.
@@ -276,6 +269,17 @@ class Encoder:
 
     # -- the pieces
 
+    def _any_frame(self, frame: Frame, frame_max: int | None) -> bytes:
+        """What decoders return comes first: their frame types are the very objects looked for here."""
+        payload = frame.payload
+        if frame.type is _METHOD and isinstance(payload, Method):
+            return self._one_method(frame.channel, payload, frame_max, False)
+        if frame.type is _BODY and type(payload) is bytes:
+            return self._raw_frame(BODY, frame.channel, payload, frame_max)
+        if frame.type is _HEADER and isinstance(payload, ContentHeader):
+            return self._header_frame(frame.channel, payload, frame_max)
+        return self._other_frame(frame, payload, frame_max)
+
     def _other_frame(self, frame: Frame, payload: Any, frame_max: int | None) -> bytes:
         """Any frame, or the refusal of what is none."""
         if not isinstance(frame.type, int):
@@ -287,10 +291,7 @@ class Encoder:
         if isinstance(payload, Method):
             return self._one_method(frame.channel, payload, frame_max, False)
         if isinstance(payload, ContentHeader):
-            header = payload
-            return self._one_header(
-                frame.channel, header.properties, header.body_size, header.weight, frame_max
-            )
+            return self._header_frame(frame.channel, payload, frame_max)
         if isinstance(payload, OpaquePayload):
             return self._encode_opaque(frame, payload, frame_max)
         if isinstance(payload, (Heartbeat, ProtocolHeader)):
@@ -302,6 +303,9 @@ class Encoder:
         limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
         self._put_method(writer, channel, method, limit, validate)
         return writer.finish()
+
+    def _header_frame(self, channel: Any, header: ContentHeader, frame_max: int | None) -> bytes:
+        return self._one_header(channel, header.properties, header.body_size, header.weight, frame_max)
 
     def _one_header(
         self, channel: Any, properties: Any, body_size: Any, weight: Any, frame_max: int | None

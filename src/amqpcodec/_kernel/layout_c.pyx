@@ -20,7 +20,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
-from .._records import TwinSignature
+from .._records import TwinSignature, arguments_error
 from .sharing_c import share
 
 cdef extern from *:
@@ -297,7 +297,7 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Layout *layout = _layout_of(cls)
     if layout is not NULL and count <= layout.positional:
-        made = copy_model(layout)
+        made = _copy_memory(layout.model, layout.size)
         if _put(layout, <PyObject *>made, arguments, count, keywords):
             if layout.finish is NULL or layout.finish(layout, <PyObject *>made):
                 return made
@@ -327,22 +327,27 @@ cdef void set_slot(PyObject **slot, PyObject *value) noexcept:
 cdef bint _put(
     Layout *layout, PyObject *made, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords
 ) noexcept:
-    """Put each argument into its slot; False for a call that `__init__` should judge."""
+    """Put each argument into its slot of a copy of the model, and count the references in the others; False for a
+    call that `__init__` should judge."""
     cdef Py_ssize_t at, field
+    cdef Py_ssize_t named = 0 if keywords is NULL else PyTuple_GET_SIZE(keywords)
     cdef uint32_t given = 0
-    for at in range(count):
-        field = layout.place[at]
-        given |= <uint32_t>1 << field
-        set_slot(slot(layout, made, field), arguments[at])
-    if keywords is NULL:
-        return True
-    for at in range(PyTuple_GET_SIZE(keywords)):
-        field = _find_name(layout, PyTuple_GET_ITEM(keywords, at))
+    cdef bint known = True
+    for at in range(count + named):
+        field = layout.place[at] if at < count else _find_name(layout, PyTuple_GET_ITEM(keywords, at - count))
         if field < 0 or given >> field & 1:
-            return False
+            known = False
+            break
         given |= <uint32_t>1 << field
-        set_slot(slot(layout, made, field), arguments[count + at])
-    return True
+        Py_INCREF(<object>arguments[at])
+        slot(layout, made, field)[0] = arguments[at]
+    if layout.all_none and known:
+        refer_to_none(layout.fields - count - named)
+        return True
+    for at in range(layout.fields):
+        if not given >> at & 1:
+            Py_INCREF(<object>slot(layout, made, at)[0])
+    return known
 
 
 cdef int _make_tables(Layout *layout, PyObject *made) except -1:
@@ -359,13 +364,19 @@ cdef int _make_tables(Layout *layout, PyObject *made) except -1:
 
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
     """What `type.__call__` does, with all it has to say about wrong arguments."""
+    positional, named = _taken_apart(arguments, count, keywords)
+    return type.__call__(<object>cls, *positional, **named)
+
+
+cdef tuple _taken_apart(PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
+    """Arguments as a tuple and a dict."""
     cdef Py_ssize_t at
     positional = tuple([<object>arguments[at] for at in range(count)])
     named = {}
     if keywords is not NULL:
         for at in range(PyTuple_GET_SIZE(keywords)):
             named[<object>PyTuple_GET_ITEM(keywords, at)] = <object>arguments[count + at]
-    return type.__call__(<object>cls, *positional, **named)
+    return positional, named
 
 
 cdef int describe_constructor(type cls, str name) except -1:
@@ -388,7 +399,7 @@ cdef int describe_constructor(type cls, str name) except -1:
 
 
 cdef object _call_described(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
-    """Construct as before; Cython calls every constructor `__init__` in its errors."""
+    """Construct as before; about wrong arguments, say what Python says of the pure build."""
     cdef Described *described = _described[_bucket(cls)]
     while described is not NULL and described.cls is not cls:
         described = described.next
@@ -399,7 +410,7 @@ cdef object _call_described(PyObject *cls, PyObject *const *arguments, size_t na
             return described.construct(cls, arguments, nargsf, keywords)
         return call_init(cls, arguments, PyVectorcall_NARGS(nargsf), keywords)
     except TypeError as error:
-        text = str(error)
-        if not text.startswith("__init__()"):
+        if not str(error).startswith("__init__()"):
             raise
-        raise TypeError((<object>described.name) + text.removeprefix("__init__")) from None
+        positional, named = _taken_apart(arguments, PyVectorcall_NARGS(nargsf), keywords)
+        raise arguments_error(<object>cls, positional, named) or error from None

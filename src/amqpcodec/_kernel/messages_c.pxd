@@ -24,6 +24,7 @@ cdef class MessageDecoder(StreamDecoder):
     cdef bint _join
     cdef unsigned long long _body_limit
     cdef Py_ssize_t _open_limit
+    cdef long long _whole_limit
     cdef Content _current
     cdef Content _spare
     cdef dict _open

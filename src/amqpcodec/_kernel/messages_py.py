@@ -58,7 +58,7 @@ class MessageDecoder(StreamDecoder):
     method comes.
     """
 
-    __slots__ = ("_body_limit", "_current", "_join", "_keep", "_open", "_open_limit", "_spare")
+    __slots__ = ("_body_limit", "_current", "_join", "_keep", "_open", "_open_limit", "_spare", "_whole_limit")
 
     if TYPE_CHECKING:
 
@@ -93,6 +93,7 @@ class MessageDecoder(StreamDecoder):
         self._join = body == "bytes"
         self._body_limit = limits.body_size
         self._open_limit = limits.open_messages
+        self._whole_limit = MAX_LIMIT  # octets of the largest header frame that `_whole` takes
 
     def _forget(self) -> None:
         """Open messages are forgotten as well."""
@@ -155,7 +156,7 @@ class MessageDecoder(StreamDecoder):
     def _method(self) -> Any:
         """A method opens a content, or is emitted as it is."""
         channel = self._reader.channel
-        cut_off = self._find(channel)
+        cut_off = self._find(channel) if self._current is not None or self._open else None
         if cut_off is not None:
             self._drop(cut_off)  # also if the method turns out to be unreadable
         method = self._read_method()
@@ -190,7 +191,7 @@ class MessageDecoder(StreamDecoder):
             return None
         reader, chunk, at, end = self._reader, self._chunk, self._pos, self._end
         header = reader.following(HEADER, chunk, at, end, self._size_limit)
-        if header < OVERHEAD + 12:
+        if not OVERHEAD + 12 <= header <= self._whole_limit:
             return None
         offset = self._offset + ENVELOPE_SIZE
         reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)

@@ -30,6 +30,8 @@ cdef class RawProperties(Properties):
     cdef object _decoded
 
     cdef PropertiesReading _known(self)
+    @cython.locals(reading=PropertiesReading)
+    cdef object _dialect(self)
     cdef object _values_of(self)
     cdef bint _equals(self, RawProperties other) except -1
     @cython.locals(reading=PropertiesReading, octets=bytes, reader=Reader, decoded=Record)

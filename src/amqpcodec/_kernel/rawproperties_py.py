@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from _thread import RLock
 from operator import index
 
 from .._pickle import restore_raw_properties
@@ -14,14 +13,13 @@ from ..profiles import table_profile
 from .constructors_py import describe
 from .dialect_py import Dialect
 from .reader_py import ReaderRules
+from .memo import MEMO
 from .records_py import Properties
 from .writer_py import Writer
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# Held while a memo is looked at or set, never while it is made; see rawtable_py.
-_MEMO = RLock()
 
 
 class PropertiesReading:
@@ -132,7 +130,10 @@ class RawProperties(Properties):
         return reading
 
     def _dialect(self) -> Dialect:
-        dialect: Dialect = self._known().dialect
+        reading = self._reading
+        if reading is None:
+            reading = self._known()
+        dialect: Dialect = reading.dialect
         return dialect
 
     def _class_id(self) -> int:
@@ -140,11 +141,11 @@ class RawProperties(Properties):
 
     def _values_of(self) -> Any:
         """The ordinary properties that the octets stand for."""
-        with _MEMO:
+        with MEMO:
             decoded = self._decoded
         if decoded is None:
             decoded = self._decode()
-            with _MEMO:
+            with MEMO:
                 if self._decoded is None:
                     self._decoded = decoded
                 decoded = self._decoded

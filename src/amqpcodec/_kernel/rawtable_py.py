@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from _thread import RLock
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from importlib import import_module
 
@@ -10,13 +9,11 @@ from .._pickle import restore_public
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
 from .constructors_py import describe
+from .memo import MEMO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-# Held while a table's memo is looked at or set, never while it is made: a raw table may be read by several
-# threads at once. Re-entrant, since a finaliser may run meanwhile and read another.
-_MEMO = RLock()
 
 
 class RawTable(Mapping[str, Any]):
@@ -52,12 +49,12 @@ class RawTable(Mapping[str, Any]):
         return self._profile
 
     def _decoded(self) -> dict[str, Any]:
-        with _MEMO:
+        with MEMO:
             table = self._table
         if table is None:
             # Looked up late, since reading a table takes the reader, which makes these.
             table = import_module("amqpcodec").decode_pairs(self._octets, self._profile)
-            with _MEMO:
+            with MEMO:
                 if self._table is None:
                     self._table = table
                 table = self._table

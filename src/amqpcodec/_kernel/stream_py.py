@@ -135,6 +135,10 @@ class StreamDecoder:
         finally:
             lock.release()
 
+    @frame_max.deleter
+    def frame_max(self) -> None:
+        raise AttributeError("frame_max cannot be deleted")
+
     def reset(self) -> None:
         """Forget all octets and any error: the next octet fed is the first of a new stream.
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from amqpcodec._kernel.messages_py import Content, MessageDecoder
 
+from .._kernel.wire import OVERHEAD
 from .._typing import TYPE_CHECKING, Any
 from ..errors import RESOURCE_ERROR
+from ..limits import MAX_LIMIT
 from .constants import SERVER
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ class ContentReader(MessageDecoder):
             self, frame_max=frame_max, frame_max_slack=slack, tables=tables, properties=properties,
             profile=profile, strict=strict, limits=limits, expect_header=False, aborted="keep",
         )  # fmt: skip
+        self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD  # a larger one may be too much to hold
 
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]
