@@ -19,3 +19,6 @@ cpdef tuple make_event(object cls, tuple values):
         Py_INCREF(value)
         PyTuple_SET_ITEM(event, at, value)
     return <tuple>event
+
+
+__all__ = ["make_event"]
