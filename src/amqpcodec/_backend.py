@@ -32,6 +32,7 @@ def _choose() -> str:
 
 
 IMPL = _choose()
+"""The build in use: ``"c"`` is the compiled one, ``"py"`` the pure one."""
 
 
 def load(name: str, impl: str = IMPL) -> ModuleType:

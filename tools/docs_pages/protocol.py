@@ -8,6 +8,7 @@ from codecgen.explain import bit_places
 from codecgen.model import Assert, Class, Dialect, Domain, Field, Method
 from codecgen.wire_types import WIRE_TYPES
 
+from amqpcodec.options import DIALECT
 from docs_pages import codes
 from docs_pages.markup import code, document, heading, link, place, sentence, table
 
@@ -22,7 +23,7 @@ def path(dialect: Dialect) -> str:
 
 def page(dialect: Dialect, dialects: Sequence[Dialect]) -> str:
     """The page of a dialect; `dialects` are all that there are."""
-    return document(
+    return _found_first(dialect) + document(
         dialect.name,
         f"{sentence(dialect.label)} [The other dialects side by side](differences.md).",
         _facts(dialect),
@@ -35,6 +36,11 @@ def page(dialect: Dialect, dialects: Sequence[Dialect]) -> str:
         _constants(dialect),
         *_corrections(dialect),
     )
+
+
+def _found_first(dialect: Dialect) -> str:
+    """What has the search prefer the dialect that most people speak."""
+    return "---\nsearch: {boost: 3}\n---\n\n" if dialect.name == DIALECT else ""
 
 
 def signature(dialect: Dialect, owner: str, fields: Sequence[Field], *, absent: bool = False) -> str:
