@@ -14,6 +14,7 @@ import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
 from docs_pages.api import linked, members
+from docs_pages.written import ELSEWHERE, indented, relinked
 
 from amqpcodec import options
 from amqpcodec._backend import load
@@ -139,9 +140,8 @@ def wrong_links(page: str) -> list[str]:
 def test_the_navigation_names_every_page_once() -> None:
     named = re.findall(r": (\S+\.md)$", CONFIGURATION.read_text(), re.MULTILINE)
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    elsewhere = {"changelog.md", "contributing.md", "security.md", "spec.md"}
     assert len(named) == len(set(named))
-    assert set(named) == written | set(pages()) | elsewhere
+    assert set(named) == written | set(pages()) | set(ELSEWHERE.values())
 
 
 def test_names_in_docstrings_become_links() -> None:
@@ -153,3 +153,28 @@ def test_names_in_docstrings_become_links() -> None:
     assert "`file` is" in text
     assert "Connection" in members("amqpcodec.connection")
     assert "LocalProtocolError" not in members("amqpcodec.connection")
+
+
+def test_links_to_files_of_the_repository_lead_to_their_pages() -> None:
+    text = "[a](../SECURITY.md) [b](../examples/proxy.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
+    assert relinked(text, "docs/limits.md", "limits.md") == (
+        "[a](security.md) [b](examples.md#proxy.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
+    )
+    assert relinked("![p](docs/p.svg) [s](spec/README.md)", "CHANGELOG.md", "changelog.md") == (
+        "![p](p.svg) [s](spec.md)"
+    )
+    assert relinked("[p](../../examples/real-bunny.pcap)", "docs/start/capture.md", "start/capture.md") == (
+        "[p](../examples/real-bunny.pcap)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("- one\n  more\n\n  | a |\n\n      code\n", "- one\n    more\n\n    | a |\n\n        code\n"),
+        ("1. two\n\n   after\n\ntext\n\n    code\n", "1. two\n\n    after\n\ntext\n\n    code\n"),
+        ("```\n- no item\n  x\n```\n", "```\n- no item\n  x\n```\n"),
+    ],
+)
+def test_what_belongs_to_an_item_of_a_list_is_indented_for_the_site(written: str, read: str) -> None:
+    assert indented(written) == read

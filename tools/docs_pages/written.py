@@ -1,0 +1,59 @@
+"""Pages that are written by hand, as the site needs them: they are read in the repository as well."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+ELSEWHERE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "spec/README.md": "spec.md",
+}
+"""Pages that are not in `docs`, and where they are in the site."""
+
+_ITEM = re.compile(r"(?:[-*]|\d\.) (?=\S)")
+_LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
+
+
+def indented(markdown: str) -> str:
+    """Text whose lists are as Python-Markdown wants them: what belongs to an item is 4 columns in.
+
+    Elsewhere, as where the repository is read, it begins where the text of the item begins.
+    """
+    lines, column, fenced = [], 0, False
+    for line in markdown.splitlines():
+        if item := None if fenced else _ITEM.match(line):
+            column = len(item[0])
+        elif column and line.startswith(" " * column):
+            line = " " * (4 - column) + line
+        elif line.strip():
+            column = 0
+            fenced ^= line.startswith("```")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def relinked(markdown: str, source: str, path: str) -> str:
+    """Text of the repository with links for the site.
+
+    Args:
+        markdown: the text.
+        source: the file that it is of, in the repository.
+        path: its page in the site.
+    """
+
+    def changed(found: re.Match[str]) -> str:
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[2]))
+        target, anchor = _in_site(file, found[3] or "")
+        return f"{found[1]}{posixpath.relpath(target, posixpath.dirname(path) or '.')}{anchor})"
+
+    return _LINK.sub(changed, markdown)
+
+
+def _in_site(file: str, anchor: str) -> tuple[str, str]:
+    """The page of a file of the repository, and the place on it."""
+    if file.startswith("examples/") and file.endswith(".py"):
+        return "examples.md", f"#{file.removeprefix('examples/')}"
+    return ELSEWHERE.get(file, file.removeprefix("docs/")), anchor
