@@ -19,6 +19,7 @@ _WIDTHS = [
 ]
 _INTERVALS = 240
 _FINE_BITS = 7  # of a duration that decide its class in the histogram: 128 classes an octave
+_FINE = (1 << _FINE_BITS + 1) - 1
 _PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # per mille
 
 
@@ -113,7 +114,7 @@ class Durations:
 
     def __init__(self, top: int) -> None:
         self._top, self._kept = top, max(top, 1)  # the slowest one is the maximum
-        self._classes: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._classes: defaultdict[int, int] = defaultdict(int)  # by shift, then by the bits that are left
         self._sum = self._count = 0
         self._least: int | None = None
         self._slowest: list[tuple[int, int, Slow]] = []
@@ -124,7 +125,7 @@ class Durations:
         """Add a duration; returns whether it is among the slowest so far, to be passed to `keep`."""
         bits = duration_ns.bit_length()
         shift = bits - _FINE_BITS - 1 if bits > _FINE_BITS else 0
-        self._classes[shift, duration_ns >> shift] += 1
+        self._classes[shift << _FINE_BITS + 1 | duration_ns >> shift] += 1
         self._sum += duration_ns
         self._count += 1
         if self._least is None or duration_ns < self._least:
@@ -142,7 +143,8 @@ class Durations:
         slowest = [slow for *_, slow in sorted(self._slowest, key=lambda item: item[:2], reverse=True)]
         most = slowest[0].latency_ns if slowest else None
         ends = [
-            (((fine + 1) << shift) - 1, number) for (shift, fine), number in sorted(self._classes.items())
+            (((fine & _FINE) + 1 << (fine >> _FINE_BITS + 1)) - 1, number)
+            for fine, number in sorted(self._classes.items())
         ]
         if most is not None:
             ends[-1] = most, ends[-1][1]

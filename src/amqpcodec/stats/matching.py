@@ -363,25 +363,25 @@ class Matcher:
             answered = list(takewhile(tag.__ge__, waiting) if tag else waiting)
         else:
             answered = [tag] if tag in waiting else []
-        for each in answered:
-            self._answered(row, each, waiting.pop(each), durations)
-
-    def _answered(self, row: MethodRow, tag: int, asked: MethodRow, durations: Durations) -> None:
-        self._waiting -= 1
+        self._waiting -= len(answered)
         if row.name != "basic.ack":
-            durations.negative += 1
-        now, then = row.ts_ns, asked.ts_ns
-        if now is None or then is None:
-            durations.unfollowed += 1
-            return
-        took = now - then if now > then else 0
-        if durations.slow(took):
-            durations.keep(
-                Slow(
-                    self._file, asked.flow or 0, asked.channel or 0, tag, asked.packet or 0, then,
-                    row.packet or 0, took, row.name or "", asked.exchange, asked.routing_key,
-                )
-            )  # fmt: skip
+            durations.negative += len(answered)
+        now, slow = row.ts_ns, durations.slow
+        for each in answered:
+            asked = waiting.pop(each)
+            then = asked.ts_ns
+            if now is None or then is None:
+                durations.unfollowed += 1
+            elif slow(now - then if now > then else 0):
+                durations.keep(self._slow(row, each, asked))
+
+    def _slow(self, row: MethodRow, tag: int, asked: MethodRow) -> Slow:
+        then = asked.ts_ns or 0
+        return Slow(
+            self._file, asked.flow or 0, asked.channel or 0, tag, asked.packet or 0, then,
+            row.packet or 0, max((row.ts_ns or 0) - then, 0), row.name or "", asked.exchange,
+            asked.routing_key,
+        )  # fmt: skip
 
     def _forget(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         """The waiting deliveries will come again, or a commit settles them."""

@@ -120,7 +120,9 @@ class TableReader:
         errors = make_sink("errors", columns["errors"], decoding)
         assert isinstance(errors, ErrorSink)
         tables = {"errors": _Table(errors, None, columns["errors"])}
-        for name in columns.keys() - tables.keys():
+        for name in columns:
+            if name == "errors":
+                continue
             kept: dict[str, Any] = {"errors": errors} if name == "connections" else {}
             tables[name] = _Table(*open_feeder(name, columns[name], decoding, **kept), columns[name])
         return tables
