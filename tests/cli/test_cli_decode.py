@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import amqpcodec
 from amqpcodec import rabbitmq as amqp
-from amqpcodec.capture import ByteSource
+from amqpcodec.capture import ByteSource, CapturedFrame, read_frames
+from amqpcodec.capture.model import Endpoint
+from amqpcodec.capture.writing import Conversation, PacketWriter
 from amqpcodec.cli import main
 from amqpcodec.cli.progress import LARGE, progress
-from amqpcodec.cli.rendering import Stamps, json_text, json_value, octets, text
+from amqpcodec.cli.rendering import Stamps, json_text, json_value, method_fields, octets, text
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
@@ -245,6 +249,44 @@ def test_values_as_json_and_as_text() -> None:
     assert stamps.text(1) == "1970-01-01T00:00:00.000000001Z"
     assert stamps.text(-1) == "1969-12-31T23:59:59.999999999Z"
     assert stamps.text(None) == stamps.text(2**80) == "-"
+
+
+@pytest.mark.parametrize("path", [BUNNY, TXAMQP], ids=lambda path: path.stem)
+def test_fields_and_properties_are_shown_as_their_values_are(run: Run, path: Path) -> None:
+    items = [item for item in read_frames(path) if isinstance(item, CapturedFrame)]
+    lines, rows = run(path), run.rows(path)
+    for item, line, row in zip(items, lines, rows, strict=True):
+        payload = item.frame.payload
+        if item.frame.type == 1:
+            shown = dict(method_fields(payload, False))
+            assert row["fields"] == json.loads(json.dumps({name: json_value(v) for name, v in shown.items()}))
+        elif item.frame.type == 2:
+            names = [field.attribute for field in payload.properties.spec.fields]
+            found = {name: getattr(payload.properties, name) for name in names}
+            shown = {name: value for name, value in found.items() if value is not None}
+            assert row["properties"] == {name: json_value(value) for name, value in shown.items()}
+        else:
+            continue
+        assert line.endswith("".join(f" {name}={text(value)}" for name, value in shown.items()))
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=300), st.binary(max_size=9),
+    st.datetimes(timezones=st.just(UTC)), st.decimals(allow_nan=False),
+    st.builds(amqpcodec.FieldValue, st.just("b"), st.integers(-9, 9)),
+)  # fmt: skip
+
+
+@settings(max_examples=80)
+@given(
+    st.recursive(
+        SCALARS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_any_value_is_the_same_as_json_by_either_way(value: Any) -> None:
+    assert json_text(value) == json.dumps(json_value(value), allow_nan=False)
 
 
 def test_colour_only_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,6 +515,24 @@ def test_amqp_that_filters_leave_out_counts_as_found(run: Run) -> None:
     assert run.err == ""
 
 
+def test_tls_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tls.pcap"
+    with path.open("wb") as file:
+        ends = Endpoint(bytes((10, 0, 0, 1)), 40000), Endpoint(bytes((10, 0, 0, 9)), 5671)
+        conversation = Conversation(PacketWriter(file), *ends, 0, 1)
+        conversation.send(0, b"\x16\x03\x01\x00\x05hello", 1)
+        conversation.close(2)
+    advice = (
+        "it looks like TLS, which hides the frames: record where the octets are not encrypted, or decrypt "
+    )
+    [line] = run(path, "--port", "5671", code=1)
+    assert advice in line
+    assert run(path, "--port", "any") == []
+    nothing, tls = run.err.splitlines()
+    assert nothing.endswith("no AMQP found on any port")
+    assert f": 1 x not an AMQP connection that can be decoded: {advice}" in tls
+
+
 def test_each_file_without_amqp_is_named_beside_those_with_it(run: Run, tmp_path: Path) -> None:
     assert len(run(_moved(tmp_path, 9999), BUNNY)) == 155
     assert run.err.count("no AMQP found") == 1
@@ -532,3 +592,42 @@ def test_a_summary_counts_faults_and_shows_what_was_sent_without_control_charact
 def test_a_summary_does_not_go_into_json_lines(run: Run) -> None:
     assert run(BUNNY, "--summary", "--format", "jsonl", code=2) == []
     assert "--summary is for people" in run.err
+
+
+def test_an_input_that_cannot_be_read_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.pcap"
+    path.write_bytes(bytes(99))
+    run(path, code=2)
+    assert run.err.endswith("; the octets of one direction alone are read with --input stream\n")
+    run(tmp_path, code=2)
+    assert run.err.endswith("; name the files in it, or a pattern: 'FOLDER/*.pcap'\n")
+    run(tmp_path / "trafic.pcap", code=2)
+    assert run.err.endswith("No such file or directory; the nearest name is 'traffic.pcap'\n")
+    run(tmp_path / "absent", code=2)
+    assert run.err.endswith("No such file or directory\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["decod"], "; the nearest name is 'decode'\n"),
+        (["--versoin"], "unrecognized arguments: --versoin; the nearest name is '--version'\n"),
+        ([], "the following arguments are required: COMMAND\n"),
+    ],
+)
+def test_a_command_that_does_not_exist_is_named_with_the_nearest(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.endswith("amqpcodec --help shows what there is\n")
+
+
+def test_help_loads_little_so_that_it_is_there_at_once() -> None:
+    check = "import sys; from amqpcodec.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, check=True, timeout=60)
+    loaded = set(done.stdout.decode().splitlines()[-1].split())
+    assert "amqpcodec.cli" in loaded
+    assert not loaded & {"pyarrow", "pyspark", "rich", "plotly", "zstandard", "difflib", "ctypes"}

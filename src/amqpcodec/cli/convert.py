@@ -106,7 +106,7 @@ def _batches(names: list[str], tables: _Tables, report: Callable[[int], None]) -
             with Watched(inputs.open_file(name), report) as file:
                 yield from tables.read(name, file)
         except (capture.CaptureError, OSError) as error:
-            raise _UnusableError(f"{name!r}: {inputs.reason(error)}") from error
+            raise _UnusableError(f"{name!r}: {inputs.unreadable(error)}") from error
 
 
 class _Tables:

@@ -165,7 +165,7 @@ class _File:
             raise
         except (capture.CaptureError, OSError) as error:
             output.flush()
-            output.complain(f"{self._name!r}: {inputs.reason(error)}{inputs.hint(error)}")
+            output.complain(f"{self._name!r}: {inputs.unreadable(error)}")
             return EXIT_UNUSABLE
         return EXIT_FAULTS if self._faults else EXIT_OK
 

@@ -16,6 +16,7 @@ from ..options import AMQP_PORT
 from .parsing import nearest
 
 STANDARD_INPUT = "-"
+_LEAST_LIKENESS = 0.75  # of names of files, of which any may be there
 _NO_CAPTURE = (
     "; tcpdump -w, tshark -w and Wireshark write captures; the octets of one direction alone are "
     "read with --input stream"
@@ -80,12 +81,12 @@ class _Awaited:
         return count
 
 
-def hint(error: Exception) -> str:
-    """What could be done about an input that cannot be read, as the end of a sentence; "" for nothing."""
+def _hint(error: Exception) -> str:
+    """What could be done, as the end of a sentence; "" for nothing."""
     if isinstance(error, CaptureError):
         return "" if error.offset else _NO_CAPTURE
     if isinstance(error, PermissionError):
-        return "; read it as a user who may, or pipe it in: sudo cat FILE | amqpcodec ... -"
+        return "; change its permissions, or work as a user who may"
     if isinstance(error, IsADirectoryError):
         return "; name the files in it, or a pattern: 'FOLDER/*.pcap'"
     if isinstance(error, FileNotFoundError):
@@ -106,7 +107,7 @@ def _near_file(name: Any) -> str:
     """The file with the name most like one that is not there."""
     folder, file = os.path.split(os.fsdecode(name)) if isinstance(name, (str, bytes)) else ("", "")
     try:
-        return nearest(file, os.listdir(folder or "."))
+        return nearest(file, os.listdir(folder or "."), _LEAST_LIKENESS)
     except OSError:
         return ""
 
@@ -114,6 +115,11 @@ def _near_file(name: Any) -> str:
 def reason(error: Exception) -> str:
     """Why something could not be read or written, without the name of the file."""
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def unreadable(error: Exception) -> str:
+    """Why an input could not be read, without its name, and what could be done."""
+    return reason(error) + _hint(error)
 
 
 def bounded(text: str, low: int, high: int, complaint: str) -> int:

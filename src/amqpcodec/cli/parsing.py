@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _UNKNOWN = re.compile(r"unrecognized arguments: (-\S*?)(?:[=\s]|$)")
 _LEAST_LIKENESS = 0.5
+_NO_COMMAND = "the following arguments are required: COMMAND"
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,6 +24,7 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """As the method replaced, but a subcommand itself refuses what it does not know."""
+        self._given = list(args) if args is not None else sys.argv[1:]
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -29,6 +32,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the command with a message, the nearest name there is, and where all of them are."""
+        if message == _NO_COMMAND:
+            options = (each for each in self._given if each.startswith("-"))
+            message = next((f"unrecognized arguments: {each}" for each in options), message)
         hint = nearest(*self._mistaken(message))
         self.exit(2, f"{self.prog}: error: {message}{hint}\n{self.prog} --help shows what there is\n")
 
@@ -41,11 +47,11 @@ class Parser(argparse.ArgumentParser):
         return "", ()
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a sentence with the name most like another; "" if there is none like it."""
+def nearest(name: str, known: Iterable[str], likeness: float = _LEAST_LIKENESS) -> str:
+    """The end of a sentence with the name most like another; "" if there is none as like as that."""
     # It is seldom needed, and takes a sixth of the time that --help does.
     from difflib import get_close_matches
 
     by_key = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), by_key, 1, _LEAST_LIKENESS)
+    found = get_close_matches(name.lower(), by_key, 1, likeness)
     return f"; the nearest name is {by_key[found[0]]!r}" if found else ""

@@ -38,14 +38,6 @@ def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str
         yield field.attribute, value
 
 
-def present_properties(properties: Any) -> Iterator[tuple[str, Any]]:
-    """Names and values of the properties that a content header carries."""
-    for field in properties.spec.fields:
-        value = getattr(properties, field.attribute)
-        if value is not None:
-            yield field.attribute, value
-
-
 class Parts:
     """Shows the arguments of methods and the properties of contents, each as a label and a value.
 
