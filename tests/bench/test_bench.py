@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import itertools
 import json
@@ -18,6 +19,7 @@ from support.implementation import Implementation
 import amqpcodec.rabbitmq as amqp
 from amqpcodec import capture
 from amqpcodec.bench.__main__ import main
+from amqpcodec.bench.comparing import OURS, figures
 from amqpcodec.bench.recording import Stream, record
 from amqpcodec.bench.works import Recording, WrongResultError, our_works
 
@@ -217,6 +219,16 @@ def test_libraries_that_cannot_read_a_dialect_are_named(capsys: pytest.CaptureFi
     assert " struct " in text
 
 
+def test_no_more_is_read_than_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    frames = iter([item for item in capture.read_frames(CAPTURE) if isinstance(item, capture.CapturedFrame)])
+    recording = record(frames, 1000)
+    assert not recording.is_whole
+    assert 900 < sum(len(stream.octets) for stream in recording.streams) <= 1000
+    assert len(list(frames)) > 100
+    bench(CAPTURE, *QUICK)
+    assert "only the first 8000 bytes of frames are timed" in capsys.readouterr().err
+
+
 def test_contents_that_miss_their_beginning_are_left_out() -> None:
     frames = [item for item in capture.read_frames(CAPTURE) if isinstance(item, capture.CapturedFrame)]
     behind = next(at for at, item in enumerate(frames) if item.frame.type == 2)
@@ -249,3 +261,15 @@ def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path:
     assert "benchmark 'decode frames'" in done.stdout
     assert "encode messages[" in done.stdout
     assert "Failed to load" not in done.stderr
+
+
+def test_the_baseline_of_the_project_has_every_work_in_both_builds() -> None:
+    text = (EXAMPLES.parent / "benchmarks" / "ci.py").read_text()
+    items = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ITEMS"
+    )
+    stored = figures(json.loads((EXAMPLES.parent / "benchmarks" / "ci-baseline.json").read_text()))
+    assert {item: set(OURS) - set(stored[item]) for item in items} == {item: set() for item in items}
+    assert set(stored) == set(items)

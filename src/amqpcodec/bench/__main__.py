@@ -91,13 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="print the run as JSON, as pytest-benchmark does; tables go to stderr",
     )
-    parser.add_argument("--compare", metavar="OLD.json", help="an earlier run, or one of pytest-benchmark")
+    parser.add_argument("--compare", metavar="OLD.json", help="an earlier run")
     parser.add_argument(
         "--margin",
         type=_margin,
         default=0.1,
         metavar="N%",
-        help="what may be slower by chance (default 10%%)",
+        help="by how much a work may be slower (default 10%%)",
     )
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each work is timed (default 1)")
     parser.add_argument(
@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=1 << 20,
         metavar="N",
-        help="bytes of frames, from the first (default 1 MiB)",
+        help="bytes of frames that are timed, from the first one (default 1 MiB)",
     )
     add_options(parser, InputOptions)
     return parser
@@ -128,7 +128,11 @@ def _run(arguments: argparse.Namespace, timer: Callable[[], float]) -> dict[str,
         where = "" if inputs.of_streams(arguments) else f" on {inputs.searched(arguments)}"
         raise ValueError(f"{arguments.file!r}: no AMQP found{where}")
     if recording.left_out:
-        print(f"left out, as damaged or beyond --max-bytes: {recording.left_out} frames", file=sys.stderr)
+        print(f"left out, as damaged or incomplete: {recording.left_out}", file=sys.stderr)
+    if not recording.is_whole:
+        print(
+            f"only the first {arguments.max_bytes} bytes of frames are timed (--max-bytes)", file=sys.stderr
+        )
     others, missing = yardstick_works(recording)
     run = measure([*our_works(recording), *others], arguments.seconds, timer)
     return {**run, "octets": recording.digest, "missing": missing}

@@ -32,12 +32,13 @@ class Recording(NamedTuple):
 
     Attributes:
         streams: the frames, by connection and direction.
-        left_out: frames that cannot be decoded where they stand, what is missing or damaged, and what is
-            beyond the size that was asked for.
+        left_out: frames that cannot be decoded where they stand, and what is missing or damaged.
+        is_whole: False when there was more than was asked for.
     """
 
     streams: tuple[Stream, ...]
     left_out: int
+    is_whole: bool = True
 
     @property
     def digest(self) -> str:
@@ -58,10 +59,14 @@ def record(items: Iterable[Item], most: int) -> Recording:
     kept: dict[tuple[int, int, str], list[bytes]] = {}
     decoders: dict[tuple[int, int, str], Any] = {}
     left_out = size = 0
+    is_whole = True
     for item in items:
-        if not isinstance(item, CapturedFrame) or size + len(item.octets) > most:
+        if not isinstance(item, CapturedFrame):
             left_out += 1
             continue
+        if size + len(item.octets) > most:
+            is_whole = False
+            break
         key = (item.connection.number, item.direction, item.dialect)
         if key not in decoders:
             decoders[key] = message_decoder(amqpcodec.dialect(item.dialect))
@@ -74,7 +79,7 @@ def record(items: Iterable[Item], most: int) -> Recording:
         Stream(amqpcodec.dialect(dialect), tuple(frames), b"".join(frames))
         for (_, _, dialect), frames in kept.items()
     )
-    return Recording(tuple(streams), left_out)
+    return Recording(tuple(streams), left_out, is_whole)
 
 
 def message_decoder(amqp: Any) -> Any:
