@@ -6,6 +6,7 @@ import ast
 import copy
 import itertools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -83,7 +84,12 @@ def without(peer: str) -> Change:
 def test_every_build_is_measured_by_its_name(impl: Implementation) -> None:
     command = [sys.executable, "-m", "amqpcodec.bench", CAPTURE, "--json", *QUICK]
     done = subprocess.run(
-        command, env={"AMQPCODEC_IMPL": impl.name}, capture_output=True, text=True, timeout=60, check=True
+        command,
+        env={**os.environ, "AMQPCODEC_IMPL": impl.name},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     ours = {"c": "amqpcodec", "py": "amqpcodec pure"}[impl.name]
     found = [entry["extra_info"] for entry in json.loads(done.stdout)["benchmarks"]]
