@@ -52,8 +52,10 @@ def dialect(name: str) -> ModuleType:
     Raises:
         ValueError: no such dialect.
     """
-    if name not in DIALECTS:
-        raise ValueError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    if not isinstance(name, str) or name not in DIALECTS:
+        full = next((full for full, module in DIALECTS.items() if module == name), None)
+        hint = f": the module amqpcodec.{name} has {full!r}" if full else ""
+        raise ValueError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}{hint}")
     return import_module(f"amqpcodec.{DIALECTS[name]}")
 
 

@@ -130,6 +130,10 @@ def summary(path: str) -> dict[str, Any]:
     assert_type(found.confirms, stats.Latency)
     assert_type(found.confirms.slowest, list[stats.Slow])
     assert_type(found.problems, list[stats.Problem])
+    assert_type(found.findings, list[stats.Finding])
+    assert_type(found.first_incidents, list[stats.Incident])
+    depth: stats.QueueDepth | None = None
+    assert depth is None
     for ending in found.endings:
         assert_type(ending, stats.Ending)
         assert_type(ending.before, list[stats.Step])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import pydoc
 from collections.abc import Iterator
@@ -11,9 +12,12 @@ from typing import Any
 import pytest
 from support.implementation import Implementation
 
-from amqpcodec import DIALECTS
+from amqpcodec import DIALECTS, _backend
 
 KERNEL = ("dialect", "rawproperties", "rawtable", "records", "tables")
+OTHERS = ("amqpcodec.capture.events", "amqpcodec.capture.streams", "amqpcodec.connection.machine")
+# Only one text for both builds: what they say of themselves is looked at once.
+SHARED = ("arrow", "capture", "connection", "stats")
 Parts = list[tuple[str, Any]]
 
 
@@ -25,7 +29,10 @@ def parameters(thing: Any) -> list[tuple[str, Any, Any]]:
 
 def public(build: Implementation, name: str) -> Iterator[tuple[str, Any]]:
     """The public classes and functions of a module."""
-    module = build.dialect(name) if name in DIALECTS else build.kernel(name)
+    if "." in name:
+        module = _backend.load(name, build.name)
+    else:
+        module = build.dialect(name) if name in DIALECTS else build.kernel(name)
     for each in module.__all__:
         if callable(getattr(module, each)):
             yield each, getattr(module, each)
@@ -38,7 +45,7 @@ def pairs(both: tuple[Implementation, Implementation], name: str) -> Iterator[tu
         yield each, thing, pure[each]
 
 
-@pytest.mark.parametrize("name", [*DIALECTS, *KERNEL])
+@pytest.mark.parametrize("name", [*DIALECTS, *KERNEL, *OTHERS])
 def test_signatures_and_docstrings_are_the_same(
     both: tuple[Implementation, Implementation], name: str
 ) -> None:
@@ -48,7 +55,7 @@ def test_signatures_and_docstrings_are_the_same(
         assert inspect.getdoc(compiled), each
 
 
-@pytest.mark.parametrize("name", [*DIALECTS, *KERNEL])
+@pytest.mark.parametrize("name", [*DIALECTS, *KERNEL, *OTHERS])
 def test_so_are_those_of_public_methods(both: tuple[Implementation, Implementation], name: str) -> None:
     seen = 0
     for each, compiled, pure in pairs(both, name):
@@ -61,7 +68,22 @@ def test_so_are_those_of_public_methods(both: tuple[Implementation, Implementati
             seen += 1
             assert parameters(getattr(compiled, method)) == parameters(there), (each, method)
             assert inspect.getdoc(getattr(compiled, method)) == inspect.getdoc(there), (each, method)
-    assert seen or name in ("dialect", "tables")
+    assert seen or name in ("dialect", "tables", "amqpcodec.capture.events")
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_public_names_of_the_layers_above_say_what_they_take(name: str) -> None:
+    if name in ("arrow", "stats"):
+        pytest.importorskip("pyarrow")
+    module = importlib.import_module(f"amqpcodec.{name}")
+    for each in module.__all__:
+        thing = getattr(module, each)
+        if not isinstance(thing, type) and not inspect.isroutine(thing):
+            continue
+        assert inspect.getdoc(thing), each
+        if not (isinstance(thing, type) and issubclass(thing, Exception)):
+            found = inspect.signature(thing).parameters.values()
+            assert not [one for one in found if one.name == "options"], each
 
 
 def test_help_shows_arguments_and_text(amqp: ModuleType) -> None:

@@ -149,6 +149,10 @@ def test_a_library_that_is_not_known_is_a_value_error() -> None:
     for function in (compat.install, compat.uninstall):
         with pytest.raises(ValueError, match="no fast path for 'json'; there are pamqp, pika, amqp"):
             function("json")
+    with pytest.raises(ValueError, match="pamqp, pika, amqp: aio-pika is built on pamqp"):
+        compat.install("aio-pika")
+    with pytest.raises(ValueError, match="no fast path for 'json'"):
+        compat.supported("json")
     with pytest.raises(ValueError, match="json"), compat.installed("json"):
         pass
 

@@ -37,10 +37,16 @@ class ByteSource:
     Args:
         file: a path, or an object with ``read`` that returns bytes; need not be seekable. Closed by `close`
             only if it was opened here.
+
+    Raises:
+        OSError: the path cannot be opened or read.
+        TypeError: neither a path nor such an object.
     """
 
     def __init__(self, file: str | os.PathLike[str] | BinaryIO) -> None:
         self._owned = isinstance(file, (str, os.PathLike))
+        if not self._owned and not callable(getattr(file, "read", None)):
+            raise TypeError(f"file: must be a path or a binary file object, not {type(file).__name__}")
         self._raw = open(file, "rb", 0) if isinstance(file, (str, os.PathLike)) else file  # noqa: SIM115
         self._counted = _Counted(self._raw)
         file_bytes = io.BufferedReader(self._counted, _CHUNK)

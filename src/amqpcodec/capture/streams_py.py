@@ -9,6 +9,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 
+from amqpcodec._kernel.constructors_py import describe
+
 from .._state import Fields, Note, damaged
 from .._typing import Any
 from ..options import AMQP_PORT, FLOW_TIMEOUT, OUT_OF_ORDER_BYTES, OUT_OF_ORDER_SEGMENTS
@@ -430,3 +432,6 @@ def read_streams(segments: Iterable[Segment | Fault], tracker: StreamTracker) ->
         else:
             yield from tracker.feed(segment)
     yield from tracker.finish()
+
+
+describe([StreamTracker])

@@ -23,11 +23,16 @@ from .. import _backend
 from .._typing import Any, NamedTuple
 from ..errors import UnknownReleaseError
 from ._patches import WATCH, Options, Part, locked, loops_of, part_of
-from ._versions import release, supported
+from ._versions import release, releases_of
 
 PEERS = ("pamqp", "pika", "amqp")
 """The libraries that `install` knows."""
 
+# What clients are built on: a user may know the one and not the other.
+_BUILT_ON = {
+    "aio-pika": "pamqp", "aio_pika": "pamqp", "aiormq": "pamqp", "amqpstorm": "pamqp", "rabbitpy": "pamqp",
+    "celery": "amqp", "kombu": "amqp", "py-amqp": "amqp",
+}  # fmt: skip
 _PURE = "the pure build changes nothing"
 
 
@@ -135,7 +140,9 @@ _PEERS = {name: _Peer(name) for name in PEERS}
 
 def _peer(name: str) -> _Peer:
     if name not in _PEERS:
-        raise ValueError(f"no fast path for {name!r}; there are {', '.join(PEERS)}")
+        library = _BUILT_ON.get(str(name).lower())
+        hint = f": {name} is built on {library}" if library else ""
+        raise ValueError(f"no fast path for {name!r}; there are {', '.join(PEERS)}{hint}")
     return _PEERS[name]
 
 
@@ -221,6 +228,18 @@ def installed(
         with locked():
             for peer, _ in wanted:
                 peer.drop(token)
+
+
+def supported(name: str) -> tuple[str, ...]:
+    """The releases of a library that are known, such as ``("1.3.2", "1.4.0 to 1.4.4")``.
+
+    Args:
+        name: as for `install`.
+
+    Raises:
+        ValueError: no such library.
+    """
+    return releases_of(_peer(name).name)
 
 
 def status() -> dict[str, Status]:

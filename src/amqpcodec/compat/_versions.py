@@ -80,7 +80,8 @@ def release(peer: str, *, loops: bool = False, force: bool = False) -> Release:
     """
     spec = find_spec(peer)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"No module named {peer!r}", name=peer)
+        message = f"{peer} is not installed, and amqpcodec does not bring it: pip install {peer}"
+        raise ModuleNotFoundError(message, name=peer)
     rules = ""
     for name in (peer, f"{peer} loops") if loops and f"{peer} loops" in _FILES else (peer,):
         digest = digest_of(name, spec)
@@ -91,9 +92,9 @@ def release(peer: str, *, loops: bool = False, force: bool = False) -> Release:
     return Release(_version(peer, spec), rules)
 
 
-def supported(peer: str) -> tuple[str, ...]:
-    """The releases of a library that are known, such as ``("1.3.2", "1.4.0 to 1.4.4")``."""
-    return tuple(releases for _, releases, _ in _KNOWN[peer])
+def releases_of(name: str) -> tuple[str, ...]:
+    """The releases of a library, or of its read loop, that are known."""
+    return tuple(releases for _, releases, _ in _KNOWN[name])
 
 
 def digest_of(name: str, spec: ModuleSpec) -> str:
@@ -148,5 +149,5 @@ def _refusal(peer: str, name: str, spec: ModuleSpec) -> str:
     files = "its files" if name == peer else "the files of its read loop"
     return (
         f"{peer} {version}: {files} are not those of a release that is known"
-        f" ({', '.join(supported(name))}); force=True takes it if its classes are as expected"
+        f" ({', '.join(releases_of(name))}); force=True takes it if its classes are as expected"
     )

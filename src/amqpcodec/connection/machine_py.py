@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from time import monotonic
 
+from amqpcodec._kernel.constructors_py import describe
 from amqpcodec._kernel.records_py import Method, Properties
 
 from .._backend import load
@@ -482,5 +483,7 @@ def _module(dialect: Any) -> Any:
         raise ValueError(f"no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
     return load(f"amqpcodec._generated.{DIALECTS[dialect]}", _BUILD)
 
+
+describe([Connection])
 
 __all__ = ["Connection"]

@@ -76,8 +76,9 @@ class Receiver:
     def feed(self, data: Any) -> None:
         """Take octets."""
         self._timers.received()
-        if self._head is not None and self._state.handshake.phase != OVER and len(data):
-            data = self._read_head(bytes(data))
+        if self._head is not None and self._state.handshake.phase != OVER:
+            octets = bytes(memoryview(data))
+            data = self._read_head(octets) if octets else octets
         if self._state.handshake.phase != OVER and len(data):
             self._decoder.feed(data)
 
