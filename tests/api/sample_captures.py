@@ -132,8 +132,7 @@ def summary(path: str) -> dict[str, Any]:
     assert_type(found.problems, list[stats.Problem])
     assert_type(found.findings, list[stats.Finding])
     assert_type(found.first_incidents, list[stats.Incident])
-    depth: stats.QueueDepth | None = None
-    assert depth is None
+    assert_type(found.depths, list[stats.QueueDepth])
     for ending in found.endings:
         assert_type(ending, stats.Ending)
         assert_type(ending.before, list[stats.Step])

@@ -135,7 +135,7 @@ def test_a_file_that_is_missing_makes_a_release_unknown(changed: Path) -> None:
 
 def test_what_is_not_installed_cannot_be_accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_versions, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match="pika is not installed.*: pip install pika"):
+    with pytest.raises(ModuleNotFoundError, match=r"pika is not installed.*: pip install pika"):
         _versions.release("pika")
 
 
