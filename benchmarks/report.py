@@ -240,6 +240,10 @@ def _interpreters(results: Results) -> Iterator[str]:
             times = [_time(items[item]["best"]) for item in INTERPRETER_ITEMS]
             times.append(_time(items[INTERPRETER_ITEMS[0]]["first"]))
             yield f"| {name} | {'compiled' if build == 'c' else 'pure'} | {' | '.join(times)} |"
+    for name, builds in found["interpreters"].items():
+        if "PyPy" in name:
+            frame = builds["py"][INTERPRETER_ITEMS[0]]["best"] / 3
+            yield f"\nOnce warm, PyPy takes {_time(frame)} for a frame of a delivery."
 
 
 def _clients(results: Results) -> Iterator[str]:

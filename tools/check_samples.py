@@ -3,9 +3,9 @@
 
     python tools/check_samples.py
 
-The programs are tests/api/sample_*.py, and one for each dialect that is made here: it imports every name of
-the dialect, makes every method and reads each of its fields. So is one of the reply errors. A wheel of the
-pure build is laid out in an environment under build/types; so `py.typed` and the wheel's files are what counts.
+The programs are tests/api/sample_*.py, and those that are made here: one uses every name of the reply errors,
+and one for each dialect every name, every method and each of its fields. A wheel of the pure build is laid
+out in an environment under build/types; so `py.typed` and the wheel's files are what counts.
 """
 
 from __future__ import annotations
