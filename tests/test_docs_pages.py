@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
-from docs_pages.api import linked, members
+from docs_pages.api import grouped, linked, members
 from docs_pages.written import ELSEWHERE, indented, relinked
 
 from amqpcodec import options
@@ -151,6 +151,10 @@ def test_names_in_docstrings_become_links() -> None:
     assert "[`CapturedFrame`][amqpcodec.capture.CapturedFrame]" in text
     assert "[`read_frames`][amqpcodec.capture.read_frames]" in text
     assert "`file` is" in text
+    assert (
+        grouped("Args:\n    host, port: of it, and so on\n")
+        == "Args:\n    host,\u00a0port: of it, and so on\n"
+    )
     assert "Connection" in members("amqpcodec.connection")
     assert "LocalProtocolError" not in members("amqpcodec.connection")
 

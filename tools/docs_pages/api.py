@@ -24,6 +24,7 @@ MODULES = (
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
 
 _NAME = re.compile(r"(?<![`\w\[])`((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)`(?!`)")
+_NAMES = re.compile(r"^ +[a-z]\w*(?:, [a-z]\w*)+:", re.MULTILINE)
 _DIALECT_NAMES = (
     ("`Basic.Publish`, `BasicPublish`, ...", "the class of a method, by both names"),
     ("`BasicProperties`, ...", "the properties of a content"),
@@ -83,6 +84,14 @@ def _names(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name
+
+
+def grouped(docstring: str) -> str:
+    """A docstring whose lines for several names, `host, port: where to connect`, are read as such.
+
+    Griffe takes what stands behind a blank for a type.
+    """
+    return _NAMES.sub(lambda found: found[0].replace(", ", ",\u00a0"), docstring)
 
 
 def linked(docstring: str, path: str) -> str:
