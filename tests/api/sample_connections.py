@@ -42,7 +42,7 @@ def client(octets: bytes) -> None:
     assert_type(own.data_to_send(), bytes)
     assert_type(own.buffers_to_send(), list[bytes | memoryview])
     assert_type(own.next_deadline(), float | None)
-    assert_type(own.on_time(), list[Event])
+    assert_type(own.on_time(), Iterator[Event])
 
 
 def server() -> connection.ServerLogin:
