@@ -28,6 +28,7 @@ class Results:
         self.brokers: dict[str, Any] = _optional(folder / "brokers.json")
         self.connections: dict[str, Any] = _optional(folder / "connections.json")
         self.interpreters: dict[str, Any] = _optional(folder / "interpreters.json")
+        self.guard: dict[str, int] = _optional(folder.parent / "guard-baseline.json").get("instructions", {})
         self.items = figures(self.run)
         infos = [entry["extra_info"] for entry in self.run["benchmarks"]]
         self.extra: dict[tuple[str, str], dict[str, Any]] = {

@@ -37,6 +37,8 @@ def verdicts(results: Results) -> Iterator[Verdict]:
     yield _best(results, "encode basic.ack", 12)
     for kind in ("fixed", "varied"):
         yield _raw(results, kind)
+    for headers, most in ((3, 0.4), (10, 0.25)):
+        yield _forward(results, headers, most)
     yield _large_body(results)
     yield _parts(results)
     yield _flat(results)
@@ -96,6 +98,12 @@ def _raw(results: Results, kind: str) -> Verdict:
     full = f"decode deliveries, 256 B, {kind}"
     ratio = results.ratio(f"raw tables, 256 B, {kind}", "amqpcodec", base=full)
     return _verdict(f'deliveries with tables="raw", {kind}', "1.5x our full decode", ratio, 1.5, "x")
+
+
+def _forward(results: Results, headers: int, most: float) -> Verdict:
+    item = f"forward, {headers} headers"
+    ratio = results.ratio(f"{item}, dicts", "amqpcodec", base=f"{item}, raw properties")
+    return _at_most(f'{item}, properties="raw"', f"at most {most:g}x the time by dicts", ratio, most, "x")
 
 
 def _large_body(results: Results) -> Verdict:

@@ -121,7 +121,7 @@ def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any
                 _twin(base).__init__(None, *positional, **named)
             except TypeError as error:
                 return error.with_traceback(None)
-            except Exception:  # noqa: BLE001  # they are not wrong, and there is no instance to set up
+            except Exception:  # they are not wrong, and there is no instance to set up
                 return None
     return None
 

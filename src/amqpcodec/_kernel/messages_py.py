@@ -58,7 +58,9 @@ class MessageDecoder(StreamDecoder):
     method comes.
     """
 
-    __slots__ = ("_body_limit", "_current", "_join", "_keep", "_open", "_open_limit", "_spare", "_whole_limit")
+    __slots__ = (
+        "_body_limit", "_current", "_join", "_keep", "_open", "_open_limit", "_spare", "_whole_limit",
+    )  # fmt: skip
 
     if TYPE_CHECKING:
 

@@ -12,14 +12,13 @@ from ..limits import Limits
 from ..profiles import table_profile
 from .constructors_py import describe
 from .dialect_py import Dialect
-from .reader_py import ReaderRules
 from .memo import MEMO
+from .reader_py import ReaderRules
 from .records_py import Properties
 from .writer_py import Writer
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-
 
 
 class PropertiesReading:

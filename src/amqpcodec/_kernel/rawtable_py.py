@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-
 class RawTable(Mapping[str, Any]):
     """A field table kept as the octets it came in: what ``tables="raw"`` gives in place of a dict.
 

@@ -54,7 +54,8 @@ class ContentReader(MessageDecoder):
             self, frame_max=frame_max, frame_max_slack=slack, tables=tables, properties=properties,
             profile=profile, strict=strict, limits=limits, expect_header=False, aborted="keep",
         )  # fmt: skip
-        self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD  # a larger one may be too much to hold
+        # A larger header may be too much to keep, which `_header` finds out.
+        self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD
 
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]
