@@ -203,7 +203,7 @@ def _forwarding(results: Results) -> Iterator[str]:
         header is not decoded. These are instructions of one message in the compiled build, as
         `make bench-guard` counts them; the loop in Python is part of them.
     """)
-    yield "| headers of a message | decoded | `properties=\"raw\"` | ratio |\n| --- | ---: | ---: | ---: |"
+    yield '| headers of a message | decoded | `properties="raw"` | ratio |\n| --- | ---: | ---: | ---: |'
     for headers in (3, 10):
         decoded, raw = (results.guard[f"forward, {headers} headers, {way}"] for way in ("dicts", "raw"))
         yield f"| {headers} | {decoded:,} | {raw:,} | {raw / decoded:.2f} |"
