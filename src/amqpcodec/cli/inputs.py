@@ -74,6 +74,12 @@ class _Awaited:
         self._file: Any = file
         self._before = before
 
+    def read(self, size: int = -1) -> bytes:
+        """As the file does."""
+        self._before()
+        octets: bytes = self._file.read(size)
+        return octets
+
     def readinto(self, buffer: memoryview) -> int:
         """As the file does."""
         self._before()
