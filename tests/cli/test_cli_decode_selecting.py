@@ -177,7 +177,8 @@ def test_the_count_is_a_number_alone_and_leaves_out_faults(run: Run, broker: Pat
     assert run("--count", code=1) == [str(len(run(code=1)) - 1)]
     assert run("--count", "--messages", code=1) == ["6"]
     assert (
-        run.err == f"amqpcodec: {str(broker)!r}: 1 faults are not counted; without --count they are shown\n"
+        run.err
+        == f"amqpcodec: {str(broker)!r}: faults that are not counted: 1; without --count they are shown\n"
     )
     assert run("--count", "--method", "basic.publish", "--messages", "--until", "12:00:10") == ["2"]
     assert run.err == ""

@@ -268,7 +268,7 @@ class _File:
         elif self._selection is not None and not self.shown:
             reasons += self._selection.unmet()
         if self._arguments.count and self._faults:
-            reasons.append(f"{self._faults} faults are not counted; without --count they are shown")
+            reasons.append(f"faults that are not counted: {self._faults}; without --count they are shown")
         if reasons:
             output.flush()
         for reason in reasons:
