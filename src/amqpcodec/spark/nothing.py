@@ -32,14 +32,15 @@ def nothing_found(options: SparkReadOptions, where: str = "") -> str:
 def noticing(
     part: Part, batches: Iterable[pa.RecordBatch], options: SparkReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of a part; warns in the log of the worker if there is no row in them."""
+    """The batches of a part; warns in the log of the worker if a recording begins without a row."""
     rows = 0
     for batch in batches:
         rows += batch.num_rows
         yield batch
-    whole = part.state is None and part.last
-    # Connections have their rows at the end of a recording, errors perhaps none at all.
-    expected = whole if options["table"] == "connections" else options["table"] != "errors"
+    # A later part of a recording may well be without rows. Connections have theirs at its end, errors perhaps
+    # none at all.
+    expected = part.state is None and (part.last or options["table"] != "connections")
+    expected = expected and options["table"] != "errors"
     if rows or not expected or part.kind != "capture" or options["mode"] == "drop":
         return
     files = ", ".join(repr(each.path) for each in part.ranges[:3])
