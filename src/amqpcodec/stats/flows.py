@@ -87,7 +87,7 @@ class Flows:
         self._of_streams = of_streams
         self._flows: dict[int | None, _Flow] = {}
         self._closed: list[_Flow] = []
-        self._ending: list[_Flow] = []  # closed, and nothing was recorded since
+        self._ending: dict[_Flow, None] = {}  # closed, and nothing was recorded since
         self._last_ns: int | None = None
 
     def see(self, events: Iterable[Event | Fault]) -> None:
@@ -160,10 +160,10 @@ class Flows:
         flow.closes += 1
         if flow.closes == 2:
             self._closed.append(flow)
-            self._ending.append(flow)
+            self._ending[flow] = None
 
     def _end_all(self, by_recording: bool) -> None:
-        ending, self._ending = self._ending, []
+        ending, self._ending = self._ending, {}
         for flow in ending:
             if flow.row is not None:
                 self._judge(flow, by_recording)
