@@ -152,7 +152,9 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
     text = tmp_path / "text"
     text.write_text("this is no capture, but it is long enough to be looked at")
     begins = "neither pcap nor pcapng: it begins with 74 68 69 73 (at octet 0 of the file)"
-    assert "frames sent" in run(text, BUNNY, code=2, errors=f"amqpcodec: {str(text)!r}: {begins}\n")
+    hint = "; tcpdump -w, tshark -w and Wireshark write captures; the octets of one direction alone are read "
+    errors = f"amqpcodec: {str(text)!r}: {begins}{hint}with --input stream\n"
+    assert "frames sent" in run(text, BUNNY, code=2, errors=errors)
     message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
     run(BUNNY, "--port", "7", errors=message)
 
@@ -188,6 +190,15 @@ def test_patterns_and_standard_input(run: Run) -> None:
     assert json.loads(done.stdout)["totals"] == json.loads(run(BUNNY, "--json"))["totals"]
     piped = subprocess.run(command, input=BUNNY.read_bytes(), capture_output=True, check=True, timeout=60)
     assert piped.stdout == done.stdout
+
+
+def test_an_input_that_is_a_folder_or_absent_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "traffic.pcap").write_bytes(BUNNY.read_bytes())
+    hint = "Is a directory; name the files in it, or a pattern: 'FOLDER/*.pcap'"
+    run(tmp_path, code=2, errors=f"amqpcodec: {str(tmp_path)!r}: {hint}\n")
+    mistaken = str(tmp_path / "trafic.pcap")
+    hint = "No such file or directory; the nearest name is 'traffic.pcap'"
+    run(mistaken, code=2, errors=f"amqpcodec: {mistaken!r}: {hint}\n")
 
 
 def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
                 with Watched(inputs.open_file(name), report) as file:
                     found = collector.add(file, name)
             except (capture.CaptureError, OSError) as error:
-                output.complain(f"{name!r}: {inputs.reason(error)}")
+                output.complain(f"{name!r}: {inputs.unreadable(error)}")
                 unread = True
             else:
                 if not found and not inputs.of_streams(arguments):
