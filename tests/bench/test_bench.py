@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.implementation import Implementation
+from support.make_capture import Talk, Truth, pcap
 
 import amqpcodec.rabbitmq as amqp
 from amqpcodec import capture
@@ -252,8 +253,85 @@ def test_what_is_not_read_back_is_not_timed() -> None:
         encode_frame=lambda frame, frame_max: amqp.encode_method(1, amqp.BasicAck(8)),
     )
     stream = Stream(broken, (octets,), octets)  # type: ignore[arg-type]
-    with pytest.raises(WrongResultError, match=r"encode frames: .*delivery_tag=7.* is read back as"):
+    with pytest.raises(WrongResultError, match=r"encode frames: basic\.ack is read back as something else"):
         list(our_works(Recording((stream,), 0)))
+
+
+def test_login_data_are_in_no_complaint() -> None:
+    octets = amqp.encode_method(0, amqp.ConnectionStartOk({}, "PLAIN", b"\0guest\0hunter2", "en"))
+    broken = SimpleNamespace(
+        FrameDecoder=amqp.FrameDecoder,
+        MessageDecoder=amqp.MessageDecoder,
+        encode_frame=lambda frame, frame_max: octets + octets,
+    )
+    stream = Stream(broken, (octets,), octets)  # type: ignore[arg-type]
+    with pytest.raises(WrongResultError, match=r"connection\.start-ok") as caught:
+        list(our_works(Recording((stream,), 0)))
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--seconds", "nan"),
+        ("--seconds", "-1"),
+        ("--max-bytes", "0"),
+        ("--max-bytes", "-5"),
+        ("--margin", "nan"),
+        ("--margin", "inf"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(
+    arguments: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        bench(CAPTURE, *arguments)
+    err = capsys.readouterr().err
+    assert f"argument {arguments[0]}: a " in err
+    assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize("arguments", [("absent.pcap",), (CAPTURE, "--compare", "absent.pcap")])
+def test_a_file_that_cannot_be_read_is_named_before_anything_is_timed(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = itertools.count()
+    assert main(arguments, timer=clock.__next__) == 2
+    assert next(clock) == 0
+    assert "'absent.pcap': No such file or directory" in capsys.readouterr().err
+
+
+def test_a_capture_is_no_earlier_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(CAPTURE, *QUICK, "--compare", CAPTURE) == 2
+    assert f"{CAPTURE!r}: not a run of amqpcodec.bench, which is JSON" in capsys.readouterr().err
+
+
+def test_a_run_is_read_from_a_pipe(run: dict[str, Any]) -> None:
+    command = [sys.executable, "-m", "amqpcodec.bench", "-"]
+    done = subprocess.run(command, input=json.dumps(run), capture_output=True, text=True, check=True)
+    assert "| decode frames " in done.stdout
+
+
+def test_a_frame_larger_than_what_is_timed_is_named_as_that(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench(CAPTURE, "--max-bytes", "3") == 2
+    assert "the first frame has more than 3 bytes (--max-bytes)" in capsys.readouterr().err
+
+
+def test_traffic_in_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = Truth()
+    Talk(truth, 0, (1, 1)).send(0, b"\x16\x03\x01\x00\x05hello")
+    path = tmp_path / "tls.pcap"
+    path.write_bytes(pcap(truth.packets))
+    assert bench(str(path)) == 2
+    assert "TLS" in capsys.readouterr().err
+
+
+def test_an_interruption_ends_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> float:
+        raise KeyboardInterrupt
+
+    assert main([CAPTURE, *QUICK], timer=interrupted) == 130
+    assert capsys.readouterr().err.endswith("amqpcodec.bench: interrupted; nothing is written\n")
 
 
 def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path: Path) -> None:

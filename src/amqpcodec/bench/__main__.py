@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from .. import capture
-from ..cli import inputs
+from ..cli import EXIT_INTERRUPTED, inputs
 from ..cli.options import add_options, given
+from ..cli.parsing import Parser
 from ..options import FrameOptions, InputOptions, RawFrameOptions
 from .comparing import (
     OURS,
@@ -26,12 +27,13 @@ from .comparing import (
     table,
     yardsticks,
 )
-from .recording import record
+from .recording import Recording, record
 from .timing import measure
 from .works import WrongResultError, our_works
 from .works import yardsticks as yardstick_works
 
 EXIT_OK, EXIT_SLOWER, EXIT_UNUSABLE = 0, 1, 2
+_CHUNK = 1 << 16
 DESCRIPTION = """\
 Time the codec on octets of your own: decoding of frames and of messages, and encoding again of what was
 decoded. pamqp and pika are timed beside it where they are installed, and a loop of the standard library
@@ -57,12 +59,15 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
     """
     arguments = _parser().parse_args(argv)
     try:
-        run = _run(arguments, timer)
         old = None if arguments.compare is None else _stored(arguments.compare)
+        run = _run(arguments, timer)
         rows = None if old is None else compare(old, run)
-    except (capture.CaptureError, IncomparableError, WrongResultError, OSError, ValueError) as error:
-        print(f"amqpcodec.bench: {inputs.reason(error)}", file=sys.stderr)
+    except (IncomparableError, WrongResultError) as error:
+        print(f"amqpcodec.bench: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        print("amqpcodec.bench: interrupted; nothing is written", file=sys.stderr)
+        return EXIT_INTERRUPTED
     text = (
         _times(run) if old is None or rows is None else _changes(rows, yardsticks(old, run), arguments.margin)
     )
@@ -76,12 +81,11 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m amqpcodec.bench",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "file", metavar="FILE", help="a capture; or JSON of an earlier run, which is compared as it is"
@@ -99,10 +103,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N%",
         help="by how much a work may be slower (default 10%%)",
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long each work is timed (default 1)")
+    parser.add_argument(
+        "--seconds", type=_seconds, default=1.0, help="how long each work is timed (default 1)"
+    )
     parser.add_argument(
         "--max-bytes",
-        type=int,
+        type=_max_bytes,
         default=1 << 20,
         metavar="N",
         help="bytes of frames that are timed, from the first one (default 1 MiB)",
@@ -112,21 +118,45 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _margin(text: str) -> float:
+    return _amount(text.removesuffix("%"), "a margin is a number of per cent, such as 10%") / 100
+
+
+def _seconds(text: str) -> float:
+    return _amount(text, "a number of seconds is needed, such as 0.5")
+
+
+def _amount(text: str, complaint: str) -> float:
+    """A number that is finite and not negative: beside NaN nothing is ever slower."""
     try:
-        return float(text.removesuffix("%")) / 100
+        amount = float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError("a margin is a number of per cent, such as 10%") from None
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise argparse.ArgumentTypeError(complaint)
+    return amount
+
+
+def _max_bytes(text: str) -> int:
+    return inputs.bounded(text, 1, sys.maxsize, "a number of bytes is needed, at least 1")
 
 
 def _run(arguments: argparse.Namespace, timer: Callable[[], float]) -> dict[str, Any]:
-    """Measure, unless the file is of an earlier run."""
-    with inputs.open_file(arguments.file) as file, capture.ByteSource(file) as source:
-        if source.peek(1) == b"{":
-            return _stored(arguments.file)
-        recording = record(_items(source, arguments), arguments.max_bytes)
+    """Measure, unless the file is of an earlier run.
+
+    Raises:
+        IncomparableError: the file is neither a capture with AMQP nor a run.
+        WrongResultError: what is to be timed does not do its work.
+    """
+    name = arguments.file
+    try:
+        with inputs.open_file(name) as file, capture.ByteSource(file) as source:
+            if source.peek(1) == b"{":
+                return _parsed(name, source)
+            recording = record(_items(source, arguments), arguments.max_bytes)
+    except (capture.CaptureError, OSError, ValueError) as error:
+        raise IncomparableError(f"{name!r}: {inputs.unreadable(error)}") from error
     if not recording.streams:
-        where = "" if inputs.of_streams(arguments) else f" on {inputs.searched(arguments)}"
-        raise ValueError(f"{arguments.file!r}: no AMQP found{where}")
+        raise IncomparableError(f"{name!r}: {_nothing(recording, arguments)}")
     if recording.left_out:
         print(f"left out, as damaged or incomplete: {recording.left_out}", file=sys.stderr)
     if not recording.is_whole:
@@ -136,6 +166,15 @@ def _run(arguments: argparse.Namespace, timer: Callable[[], float]) -> dict[str,
     others, missing = yardstick_works(recording)
     run = measure([*our_works(recording), *others], arguments.seconds, timer)
     return {**run, "octets": recording.digest, "missing": missing}
+
+
+def _nothing(recording: Recording, arguments: argparse.Namespace) -> str:
+    """Why there is nothing to time."""
+    if not recording.is_whole:
+        return f"the first frame has more than {arguments.max_bytes} bytes (--max-bytes)"
+    where = "" if inputs.of_streams(arguments) else f" on {inputs.searched(arguments)}"
+    why = f"; {recording.first_fault}" if recording.first_fault else ""
+    return f"no AMQP found{where}{why}"
 
 
 def _items(source: capture.ByteSource, arguments: argparse.Namespace) -> Iterator[capture.Item]:
@@ -148,11 +187,21 @@ def _stored(name: str) -> dict[str, Any]:
     """A run from a file.
 
     Raises:
-        IncomparableError: the file holds none.
+        IncomparableError: the file holds none, or cannot be read.
     """
     try:
-        run: dict[str, Any] = json.loads(Path(name).read_text(encoding="utf-8"))
+        with inputs.open_file(name) as file, capture.ByteSource(file) as source:
+            return _parsed(name, source)
+    except (capture.CaptureError, OSError) as error:
+        raise IncomparableError(f"{name!r}: {inputs.reason(error)}") from error
+
+
+def _parsed(name: str, source: capture.ByteSource) -> dict[str, Any]:
+    try:
+        run: dict[str, Any] = json.loads(b"".join(iter(lambda: source.read(_CHUNK), b"")))
         figures(run)
+    except UnicodeDecodeError:
+        raise IncomparableError(f"{name!r}: not a run of amqpcodec.bench, which is JSON") from None
     except (ValueError, IncomparableError) as error:
         raise IncomparableError(f"{name!r}: {error}") from None
     return run

@@ -34,11 +34,13 @@ class Recording(NamedTuple):
         streams: the frames, by connection and direction.
         left_out: frames that cannot be decoded where they stand, and what is missing or damaged.
         is_whole: False when there was more than was asked for.
+        first_fault: what was missing or damaged first.
     """
 
     streams: tuple[Stream, ...]
     left_out: int
     is_whole: bool = True
+    first_fault: str | None = None
 
     @property
     def digest(self) -> str:
@@ -59,10 +61,11 @@ def record(items: Iterable[Item], most: int) -> Recording:
     kept: dict[tuple[int, int, str], list[bytes]] = {}
     decoders: dict[tuple[int, int, str], Any] = {}
     left_out = size = 0
-    is_whole = True
+    is_whole, first_fault = True, None
     for item in items:
         if not isinstance(item, CapturedFrame):
             left_out += 1
+            first_fault = first_fault or item.message
             continue
         if size + len(item.octets) > most:
             is_whole = False
@@ -79,7 +82,7 @@ def record(items: Iterable[Item], most: int) -> Recording:
         Stream(amqpcodec.dialect(dialect), tuple(frames), b"".join(frames))
         for (_, _, dialect), frames in kept.items()
     )
-    return Recording(tuple(streams), left_out, is_whole)
+    return Recording(tuple(streams), left_out, is_whole, first_fault)
 
 
 def message_decoder(amqp: Any) -> Any:

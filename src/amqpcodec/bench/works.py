@@ -151,16 +151,18 @@ def _check(item: str, amqp: Any, value: Any, encode: Callable[[Any, Any], bytes]
     again = list(decoder.feed(octets))
     # A number that is none differs from itself, but not as text.
     if again != [value] and repr(again) != repr([value]):
-        raise WrongResultError(f"{item}: {value!r:.200} is read back as {again!r:.200}")
+        raise WrongResultError(f"{item}: {_named(value)} is read back as something else")
+
+
+def _named(value: Any) -> str:
+    """What a frame or message is, without its values: they may be login data."""
+    method = getattr(value, "method", None) or getattr(value, "payload", None)
+    spec = getattr(method, "spec", None)
+    return spec.name if spec else f"a frame of type {getattr(value, 'type', '?')}"
 
 
 def _frames(stream: Stream) -> list[Any]:
     return list(stream.amqp.FrameDecoder(frame_max=0).feed(stream.octets))
-
-
-def _joined(stream: Stream) -> list[Any]:
-    """Messages, and the frames that belong to none."""
-    return list(message_decoder(stream.amqp).feed(stream.octets))
 
 
 def _reader(name: str, function: str) -> tuple[Any, Callable[[bytes], Any]]:
