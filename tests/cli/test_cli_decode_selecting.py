@@ -70,6 +70,12 @@ def test_messages_know_the_queue_that_they_come_from_or_go_to(run: Run) -> None:
     assert len({tuple(row) for row in rows}) == 1
 
 
+def test_methods_that_no_message_begins_with_are_refused_where_messages_are_shown(run: Run) -> None:
+    assert run("--messages", "--method", "queue.declare", code=2) == []
+    assert run.err.startswith("amqpcodec: no message begins with queue.declare; without --messages ")
+    assert run.names("--messages", "--method", "basic.*", code=1) == MESSAGES
+
+
 def test_few_octets_of_a_body_are_shown_if_few_are_asked_for(run: Run) -> None:
     assert run("--messages", "--body-bytes", "2", code=1)[0].endswith("3 octets 'on'...(+1)")
     assert run.rows("--messages", "--body-bytes", "2", code=1)[0]["body"] == b"on".hex()
@@ -151,6 +157,29 @@ def test_times_are_absolute_of_the_day_or_behind_the_first(
     bounds = [*(["--since", since] if since else []), *(["--until", until] if until else [])]
     rows = run.rows(*bounds, code=1 if until == "2026-11-23" else 0)
     assert [bytes.fromhex(row["body"]).decode() for row in rows if row["kind"] == "body"] == bodies
+
+
+def test_times_behind_the_first_count_from_the_first_of_the_file(run: Run) -> None:
+    every = run.rows(code=1)
+    second = [row for row in every if row["connection"] == 1]
+    assert second[0]["time_ns"] > every[0]["time_ns"]
+    offset = (second[-1]["time_ns"] - every[0]["time_ns"]) / 1e9
+    rows = run.rows("--connection", "1", "--until", f"+{offset}s")
+    assert rows == [row for row in second if row["time_ns"] < second[-1]["time_ns"]]
+
+
+def test_times_of_which_there_is_nothing_are_told_with_those_there_are(run: Run) -> None:
+    assert run("--since", "2031-01-01") == []
+    assert "nothing in it is of that time; its frames are from 2026-11-22 12:00:01.000000 to 2026-" in run.err
+    assert run("--since", "+9s", "--until", "+2s") == []
+    assert run.err.endswith("no time is behind --since and before --until\n")
+
+
+def test_a_file_that_is_cut_is_told_whatever_time_is_chosen(run: Run, broker: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(broker.read_bytes()[:-3])
+    cut_run = Run(run._capsys, cut)
+    assert " file      the last record is cut off " in cut_run("--until", "+2s", code=1)[-1]
 
 
 def test_a_time_is_exact_to_the_nanosecond() -> None:

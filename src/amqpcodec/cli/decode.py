@@ -22,7 +22,7 @@ from .options import add_options, given
 from .progress import Output, progress
 from .queues import Queues
 from .rendering import escaped
-from .selection import Selection, method_glob
+from .selection import Selection, carry_content, method_glob
 from .summary import Summary
 from .textline import TextLines
 
@@ -100,6 +100,11 @@ def run(arguments: argparse.Namespace) -> int:
         return EXIT_UNUSABLE
     if inputs.of_streams(arguments) and (arguments.since or arguments.until):
         output.complain("--since and --until need times, and the octets of a stream have none")
+        return EXIT_UNUSABLE
+    if arguments.messages and arguments.method and not carry_content(arguments.method):
+        output.complain(
+            f"no message begins with {' or '.join(arguments.method)}; without --messages the frames are shown"
+        )
         return EXIT_UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

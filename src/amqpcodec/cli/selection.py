@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
@@ -15,6 +16,8 @@ from ..capture import CapturedFrame, Fault, Item
 from .ends import Ends
 from .moments import Moment
 from .parsing import nearest
+from .recent import Recent
+from .rendering import Stamps
 
 _METHOD, _HEADER, _BODY = 1, 2, 3
 _MOST_NAMES = 10_000  # kept to find the nearest of
@@ -25,7 +28,7 @@ class Selection:
     """Frames by connection, time, channel, method, exchange and queue; each kind of condition has to hold.
 
     A content header and its bodies are wanted when the method they belong to is. Faults are wanted whatever
-    channels and methods are, but have to be of the connections and of the time.
+    channels and methods are, but have to be of the connections and of the time, as far as they have any.
 
     Args:
         connections: the connections, None for all.
@@ -47,15 +50,16 @@ class Selection:
         queues: Sequence[str] | None = None,
     ) -> None:
         self._connections = connections
-        self._since, self._until = since, until
+        self._period = None if since is None and until is None else _Period(since, until)
         self._channels = frozenset(channels) if channels else None
         self._matches = lru_cache(maxsize=1024)(lambda name: _fits_method(name, methods)) if methods else None
         self._exchanges = _Names("exchange", exchanges) if exchanges else None
         self._queues = _Names("queue", queues) if queues else None
         self._by_method = bool(methods or exchanges or queues)
-        self._content: dict[tuple[int, int | None, int], bool] = {}
-        self._met: dict[int, bool] = {}  # numbers of connections, and whether they are wanted
-        self._bounds: tuple[float, float] | None = None
+        self._content: Recent[tuple[int, int | None, int], bool] = Recent()
+        self._wanted: Recent[int, bool] = Recent()  # connections by number
+        self._numbers: list[int] = []  # the lowest and the highest one there was
+        self._met = False  # whether one was wanted
 
     def wants(self, item: Item, queue: str | None) -> bool:
         """Whether to show a frame or a fault. Every one has to be asked about, in order.
@@ -64,24 +68,27 @@ class Selection:
             item: the frame or fault.
             queue: the one that a method is about, see `Queues.of`.
         """
+        in_time = self._period is None or self._period.has(item)
         if isinstance(item, Fault):
-            return self._in_scope(item)
+            return in_time and self._of_connections(item)
         frame = item.frame
         wanted = True
         if self._by_method:
             wanted = self._by_its_method(item, queue)
         if self._channels is not None and frame.channel not in self._channels:
             return False
-        return self._in_scope(item) and wanted
+        return in_time and self._of_connections(item) and wanted
 
     def unmet(self) -> Iterator[str]:
         """What is wrong with conditions that nothing in the file can meet."""
         for names in (self._exchanges, self._queues):
             if names is not None and not names.met:
                 yield names.unmet()
-        if self._connections is not None and self._met and not any(self._met.values()):
-            numbers = sorted(self._met)
-            yield f"no such connection; those with AMQP are numbered {numbers[0]} to {numbers[-1]}"
+        if self._numbers and not self._met:
+            low, high = self._numbers
+            yield f"no such connection; those with AMQP are numbered {low} to {high}"
+        if self._period is not None and not self._period.met:
+            yield from self._period.unmet()
 
     def _by_its_method(self, item: CapturedFrame, queue: str | None) -> bool:
         frame = item.frame
@@ -94,27 +101,59 @@ class Selection:
             )
             self._content[location] = wanted
             return wanted
-        return frame.type in (_HEADER, _BODY) and self._content.get(location, False)
+        return frame.type in (_HEADER, _BODY) and bool(self._content.get(location))
 
-    def _in_scope(self, item: Item) -> bool:
-        if self._connections is not None and item.connection is not None:
-            wanted = self._met.get(item.connection.number)
-            if wanted is None:
-                wanted = any(each.fit(item.connection) for each in self._connections)
-                self._met[item.connection.number] = wanted
-            if not wanted:
-                return False
-        if self._since is None and self._until is None:
+    def _of_connections(self, item: Item) -> bool:
+        if self._connections is None or item.connection is None:
             return True
-        if item.time_ns is None:
-            return False
+        number = item.connection.number
+        wanted = self._wanted.get(number)
+        if wanted is None:
+            wanted = any(each.fit(item.connection) for each in self._connections)
+            self._wanted[number] = wanted
+            self._met = self._met or wanted
+            low, high = self._numbers or (number, number)
+            self._numbers = [min(low, number), max(high, number)]
+        return wanted
+
+
+class _Period:
+    """The time from a moment on and before another one, and the times that were met.
+
+    Attributes:
+        met: whether anything was of that time.
+    """
+
+    def __init__(self, since: Moment | None, until: Moment | None) -> None:
+        self._moments = since, until
+        self._bounds: tuple[float, float] | None = None
+        self._first = self._last = 0
+        self.met = False
+
+    def has(self, item: Item) -> bool:
+        """Whether something is of that time. A fault without a time may be of any."""
+        time_ns = item.time_ns
+        if time_ns is None:
+            return isinstance(item, Fault)
         if self._bounds is None:
-            since, until = (each and each.at(item.time_ns) for each in (self._since, self._until))
-            self._bounds = (
-                float("-inf") if since is None else since,
-                float("inf") if until is None else until,
-            )
-        return self._bounds[0] <= item.time_ns < self._bounds[1]
+            since, until = (each and each.at(time_ns) for each in self._moments)
+            self._bounds = -math.inf if since is None else since, math.inf if until is None else until
+            self._first = self._last = time_ns
+        elif time_ns > self._last:
+            self._last = time_ns
+        within = self._bounds[0] <= time_ns < self._bounds[1]
+        self.met = self.met or within
+        return within
+
+    def unmet(self) -> Iterator[str]:
+        if self._bounds is None:
+            return
+        if self._bounds[0] >= self._bounds[1]:
+            yield "no time is behind --since and before --until"
+        else:
+            stamps = Stamps(" ", 6)
+            first, last = map(stamps.text, (self._first, self._last))
+            yield f"nothing in it is of that time; its frames are from {first} to {last}"
 
 
 class _Names:
@@ -155,10 +194,16 @@ def method_glob(text: str) -> str:
     return glob
 
 
+def carry_content(globs: Sequence[str]) -> bool:
+    """Whether any method that fits a pattern is the beginning of a message."""
+    return any(_fits_method(name, globs) for name, content in _method_names().items() if content)
+
+
 @cache
-def _method_names() -> tuple[str, ...]:
+def _method_names() -> dict[str, bool]:
+    """Methods of all dialects, and whether content comes behind them."""
     modules: list[Any] = [amqpcodec.dialect(name) for name in DIALECTS]
-    return tuple({method.spec.name: None for module in modules for method in module.METHODS.values()})
+    return {method.spec.name: method.spec.content for module in modules for method in module.METHODS.values()}
 
 
 def _fits_method(name: str, globs: Sequence[str]) -> bool:
