@@ -20,12 +20,12 @@ class Message:
         queue: the queue it comes from or is routed to, as far as the capture tells.
         method: the method; None if it was not recorded.
         header: the content header; None before it has come.
-        body: the first octets of the body.
+        chunks: the first octets of the body, as they came.
         size: octets of the body that have come.
         frames: how many it has.
     """
 
-    __slots__ = ("body", "first", "frames", "header", "method", "queue", "size", "wanted")
+    __slots__ = ("chunks", "first", "frames", "header", "method", "queue", "size", "wanted")
 
     def __init__(self, first: CapturedFrame, wanted: bool, queue: str | None) -> None:
         self.first = first
@@ -33,9 +33,14 @@ class Message:
         self.queue = queue
         self.method: Any = None
         self.header: Any = None
-        self.body = b""
+        self.chunks: list[bytes] = []
         self.size = 0
         self.frames = 1
+
+    @property
+    def body(self) -> bytes:
+        """The first octets of the body."""
+        return b"".join(self.chunks)
 
     @property
     def complete(self) -> bool:
@@ -89,7 +94,10 @@ class Messages:
             message.frames += 1
         if self._add(message, frame):
             channels[frame.channel] = message
-        elif message.wanted:
+            return
+        if not channels:
+            del self._open[direction]
+        if message.wanted:
             yield message
 
     def finish(self) -> Iterator[Message]:
@@ -107,7 +115,7 @@ class Messages:
             message.header = frame.payload
             return bool(message.header.body_size)
         if message.size < self._kept:
-            message.body += frame.payload[: self._kept - message.size]
+            message.chunks.append(frame.payload[: self._kept - message.size])
         message.size += len(frame.payload)
         return message.header is not None and message.size < message.header.body_size
 

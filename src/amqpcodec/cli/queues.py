@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..capture import CLIENT_TO_SERVER, CapturedFrame, Fault
+from .recent import Recent
 
 _MOST_ASKED = 1024  # requests on a channel that wait for an answer
 _MOST_CONSUMERS = 65536  # on a channel
@@ -36,7 +37,7 @@ class Queues:
     """Follows the methods of the connections of one file."""
 
     def __init__(self) -> None:
-        self._connections: dict[int, dict[int, _Channel]] = {}
+        self._connections: Recent[int, dict[int, _Channel]] = Recent()
 
     def of(self, item: CapturedFrame) -> str | None:
         """The queue that a method is about; every method has to be shown, in order.
@@ -49,11 +50,13 @@ class Queues:
         handler = _HANDLERS.get(name)
         if handler is None and not hasattr(payload, "queue"):
             if name in _ENDS:
-                self._connections.get(item.connection.number, {}).pop(number, None)
+                (self._connections.get(item.connection.number) or {}).pop(number, None)
             elif name == "connection.close-ok":
-                self._connections.pop(item.connection.number, None)
+                self._connections.pop(item.connection.number)
             return None
-        channels = self._connections.setdefault(item.connection.number, {})
+        channels = self._connections.get(item.connection.number)
+        if channels is None:
+            channels = self._connections[item.connection.number] = {}
         channel = channels.get(number)
         if channel is None:
             channel = channels[number] = _Channel()
@@ -65,7 +68,7 @@ class Queues:
         """Octets are missing: requests and answers of that connection can no longer be matched in order."""
         if fault.connection is None or fault.octets:
             return
-        for channel in self._connections.get(fault.connection.number, {}).values():
+        for channel in (self._connections.get(fault.connection.number) or {}).values():
             channel.gets.clear()
             channel.consumes.clear()
 
