@@ -201,6 +201,16 @@ def test_an_input_that_is_a_folder_or_absent_is_named_with_what_to_do(run: Run, 
     run(mistaken, code=2, errors=f"amqpcodec: {mistaken!r}: {hint}\n")
 
 
+def test_a_page_does_not_replace_a_capture_that_is_read(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.pcap"
+    path.write_bytes(BUNNY.read_bytes())
+    (tmp_path / "link").symlink_to(path)
+    for out in (path, tmp_path / "link"):
+        errors = f"amqpcodec: {str(out)!r} is read, so it cannot be written\n"
+        assert run(path, "--html", out, code=2, errors=errors) == ""
+    assert path.read_bytes() == BUNNY.read_bytes()
+
+
 def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path: Path) -> None:
     message = f"amqpcodec: {str(tmp_path)!r}: Is a directory\n"
     assert run(BUNNY, "--html", tmp_path, code=2, errors=message) == ""

@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         kind = _kind(arguments)
         names = list(inputs.expanded(arguments.files))
-        _refuse_to_replace_input(names, arguments.out)
+        if inputs.is_read(arguments.out, names):
+            raise _UnusableError(f"{arguments.out!r} is read, so it cannot be written")
         with ended_by_sigterm():
             faults = _convert(names, kind, arguments)
     except _UnusableError as error:
@@ -72,12 +73,6 @@ def _kind(arguments: argparse.Namespace) -> str:
     if kind == "ipc" and compression not in (None, *_IPC_COMPRESSIONS):
         raise _UnusableError(f"{arguments.out!r}: such a file has no compression {compression}")
     return kind
-
-
-def _refuse_to_replace_input(names: list[str], out: str) -> None:
-    for name in names:
-        if os.path.exists(name) and os.path.exists(out) and os.path.samefile(name, out):
-            raise _UnusableError(f"{out!r} is read, so it cannot be written")
 
 
 def _convert(names: list[str], kind: str, arguments: argparse.Namespace) -> bool:

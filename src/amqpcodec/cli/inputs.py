@@ -42,6 +42,11 @@ def expanded(names: Iterable[str]) -> Iterator[str]:
         yield from found or (name,)
 
 
+def is_read(out: str, names: Iterable[str]) -> bool:
+    """Whether a file to be written is one of those that are read."""
+    return os.path.exists(out) and any(os.path.exists(name) and os.path.samefile(name, out) for name in names)
+
+
 def open_file(name: str) -> BinaryIO:
     """Open a file by name, or standard input.
 

@@ -43,9 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Read every file and print the summary; returns the exit code."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
+    names = list(inputs.expanded(arguments.files))
+    if arguments.html is not None and inputs.is_read(arguments.html, names):
+        output.complain(f"{arguments.html!r} is read, so it cannot be written")
+        return EXIT_UNUSABLE
     try:
         with ended_by_sigterm(), _page_file(arguments.html) as path:
-            summary, unread = _collect(arguments)
+            summary, unread = _collect(arguments, names)
             if path is not None:
                 _write_page(path, summary)
     except ImportError as error:
@@ -90,12 +94,11 @@ def _print(summary: Summary, as_json: bool) -> None:
         sys.stdout.write(shown)
 
 
-def _collect(arguments: argparse.Namespace) -> tuple[Summary, bool]:
+def _collect(arguments: argparse.Namespace, names: list[str]) -> tuple[Summary, bool]:
     """Read the files; gives what they hold, and whether one of them could not be read."""
     from .. import stats
 
     collector = stats.Collector(**given(arguments, StatsOptions))
-    names = list(inputs.expanded(arguments.files))
     unread = False
     with reading("amqpcodec stats", sum(map(size, names))) as report:
         for name in names:
