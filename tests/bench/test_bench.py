@@ -326,6 +326,15 @@ def test_traffic_in_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "TLS" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
+def test_an_output_that_is_full_is_told(run: dict[str, Any]) -> None:
+    command = [sys.executable, "-m", "amqpcodec.bench", "-"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, input=json.dumps(run), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "amqpcodec.bench: standard output: No space left on device\n"
+
+
 def test_an_interruption_ends_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> float:
         raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .. import capture
-from ..cli import EXIT_INTERRUPTED, inputs
+from ..cli import EXIT_INTERRUPTED, inputs, output
 from ..cli.options import add_options, given
 from ..cli.parsing import Parser
 from ..options import FrameOptions, InputOptions, RawFrameOptions
@@ -58,6 +58,7 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
         the exit code.
     """
     arguments = _parser().parse_args(argv)
+    output.stand_in()
     try:
         old = None if arguments.compare is None else _stored(arguments.compare)
         run = _run(arguments, timer)
@@ -68,16 +69,37 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
     except KeyboardInterrupt:
         print("amqpcodec.bench: interrupted; nothing is written", file=sys.stderr)
         return EXIT_INTERRUPTED
+    try:
+        _print(run, old, rows, arguments)
+    except BrokenPipeError:
+        output.discard(sys.stdout)  # whoever read it has seen enough
+    except output.OutputError as error:
+        output.discard(sys.stdout)
+        print(f"amqpcodec.bench: standard output: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    return EXIT_SLOWER if any(row.fails(arguments.margin) for row in rows or ()) else EXIT_OK
+
+
+def _print(
+    run: dict[str, Any],
+    old: dict[str, Any] | None,
+    rows: Sequence[Row] | None,
+    arguments: argparse.Namespace,
+) -> None:
+    """Print the times or what has changed, and with ``--json`` the run."""
     text = (
         _times(run) if old is None or rows is None else _changes(rows, yardsticks(old, run), arguments.margin)
     )
-    print(text, end="", file=sys.stderr if arguments.json else sys.stdout)
-    if old is not None and processor(old) != processor(run):
-        note = f"The runs are of {processor(old)} and of {processor(run)}. Ratios differ between processors."
-        print(note, file=sys.stderr)
-    if arguments.json:
-        print(json.dumps(run, indent=1))
-    return EXIT_SLOWER if any(row.fails(arguments.margin) for row in rows or ()) else EXIT_OK
+    with output.blaming_output():
+        print(text, end="", file=sys.stderr if arguments.json else sys.stdout)
+        if old is not None and processor(old) != processor(run):
+            note = (
+                f"The runs are of {processor(old)} and of {processor(run)}. Ratios differ between processors."
+            )
+            print(note, file=sys.stderr)
+        if arguments.json:
+            print(json.dumps(run, indent=1))
+    output.flush()
 
 
 def _parser() -> argparse.ArgumentParser:
