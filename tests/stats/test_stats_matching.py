@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.timing import undisturbed, within
 
 from amqpcodec.stats import matching
 from amqpcodec.stats.counters import Durations, Tally
@@ -47,6 +49,30 @@ def test_tag_zero_answers_all_and_one_tag_only_one() -> None:
     found.matcher.finish()
     latency = found.confirms.latency()
     assert (latency.count, latency.unanswered, latency.most_ns) == (4, 0, 19)
+
+
+def _answered_up_to_each(count: int) -> Callable[[], float]:
+    """So many deliveries wait, then every acknowledgement is for one of them, and all before it."""
+    deliveries = [row("basic.deliver", 1, delivery_tag=tag) for tag in range(1, count + 1)]
+    acks = [row("basic.ack", 0, delivery_tag=tag, multiple=True) for tag in range(1, count + 1)]
+
+    def work() -> float:
+        found = Recorded()
+        begin = time.process_time()
+        found.matcher.feed(deliveries)
+        found.matcher.feed(acks)
+        seconds = time.process_time() - begin
+        assert found.acks.latency().count == count
+        return seconds
+
+    return work
+
+
+def test_acknowledgements_of_many_that_wait_take_linear_time() -> None:
+    small, large = _answered_up_to_each(2_000), _answered_up_to_each(32_000)
+    with undisturbed():
+        once = min(small() for _ in range(3))
+        assert within(32 * once + 0.02, large, turns=3)
 
 
 def test_publishes_before_confirm_select_and_answers_to_nothing_count_for_nothing() -> None:

@@ -10,7 +10,7 @@ acknowledge.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import takewhile
@@ -122,8 +122,9 @@ class _Channel:
     def begin(self) -> None:
         """Forget everything: the number belongs to another channel now."""
         self.next_tag = 0
-        self.published: dict[int, MethodRow] = {}
-        self.delivered: dict[int, MethodRow] = {}
+        # The first key of a dict is slow to find where many before it were removed.
+        self.published: OrderedDict[int, MethodRow] = OrderedDict()
+        self.delivered: OrderedDict[int, MethodRow] = OrderedDict()
         self.transacted = False
         self.consumers: set[str] = set()
         self.silent: set[str] = set()
