@@ -201,6 +201,15 @@ def test_an_input_that_is_a_folder_or_absent_is_named_with_what_to_do(run: Run, 
     run(mistaken, code=2, errors=f"amqpcodec: {mistaken!r}: {hint}\n")
 
 
+def test_where_no_port_has_amqp_it_says_what_names_the_others(run: Run, tmp_path: Path) -> None:
+    truth = make.Truth()
+    make.Talk(truth, 0, (1, 1)).send(0, b"\x16\x03\x01\x00\x05hello")
+    path = tmp_path / "tls.pcap"
+    path.write_bytes(make.pcap(truth.packets))
+    hint = "amqpcodec decode --port any says what its connections are, such as TLS"
+    run(path, "--port", "any", errors=f"amqpcodec: {str(path)!r}: no AMQP found on any port; {hint}\n")
+
+
 def test_a_page_does_not_replace_a_capture_that_is_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "traffic.pcap"
     path.write_bytes(BUNNY.read_bytes())

@@ -144,4 +144,4 @@ class _Tables:
         self.faults = self.faults or bool(reader.faults)
         found = found or (getattr(self._arguments, "mode", "") == "drop" and bool(reader.faults))
         if not found and not inputs.of_streams(self._arguments) and self._table != "errors":
-            output.complain(f"{name!r}: no {self._table} found on {inputs.searched(self._arguments)}")
+            output.complain(f"{name!r}: no {self._table} found on {inputs.searched_in_vain(self._arguments)}")

@@ -22,6 +22,8 @@ _NO_CAPTURE = (
     "read with --input stream"
 )
 
+_OTHERS = "; amqpcodec decode --port any says what its connections are, such as TLS"
+
 
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Describe the argument `files`."""
@@ -112,6 +114,12 @@ def searched(arguments: argparse.Namespace) -> str:
         return "any port"
     noun = "port" if len(chosen) == 1 else "ports"
     return f"{noun} {', '.join(map(str, chosen))}; try --port any"
+
+
+def searched_in_vain(arguments: argparse.Namespace) -> str:
+    """As `searched`, for commands that say nothing of connections without AMQP."""
+    where = searched(arguments)
+    return where if getattr(arguments, "port", ()) is not None else f"{where}{_OTHERS}"
 
 
 def _near_file(name: Any) -> str:
