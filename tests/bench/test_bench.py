@@ -245,6 +245,20 @@ def test_contents_that_miss_their_beginning_are_left_out() -> None:
     assert next(iter(our_works(cut))).operations == len(frames) - behind - cut.left_out
 
 
+def test_a_content_that_is_refused_is_left_out_with_its_body(tmp_path: Path) -> None:
+    octets = (
+        amqp.encode_method(1, amqp.BasicPublish("e", "k"))
+        + amqp.encode_header(1, amqp.BasicProperties(), 1 << 60)  # damaged: more than a body may have
+        + amqp.encode_body(1, b"abc")
+        + amqp.encode_method(1, amqp.BasicAck(7))
+    )
+    path = tmp_path / "stream"
+    path.write_bytes(octets)
+    recording = record(capture.read_raw_frames(path), 1 << 20)
+    assert recording.left_out == 2
+    assert next(our_works(recording)).operations == 2
+
+
 def test_what_is_not_read_back_is_not_timed() -> None:
     octets = amqp.encode_method(1, amqp.BasicAck(7))
     broken = SimpleNamespace(

@@ -14,7 +14,7 @@ from ..errors import DecodeError
 
 
 class Stream(NamedTuple):
-    """Frames of one direction of a connection.
+    """Frames of one direction of a connection, up to one that cannot be decoded.
 
     Attributes:
         amqp: module of the dialect.
@@ -31,7 +31,7 @@ class Recording(NamedTuple):
     """What is timed.
 
     Attributes:
-        streams: the frames, by connection and direction.
+        streams: the frames, by connection and direction, each of which decodes on its own.
         left_out: frames that cannot be decoded where they stand, and what is missing or damaged.
         is_whole: False when there was more than was asked for.
         first_fault: what was missing or damaged first.
@@ -58,8 +58,8 @@ def record(items: Iterable[Item], most: int) -> Recording:
         items: from `capture.read_frames` or `capture.read_raw_frames`.
         most: bytes of frames that are taken, from the first one on.
     """
-    kept: dict[tuple[int, int, str], list[bytes]] = {}
-    decoders: dict[tuple[int, int, str], Any] = {}
+    kept: list[tuple[str, list[bytes]]] = []
+    ongoing: dict[tuple[int, int, str], tuple[Any, list[bytes]]] = {}  # decoders, and what they have read
     left_out = size = 0
     is_whole, first_fault = True, None
     for item in items:
@@ -71,16 +71,19 @@ def record(items: Iterable[Item], most: int) -> Recording:
             is_whole = False
             break
         key = (item.connection.number, item.direction, item.dialect)
-        if key not in decoders:
-            decoders[key] = message_decoder(amqpcodec.dialect(item.dialect))
-        if _fits(decoders[key], item.octets):
-            kept.setdefault(key, []).append(item.octets)
+        if key not in ongoing:
+            ongoing[key] = message_decoder(amqpcodec.dialect(item.dialect)), []
+        decoder, frames = ongoing[key]
+        if _fits(decoder, item.octets):
+            if not frames:
+                kept.append((item.dialect, frames))
+            frames.append(item.octets)
             size += len(item.octets)
         else:
             left_out += 1
+            del ongoing[key]  # what follows is decoded without what was before, as a stream of its own
     streams = (
-        Stream(amqpcodec.dialect(dialect), tuple(frames), b"".join(frames))
-        for (_, _, dialect), frames in kept.items()
+        Stream(amqpcodec.dialect(dialect), tuple(frames), b"".join(frames)) for dialect, frames in kept
     )
     return Recording(tuple(streams), left_out, is_whole, first_fault)
 
@@ -95,10 +98,6 @@ def _fits(decoder: Any, frame: bytes) -> bool:
     try:
         for _ in decoder.feed(frame):
             pass
-    except DecodeError as error:
-        if error.fatal:
-            decoder.reset()
-        else:
-            decoder.skip_frame()
+    except DecodeError:
         return False
     return True
