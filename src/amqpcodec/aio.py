@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -66,11 +67,13 @@ class AmqpStream(asyncio.BufferedProtocol):
             self._task = self._loop.create_task(self._handle(self._handler))
 
     async def _handle(self, handler: Callable[[AmqpStream], Awaitable[None]]) -> None:
-        try:
+        with suppress(Exception):  # reported by then, at once: the closing may take its time
             async with self:
-                await handler(self)
-        except Exception as error:
-            self._loop.call_exception_handler({"message": "AMQP handler", "exception": error})
+                try:
+                    await handler(self)
+                except Exception as error:
+                    self._loop.call_exception_handler({"message": "AMQP handler", "exception": error})
+                    raise
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where to receive into."""
