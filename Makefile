@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types docs build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -142,6 +142,11 @@ types: build
 	$(PYTHON) -m mypy
 	$(PYTHON) tools/check_types.py
 	$(PYTHON) tools/check_samples.py
+
+# Which lines of Python and of Cython the tests run. One table, and pages in build/coverage/html. The Cython modules are compiled
+# again, with tracing of lines, in build/coverage; COVERAGE_OPTIONS=--whole runs all tests on that build, which is slow.
+coverage: build
+	$(PYTHON) tools/line_coverage.py --workers $(WORKERS) $(COVERAGE_OPTIONS)
 
 # The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
 DOCS := build/docs

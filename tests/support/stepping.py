@@ -7,6 +7,9 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+# What traced before, such as coverage.py, which goes on after the steps.
+_before: Any = None
+
 
 def step_by_step(modules: tuple[str, ...], before_step: Callable[[], None]) -> None:
     """From now on, call this before each step in modules whose names begin so, until `stop_stepping`."""
@@ -39,6 +42,8 @@ def step_by_step(modules: tuple[str, ...], before_step: Callable[[], None]) -> N
             before_step()
         return trace
 
+    global _before
+    _before = sys.gettrace()
     sys.settrace(trace)
 
 
@@ -50,4 +55,4 @@ def stop_stepping() -> None:
             monitoring.set_events(monitoring.DEBUGGER_ID, 0)
             monitoring.free_tool_id(monitoring.DEBUGGER_ID)
     else:
-        sys.settrace(None)
+        sys.settrace(_before)
