@@ -19,7 +19,7 @@ from .records_py import (
     ProtocolHeader,
     Record,
 )
-from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
+from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
 from .writer_py import Writer, writer_rules
 
 if TYPE_CHECKING:
@@ -396,7 +396,7 @@ class Encoder:
         header = self._own_properties(properties)
         written = False
         try:
-            self._put_header(writer, channel, header, size, 0, limit)
+            self._put_header(writer, channel, header, as_unsigned(size), 0, limit)
             written = True
         finally:
             if not written:

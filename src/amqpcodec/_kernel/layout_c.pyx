@@ -172,7 +172,7 @@ cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1:
         definition.flags = READONLY
         attributes[name] = PyDescr_NewMember(cls, definition)
         definition += 1
-        offset += sizeof(PyObject *)
+        offset += <Py_ssize_t>sizeof(PyObject *)
     for name in ("__setattr__", "__delattr__"):
         wrapper = getattr(object, name)
         attributes[name] = PyDescr_NewWrapper(cls, (<WrapperDescriptor *>wrapper).d_base, <void *>_set_attribute)

@@ -3,7 +3,7 @@ cimport cython
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Method, Properties
 from .stream_c cimport StreamDecoder
-from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
+from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
 
 
 @cython.no_gc

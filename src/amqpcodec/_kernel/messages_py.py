@@ -12,7 +12,7 @@ from ..limits import MAX_LIMIT, Limits, checked_limits
 from .constructors_py import describe
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
-from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
+from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +200,7 @@ class MessageDecoder(StreamDecoder):
         class_id = reader.content_head()
         if class_id != method._class_id() or reader.body_size > self._body_limit:
             return None
-        left = reader.body_size
+        left = as_signed(reader.body_size)
         size = 0
         if left != 0:
             size = reader.following(BODY, chunk, at + header, end, self._size_limit)

@@ -1,4 +1,4 @@
-# The numbers of wire.py as C constants; a text whose .pxd cimports them does not import wire.py.
+# What is in wire.py, for C; a text whose .pxd cimports it does not import wire.py.
 cdef enum:
     METHOD = 1
     HEADER = 2
@@ -11,3 +11,11 @@ cdef enum:
 
 cdef extern from *:
     const long long MAX_PAYLOAD "4294967295LL"
+
+
+cdef inline long long as_signed(unsigned long long size) noexcept nogil:
+    return <long long>size
+
+
+cdef inline unsigned long long as_unsigned(long long size) noexcept nogil:
+    return <unsigned long long>size

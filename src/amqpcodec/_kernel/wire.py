@@ -10,3 +10,13 @@ ENVELOPE_SIZE = 7  # octets before a payload: type, channel, size
 OVERHEAD = 8  # octets of a frame that are not its payload
 FRAME_END = 0xCE
 MAX_PAYLOAD = 2**32 - 1
+
+
+def as_signed(size: int) -> int:
+    """A size of less than 2**63, for C from an unsigned number to a signed one."""
+    return size
+
+
+def as_unsigned(size: int) -> int:
+    """A size, for C from a signed number to an unsigned one."""
+    return size

@@ -321,7 +321,7 @@ cdef class Outgoing:
         cdef Py_ssize_t at = writer.begin_frame(HEADER, channel)
         if not framing._codec.writes_properties(message.PROPERTIES) or type(message.properties) is not dict:
             raise TypeError("no properties")
-        writer.header_start(class_id, 0, size)
+        writer.header_start(class_id, 0, <unsigned long long>size)
         framing._codec.write_properties(writer, message.properties)
         writer.end_frame(at, 0xFFFFFFFF)
         return 0

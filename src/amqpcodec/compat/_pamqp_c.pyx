@@ -394,7 +394,7 @@ cdef class Codec:
             return "values"
         writer = self.writing.writer()
         _begin(writer, HEADER, channel)
-        writer.header_start(60, 0, size)
+        writer.header_start(60, 0, <uint64_t>size)
         layout.write_flagged(writer, properties, True)
         writer.end_frame(0, _MOST_PAYLOAD)
         return writer.finish()
