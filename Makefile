@@ -143,10 +143,10 @@ types: build
 	$(PYTHON) tools/check_types.py
 	$(PYTHON) tools/check_samples.py
 
-# Which lines of Python and of Cython the tests run. One table, and pages in build/coverage/html. The Cython modules are compiled
-# again, with tracing of lines, in build/coverage; COVERAGE_OPTIONS=--whole runs all tests on that build, which is slow.
+# Which lines of Python and of Cython the tests run. One table, and the lines in build/coverage/html. The modules are compiled again, with
+# counters, in build/coverage.
 coverage: build
-	$(PYTHON) tools/line_coverage.py --workers $(WORKERS) $(COVERAGE_OPTIONS)
+	$(PYTHON) tools/line_coverage.py --workers $(WORKERS)
 
 # The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
 DOCS := build/docs

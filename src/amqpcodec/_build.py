@@ -53,7 +53,7 @@ def extensions(
         package: the package's name, such as ``"amqpcodec"``.
         source: the folder that holds the package.
         stage: folder to put Cython's sources together in.
-        cython: further options of `cythonize`; `compiler_directives` are added to ours.
+        cython: further options of `cythonize`.
     """
     from Cython.Build import cythonize
     from Cython.Compiler import Options
@@ -64,12 +64,11 @@ def extensions(
         Options.directive_scopes[directive] = ("class", "cclass")
     paths = _staged(source / package, source, stage)
     modules = [Extension(_module(path, stage), [str(path)], **_options(path)) for path in paths]
-    directives = _DIRECTIVES | cython.pop("compiler_directives", {})
     return list(
         cythonize(  # type: ignore[no-untyped-call]
             modules,
             include_path=[str(stage), str(Path(__file__).parent.parent)],
-            compiler_directives=directives,
+            compiler_directives=_DIRECTIVES,
             nthreads=0,
             **cython,
         )
