@@ -29,7 +29,7 @@ def replace(record: _R, /, **changes: Any) -> _R:
     """
     if not _is_record(record):
         raise TypeError(f"replace() takes a record, not {type(record).__name__}")
-    made: _R = record.__replace__(**changes)  # type: ignore[attr-defined]
+    made: _R = record.__replace__(**changes)  # type: ignore[attr-defined]  # every record has it
     return made
 
 

@@ -104,7 +104,7 @@ def test_a_refused_login_raises_the_error_of_its_code() -> None:
 
 
 def ended(handler: Callable[[AmqpStream], Awaitable[None]]) -> tuple[list[Any], list[Any]]:
-    """What a client sees of a handler after channel.open, and what the loop is told."""
+    """What a client sees of a handler after channel.open, and what is reported to the loop."""
     reported: list[Any] = []
 
     async def client(port: int) -> list[Any]:

@@ -12,4 +12,4 @@ MEMO = RLock()
 
 if hasattr(os, "register_at_fork"):
     # Another thread may hold it in the parent, and does not exist in the child.
-    os.register_at_fork(after_in_child=MEMO._at_fork_reinit)  # type: ignore[attr-defined]
+    os.register_at_fork(after_in_child=MEMO._at_fork_reinit)  # type: ignore[attr-defined]  # types leave it out

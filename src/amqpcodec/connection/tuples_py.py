@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def make_event(cls: type[_E], values: tuple[Any, ...]) -> _E:
     """An event of a class, with all of its values in order. Three times as fast as the constructor."""
-    event: _E = tuple.__new__(cls, values)  # type: ignore[type-var]
+    event: _E = tuple.__new__(cls, values)  # type: ignore[type-var]  # every event is a tuple
     return event
 
 

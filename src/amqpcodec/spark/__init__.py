@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        import pyarrow  # noqa: F401
+        import pyarrow  # noqa: F401  # are they here?
         import pyspark  # noqa: F401
     except ImportError as error:
         message = 'amqpcodec.spark needs PySpark and pyarrow: pip install "amqpcodec[spark]"'
