@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 import corpus
+from bench_consumers import CHUNK
 from bench_forwarding import forwarding, publishes
 from checks import drain
 from peers.ours import Ours
@@ -34,6 +35,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     fixed = corpus.delivery_stream(corpus.fixed(256, BLOCK))
     varied_contents = corpus.varied(256, BLOCK)
     varied = corpus.delivery_stream(varied_contents)
+    chunks = {
+        name: corpus.chunks(corpus.delivery_stream(contents), CHUNK)
+        for name, contents in (("numbered", corpus.numbered(256, BLOCK)), ("varied", varied_contents))
+    }
     acks = corpus.method_stream(corpus.acks(BLOCK))
     headers = corpus.header_stream(corpus.all_properties(BLOCK))
     table = corpus.tables()["10 mixed"]
@@ -46,6 +51,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
             ours.publish(content)
 
     return {
+        "consume deliveries 256 B numbered": lambda: ours.consume(chunks["numbered"]),
+        "consume deliveries 256 B varied": lambda: ours.consume(chunks["varied"]),
+        "consume messages 256 B numbered": lambda: ours.consume_messages(chunks["numbered"]),
+        "consume messages 256 B varied": lambda: ours.consume_messages(chunks["varied"]),
         "decode delivery 256 B fixed": lambda: drain(ours.decode(fixed)),
         "decode delivery 256 B varied": lambda: drain(ours.decode(varied)),
         "decode delivery 256 B raw tables": lambda: drain(ours.decode_raw(varied)),

@@ -36,6 +36,15 @@ cdef extern from *:
     #endif
     }
 
+    /* An instance whose slots are not set yet. Most of our classes are left out of garbage collection, and what
+       PyType_GenericAlloc clears is overwritten. */
+    static inline PyObject *amqpcodec_allocate(PyTypeObject *cls) {
+        PyObject *made;
+        if (PyType_IS_GC(cls)) return PyType_GenericAlloc(cls, 0);
+        made = (PyObject *)PyObject_Malloc((size_t)cls->tp_basicsize);
+        return made == NULL ? PyErr_NoMemory() : PyObject_Init(made, cls);
+    }
+
     /* Another thread that finds a pointer here finds whole what it points to. */
     static inline void amqpcodec_publish(void **place, void *value) {
     #if defined(Py_GIL_DISABLED) && !defined(_MSC_VER)
@@ -46,6 +55,7 @@ cdef extern from *:
     }
     """
     void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
+    object allocate "amqpcodec_allocate"(PyTypeObject *cls)
     void publish "amqpcodec_publish"(void **place, void *value) noexcept
 
 cdef extern from "structmember.h":
@@ -82,7 +92,6 @@ cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8(object text) except NULL
     bint PyObject_GC_IsTracked(object instance)
     void PyObject_GC_UnTrack(void *instance) noexcept
-    object PyType_GenericAlloc(type cls, Py_ssize_t items)
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
     Py_ssize_t PyTuple_GET_SIZE(PyObject *items) noexcept
     PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at) noexcept
@@ -149,7 +158,7 @@ cdef class Maker:
 
 cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):
     """An instance with the slots of another, without counting the references in them."""
-    made = PyType_GenericAlloc(<type>model.ob_type, 0)
+    made = allocate(model.ob_type)
     memcpy(<char *><PyObject *>made + _HEAD, <char *>model + _HEAD, <size_t>(size - _HEAD))
     return made
 

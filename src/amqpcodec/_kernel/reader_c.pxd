@@ -5,6 +5,7 @@ from libc.stdint cimport uint32_t
 from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
 from .rawtable_c cimport RawTable
+from .table_cache_c cimport TableCache
 from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
@@ -59,6 +60,7 @@ cdef class Reader:
     cdef unsigned long long _last_seconds
     cdef object _last_time
     cdef size_t _cache_mask
+    cdef TableCache _tables
 
     cdef int attach(self, object data) except -1
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept
@@ -83,6 +85,7 @@ cdef class Reader:
     cdef object content(self, object field)
     cdef object table(self, object field)
     cdef object pairs(self, object field)
+    cdef dict _cached_table(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size)
     cdef object rest(self)
     cdef int flag_word(self) except -1

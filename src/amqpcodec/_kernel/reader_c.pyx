@@ -37,6 +37,7 @@ from .kinds cimport (
 )
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport RawTable
+from .table_cache_c cimport CACHED_TABLE, TableCache
 from .texts cimport mix_of, same
 from .framing import framing_error
 from .values import Declined
@@ -277,7 +278,22 @@ cdef class Reader:
             self._pos = p + 4 + size
             return self._raw(p + 4, size)
         self._entries = 0
+        if self._keeps_texts and 0 < size <= CACHED_TABLE:
+            return self._cached_table(p + 4, size, field)
         return self._pairs(p + 4 + size, 1, field)
+
+    cdef dict _cached_table(self, const unsigned char *start, Py_ssize_t size, object field):
+        """The entries of a small table, which may repeat."""
+        cdef uint64_t mark = mix_of(start, size) | 1  # 0 is for none
+        if self._tables is None:
+            self._tables = TableCache()
+        table = self._tables.find(start, size, mark)
+        if table is not None:
+            self._pos = start + size
+            return table
+        table = self._pairs(start + size, 1, field)
+        self._tables.meet(start, size, mark, table)
+        return table
 
     cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
         cdef RawTable table = RawTable.__new__(RawTable)
