@@ -8,6 +8,7 @@ from peers import FACTORIES
 from results import Results
 
 PANELS = {
+    "Consume a delivery, 256 octets: three frames, three fields": "consume deliveries, 256 B, varied",
     "Decode a delivery, 256 octets": "decode deliveries, 256 B, varied",
     "Encode a publish, 256 octets": "encode publishes, 256 B, varied",
     "Decode a content header, 14 properties": "decode headers, 14 properties",

@@ -9,7 +9,8 @@ from counting import available, by_function
 from results import FOLDER
 
 ITEMS = (
-    "decode delivery 256 B varied", "encode publish 256 B varied", "decode table 10 mixed",
+    "consume deliveries 256 B varied", "consume messages 256 B varied", "decode delivery 256 B varied",
+    "encode publish 256 B varied", "decode table 10 mixed",
     "encode basic.ack", "decode delivery 256 B raw tables",
 )  # fmt: skip
 SHOWN = 12  # functions of each
