@@ -51,12 +51,12 @@ tables. Each figure says by its name what it is of.
 
 | data | what repeats | what is new each time |
 | --- | --- | --- |
-| *fixed*: one delivery, 128 times | everything; octets and objects stay in the processor's cache | nothing |
-| *numbered*: 2,000 deliveries | strings and the field table, which the decoder copies | delivery tags, 0.9 MB of octets |
+| *fixed*: one delivery, 128 times | everything; the processor's cache holds it | nothing |
+| *numbered*: 2,000 deliveries | strings; the table, which the decoder copies | tags, 0.9 MB of octets |
 | *varied*: by a seeded generator | names of exchanges, consumers and header keys | all else |
 | a single table, method or content header | everything, as of *fixed* | nothing |
 | calls of other libraries | everything, as of *fixed* | nothing |
-| connections, clients, brokers | some strings; the tables of clients | delivery tags; of brokers, ids and headers |
+| connections, clients, brokers | some strings; of clients, tables | tags; of brokers, ids and headers |
 | captures, Spark | names, keys | all else; files are read before, and come from memory |
 
 So the figures of *fixed* data, of single tables, methods and content headers, and of calls of other libraries
