@@ -19,7 +19,7 @@ cdef class Dispatch:
 
     cdef void *find(self, long long number) noexcept
     cdef bint has(self, long long number) noexcept
-    cdef object create(self, long long number)
+    cdef Record create(self, long long number)
 
     cdef inline int read(self, Record record, Reader reader) except -1:
         """Fill an instance from the payload that the reader is aimed at."""

@@ -38,10 +38,12 @@ cdef class Dispatch:
     def __dealloc__(self):
         PyMem_Free(self._entries)
 
-    cdef object create(self, long long number):
+    cdef Record create(self, long long number):
         """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""
         cdef void *maker = self.find(number)
-        return None if maker is NULL else (<Maker>maker).make()
+        if maker is NULL:
+            return None
+        return <Record>(<Maker>maker).make()
 
     cdef bint has(self, long long number) noexcept:
         """Whether something is registered."""

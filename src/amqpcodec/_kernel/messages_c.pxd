@@ -1,7 +1,7 @@
 cimport cython
 
 from .reader_c cimport Reader
-from .records_c cimport Frame, Message, Method, Properties
+from .records_c cimport Frame, Message, Record
 from .stream_c cimport StreamDecoder
 from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
 
@@ -10,8 +10,8 @@ from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
 @cython.freelist(16)
 cdef class Content:
     cdef public int channel
-    cdef public Method method
-    cdef public Properties properties
+    cdef public Record method
+    cdef public Record properties
     cdef public long long body_size
     cdef public long long left
     cdef public list chunks
@@ -35,17 +35,17 @@ cdef class MessageDecoder(StreamDecoder):
     @cython.locals(current=Content)
     cdef Content _find(self, int channel)
     cdef int _drop(self, Content content) except -1
-    cdef bint _judge(self, int channel, Method method) except -1
+    cdef bint _judge(self, int channel, Record method) except -1
     @cython.locals(content=Content)
-    cdef int _begin(self, int channel, Method method, bint discarded) except -1
-    @cython.locals(method=Method, channel=cython.int, cut_off=Content, message=Message, discarded=cython.bint)
+    cdef int _begin(self, int channel, Record method, bint discarded) except -1
+    @cython.locals(method=Record, channel=cython.int, cut_off=Content, message=Message, discarded=cython.bint)
     cdef object _method(self)
     @cython.locals(
         reader=Reader, at=cython.Py_ssize_t, end=cython.Py_ssize_t, header=cython.Py_ssize_t, offset=cython.longlong,
-        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Properties,
+        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Record,
     )
-    cdef Message _whole(self, int channel, Method method)
-    @cython.locals(content=Content, properties=Properties, body_size=cython.ulonglong)
+    cdef Message _whole(self, int channel, Record method)
+    @cython.locals(content=Content, properties=Record, body_size=cython.ulonglong)
     cdef object _header(self)
     cdef int _check_class(self, Content content) except -1
     @cython.locals(content=Content, octets=bytes, size=cython.Py_ssize_t)
@@ -58,4 +58,4 @@ cdef class MessageDecoder(StreamDecoder):
 
 
 @cython.locals(message=Message)
-cdef Message new_message(object channel, Method method, Properties properties, object body)
+cdef Message new_message(object channel, Record method, Record properties, object body)

@@ -9,10 +9,11 @@ cdef class Record:
     cdef int _write(self, Writer writer) except -1
     cdef object _dialect(self)
     cdef int _class_id(self) except -1
+    cdef bint _has_content(self) except -1
 
 
 cdef class Method(Record):
-    cdef bint _has_content(self) except -1
+    pass
 
 
 cdef class Properties(Record):

@@ -43,6 +43,10 @@ class Record:
         """The AMQP class; content-bearing methods and properties know it without looking it up."""
         return int(self.spec.class_id)
 
+    def _has_content(self) -> bool:
+        """Whether a content header and body follow, as after some methods."""
+        return False
+
     def _values(self) -> list[Any]:
         return [getattr(self, field.attribute) for field in self.spec.fields]
 
@@ -78,10 +82,6 @@ class Method(Record):
     __slots__ = ()
 
     spec: ClassVar[MethodSpec]
-
-    def _has_content(self) -> bool:
-        """Whether a content header and body follow."""
-        return False
 
     def validate(self) -> None:
         """Check the asserts of the specification, which encoders leave alone unless told to check.

@@ -4,7 +4,7 @@ from .dispatch_c cimport Dispatch
 from .lock_c cimport Lock
 from .rawproperties_c cimport PropertiesReading, RawProperties
 from .reader_c cimport Reader, ReaderRules
-from .records_c cimport Frame, Heartbeat, Method, OpaquePayload, Properties, ProtocolHeader
+from .records_c cimport Frame, Heartbeat, OpaquePayload, ProtocolHeader, Record
 from .wire cimport HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 
@@ -68,16 +68,16 @@ cdef class StreamDecoder:
     cdef bint _fill(self) except -1
     @cython.locals(frame=Frame)
     cdef Frame _frame(self, object frame_type, object channel, object payload)
-    @cython.locals(reader=Reader, method=Method, index=cython.longlong)
-    cdef object _read_method(self)
+    @cython.locals(reader=Reader, method=Record, index=cython.longlong)
+    cdef Record _read_method(self)
     @cython.locals(reader=Reader)
     cdef int _check_method(self, object method, long long class_id) except -1
     @cython.locals(reader=Reader, class_id=cython.int)
-    cdef Properties _read_properties(self)
-    @cython.locals(reader=Reader, properties=Properties)
-    cdef Properties _read_fields(self, int class_id)
+    cdef Record _read_properties(self)
+    @cython.locals(reader=Reader, properties=Record)
+    cdef Record _read_fields(self, int class_id)
     @cython.locals(reader=Reader, properties=RawProperties)
-    cdef object _keep_properties(self, PropertiesReading reading, int class_id)
+    cdef RawProperties _keep_properties(self, PropertiesReading reading, int class_id)
     @cython.locals(reader=Reader)
     cdef object _read_body(self)
     @cython.locals(reader=Reader)

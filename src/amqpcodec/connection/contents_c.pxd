@@ -1,7 +1,7 @@
 cimport cython
 
 from .._kernel.messages_c cimport Content, MessageDecoder
-from .._kernel.records_c cimport Method
+from .._kernel.records_c cimport Record
 from .constants cimport *
 from .state_c cimport State
 
@@ -11,7 +11,7 @@ cdef class ContentReader(MessageDecoder):
     cdef long long _held
     cdef long long _held_limit
 
-    cdef bint _judge(self, int channel, Method method) except -1
+    cdef bint _judge(self, int channel, Record method) except -1
     cdef int _forget(self) except -1
     @cython.locals(size=cython.Py_ssize_t)
     cdef object _header(self)
