@@ -38,19 +38,20 @@ cdef class TableCache:
         if own is None:
             return 0
         octets = PyBytes_FromStringAndSize(<const char *>start, size)
-        kept.mark = kept.met
-        kept.flat = not any([type(value) in (dict, list) for value in table.values()])
+        flat = not any([type(value) in (dict, list) for value in table.values()])
+        # Nothing fails from here on.
         _replace(&kept.octets, octets)
         _replace(&kept.table, own)
+        kept.flat = flat
+        kept.mark = kept.met
         return 0
 
 
-cdef int _replace(PyObject **place, object value) except -1:
+cdef void _replace(PyObject **place, object value) noexcept:
     cdef PyObject *before = place[0]
     Py_INCREF(value)
     place[0] = <PyObject *>value
     Py_XDECREF(before)
-    return 0
 
 
 cdef object _copied(object value):
