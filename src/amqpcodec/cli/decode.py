@@ -8,9 +8,9 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import capture
+from .. import _backend, capture
 from .._options import among, resolve
 from ..options import DecodeOptions, DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
@@ -25,6 +25,11 @@ from .rendering import escaped
 from .selection import Selection, carry_content, method_glob
 from .summary import Summary
 from .textline import TextLines
+
+if TYPE_CHECKING:
+    from .lines_py import Lines
+else:
+    Lines = _backend.load("amqpcodec.cli.lines").Lines
 
 _FLUSH_EVERY = 256  # lines written together when nobody watches them appear
 _METHOD = 1
@@ -141,11 +146,12 @@ class _File:
         self._of_streams = inputs.of_streams(arguments)
         self._any_port = not self._of_streams and getattr(arguments, "port", ()) is None
         credentials = getattr(arguments, "include_credentials", False)
-        self._lines: JsonLines | TextLines
+        self._form: JsonLines | TextLines
         if arguments.format == "jsonl":
-            self._lines = JsonLines(name, arguments.body_bytes, credentials, arguments.messages)
+            self._form = JsonLines(name, arguments.body_bytes, credentials, arguments.messages)
         else:
-            self._lines = TextLines(_coloured(arguments.color), arguments.body_bytes, credentials)
+            self._form = TextLines(_coloured(arguments.color), arguments.body_bytes, credentials)
+        self._lines = Lines(self._form)
         chosen = {name: getattr(arguments, name) for name in _SELECTING}
         self._selection = _selection(chosen) if any(value is not None for value in chosen.values()) else None
         self._queues = Queues() if arguments.messages or arguments.queue else None
@@ -154,7 +160,6 @@ class _File:
         self._foreign: Counter[str] = Counter()  # what connections are that are not AMQP
         self._found = False  # whether there is any AMQP, or a fault of it
         self._faults = 0  # of those that are wanted
-        self._pending: list[str] = []
         self._out = Output()
 
     def print(self) -> int:
@@ -239,16 +244,18 @@ class _File:
             self.shown += 1
         if self._counts:
             return
-        pending = self._pending
-        pending.append(self._lines.message(item) if isinstance(item, Message) else self._lines.line(item))
-        if len(pending) >= _FLUSH_EVERY or self._out.watched:
+        if isinstance(item, Message):
+            waiting = self._lines.put(self._form.message(item))
+        else:
+            waiting = self._lines.add(item)
+        if waiting >= _FLUSH_EVERY or self._out.watched:
             self._flush()
 
     def _flush(self) -> None:
         """Write the lines made so far, all the way."""
-        if self._pending:
-            self._out.write("".join(self._pending))
-            self._pending.clear()
+        lines = self._lines.take()
+        if lines:
+            self._out.write(lines)
             output.flush()
 
     def _conclude(self) -> None:

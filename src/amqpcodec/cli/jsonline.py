@@ -8,10 +8,10 @@ from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from ..capture import DIRECTION_NAMES, CapturedFrame, Connection, Fault, Item
+from .forms import CONTENT_BODY, CONTENT_HEADER, METHOD, Form
 from .messages import Message
 from .rendering import Parts, Stamps, frame_kind, json_text
 
-_METHOD, _HEADER, _BODY = 1, 2, 3
 _FAULT_KEYS = (
     "kind", "type", "channel", "size", "class_id", "method_id", "method", "fields", "properties", "body_size",
     "body", "length", "reply_code", "message",
@@ -21,7 +21,7 @@ _NO_FAULT = '"length": null, "reply_code": null, "message": null'
 _MOST_KEPT = 4096  # parts of lines that are kept, since others have them too
 
 
-class JsonLines:
+class JsonLines(Form):
     """Makes JSON lines, in ASCII, so that octets which are not text stay apart as escaped surrogates.
 
     Args:
@@ -31,23 +31,52 @@ class JsonLines:
         messages: whether lines are of messages, with what only those have.
     """
 
+    separator = ", "
+    json = True
+
     def __init__(self, file: str, body_bytes: int, include_credentials: bool, messages: bool = False) -> None:
-        self._body_bytes = body_bytes
+        super().__init__(Parts(lambda name: f"{quoted(name)}: ", json_text, include_credentials), body_bytes)
         self._stamps = Stamps("T", 9, "Z")
-        self._parts = Parts(lambda name: f"{quoted(name)}: ", json_text, include_credentials)
         self._ends: dict[tuple[Connection, int | None], str] = {}
         self._more = _MESSAGE_KEYS if messages else ""
         self._file = f'"file": {quoted(file)}'
         self._methods: dict[type, str] = {}
 
-    def line(self, item: Item) -> str:
-        """One line, with its line end."""
-        if isinstance(item, Fault):
-            what = json.dumps(_fault(item))[1:-1]
-            dialect = item.connection.dialect if item.connection else None
-        else:
-            what, dialect = self._frame(item), item.dialect
-        return self._assemble(item, what, dialect, self._more)
+    def begin(self, item: CapturedFrame) -> str:
+        """Time, place and packet."""
+        return self._begin(item)
+
+    def frame(
+        self, item: CapturedFrame, offset: object, size: object, fields: str, body_size: object, body: str
+    ) -> str:
+        """The other keys."""
+        frame, payload = item.frame, item.frame.payload
+        ids = '"class_id": null, "method_id": null, "method": null'
+        arguments = properties = shown = "null"
+        announced: object = "null"
+        kind = frame_kind(item)
+        if frame.type == METHOD:
+            ids = self._method(payload)
+            arguments = f"{{{fields}}}"
+        elif frame.type == CONTENT_HEADER:
+            ids = f'"class_id": {payload.properties.spec.class_id}, "method_id": null, "method": null'
+            properties, announced = f"{{{fields}}}", body_size
+        elif frame.type == CONTENT_BODY:
+            shown = f'"{body}"'
+        elif kind == "protocol":
+            shown = f'"{payload.octets.hex()}"'
+        elif kind != "heartbeat":
+            shown = f'"{item.octets[7:-1][: self.body_bytes].hex()}"'
+        what = (
+            f'"kind": "{kind}", "type": {frame.type}, "channel": {frame.channel}, "size": {size}, '
+            f'{ids}, "fields": {arguments}, "properties": {properties}, "body_size": {announced}, '
+            f'"body": {shown}, {_NO_FAULT}'
+        )
+        return self._end(offset, what, item.dialect, self._more)
+
+    def body(self, octets: bytes, size: int) -> str:
+        """In hex."""
+        return octets.hex()
 
     def message(self, message: Message) -> str:
         """One line, with its line end."""
@@ -57,9 +86,9 @@ class JsonLines:
         if message.method is not None:
             spec = message.method.spec
             ids = f'"class_id": {spec.class_id}, "method_id": {spec.method_id}'
-            method, fields = quoted(spec.name), self._object(self._parts.method(message.method))
+            method, fields = quoted(spec.name), self._object(message.method)
         if message.header is not None:
-            properties = self._object(self._parts.properties(message.header.properties))
+            properties = self._object(message.header.properties)
             body_size = str(message.header.body_size)
         what = (
             f'"kind": "message", "type": null, "channel": {first.frame.channel}, "size": null, {ids}, '
@@ -68,9 +97,15 @@ class JsonLines:
         )
         complete = "true" if message.complete else "false"
         more = f', "queue": {json_text(message.queue)}, "frames": {message.frames}, "complete": {complete}'
-        return self._assemble(first, what, first.dialect, more)
+        return self._begin(first) + self._end(first.offset, what, first.dialect, more)
 
-    def _assemble(self, item: Item, what: str, dialect: str | None, more: str) -> str:
+    def fault(self, fault: Fault) -> str:
+        """One line, with its line end."""
+        what = json.dumps(_fault(fault))[1:-1]
+        dialect = fault.connection.dialect if fault.connection else None
+        return self._begin(fault) + self._end(fault.offset, what, dialect, self._more)
+
+    def _begin(self, item: Item) -> str:
         time_ns = item.time_ns
         stamp = self._stamps.text(time_ns)
         time = (
@@ -79,34 +114,10 @@ class JsonLines:
             else f'"time": null, "time_ns": {json_text(time_ns)}'
         )
         packet = "null" if item.packet is None else item.packet
-        return (
-            f'{{{time}, {self._end(item.connection, item.direction)}, "packet": {packet}, '
-            f'"offset": {item.offset}, {what}, "dialect": {json_text(dialect)}, {self._file}{more}}}\n'
-        )
+        return f'{{{time}, {self._place(item.connection, item.direction)}, "packet": {packet}, '
 
-    def _frame(self, item: CapturedFrame) -> str:
-        frame, payload = item.frame, item.frame.payload
-        ids = '"class_id": null, "method_id": null, "method": null'
-        fields = properties = body_size = body = "null"
-        if frame.type == _METHOD:
-            ids = self._method(payload)
-            fields = self._object(self._parts.method(payload))
-        elif frame.type == _HEADER:
-            ids = f'"class_id": {payload.properties.spec.class_id}, "method_id": null, "method": null'
-            properties = self._object(self._parts.properties(payload.properties))
-            body_size = str(payload.body_size)
-        elif frame.type == _BODY:
-            body = f'"{payload[: self._body_bytes].hex()}"'
-        kind = frame_kind(item)
-        if kind == "protocol":
-            body = f'"{payload.octets.hex()}"'
-        elif kind not in ("method", "header", "body", "heartbeat"):
-            body = f'"{item.octets[7:-1][: self._body_bytes].hex()}"'
-        return (
-            f'"kind": "{kind}", "type": {frame.type}, "channel": {frame.channel}, "size": {item.size}, '
-            f'{ids}, "fields": {fields}, "properties": {properties}, "body_size": {body_size}, '
-            f'"body": {body}, {_NO_FAULT}'
-        )
+    def _end(self, offset: object, what: str, dialect: str | None, more: str) -> str:
+        return f'"offset": {offset}, {what}, "dialect": {json_text(dialect)}, {self._file}{more}}}\n'
 
     def _method(self, payload: Any) -> str:
         ids = self._methods.get(type(payload))
@@ -116,10 +127,10 @@ class JsonLines:
             self._methods[type(payload)] = ids
         return ids
 
-    def _object(self, parts: list[str]) -> str:
-        return "{" + ", ".join(parts) + "}"
+    def _object(self, record: Any) -> str:
+        return "{" + ", ".join(self.parts.of(record)) + "}"
 
-    def _end(self, connection: Connection | None, direction: int | None) -> str:
+    def _place(self, connection: Connection | None, direction: int | None) -> str:
         """The keys that say between which ends something was sent."""
         if connection is None:
             return _ends(connection, direction)

@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring_ascii
 from operator import add, attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..capture import CapturedFrame
-from ..spec import CREDENTIALS
+from ..spec import CREDENTIALS, MethodSpec, PropertiesSpec
 from ..types import EPOCH
 
 _NS = 1_000_000_000
-_LONGEST_TEXT = 240
+LONGEST_TEXT = 240
 
 
 class Redacted:
@@ -38,6 +38,24 @@ def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str
         yield field.attribute, value
 
 
+class Plan(NamedTuple):
+    """How the arguments of a method, or the properties of a content, are shown.
+
+    Attributes:
+        names: the attributes.
+        labels: what is before the value of each.
+        reserved: arguments that are shown only if something is in them.
+        optional: whether what is None is left out, as properties are.
+        values: gets the values of `names`.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    reserved: tuple[str, ...]
+    optional: bool
+    values: Callable[[Any], tuple[Any, ...]]
+
+
 class Parts:
     """Shows the arguments of methods and the properties of contents, each as a label and a value.
 
@@ -53,53 +71,43 @@ class Parts:
         self, label: Callable[[str], str], shown: Callable[[Any], str], include_credentials: bool
     ) -> None:
         self._label = label
-        self._shown = shown
+        self.shown = shown
         self._include_credentials = include_credentials
-        self._methods: dict[type, tuple[Callable[[Any], Any] | None, _Getter, tuple[str, ...]] | None] = {}
-        self._properties: dict[type, tuple[_Getter, tuple[str, ...]]] = {}
+        self._plans: dict[type, Plan | None] = {}
 
-    def method(self, payload: Any) -> list[str]:
-        """Those of a method; see `method_fields`."""
-        try:
-            plan = self._methods[type(payload)]
-        except KeyError:
-            plan = self._methods[type(payload)] = self._plan(payload.spec)
-        if plan is None or (plan[0] is not None and plan[0](payload)):
-            fields = method_fields(payload, self._include_credentials)
-            return [self._label(name) + self._shown(value) for name, value in fields]
-        return list(map(add, plan[2], map(self._shown, plan[1](payload))))
-
-    def properties(self, properties: Any) -> list[str]:
-        """Those that a content header carries."""
-        try:
-            getter, labels = self._properties[type(properties)]
-        except KeyError:
-            names = [field.attribute for field in properties.spec.fields]
-            getter, labels = _getter(names), tuple(map(self._label, names))
-            self._properties[type(properties)] = getter, labels
-        shown, values = self._shown, getter(properties)
+    def of(self, record: Any) -> list[str]:
+        """Those of a method, see `method_fields`, or the properties that a content header carries."""
+        plan, shown = self.plan(record), self.shown
+        if plan is None or any(map(record.__getattribute__, plan.reserved)):
+            fields = method_fields(record, self._include_credentials)
+            return [self._label(name) + shown(value) for name, value in fields]
+        if not plan.optional:
+            return list(map(add, plan.labels, map(shown, plan.values(record))))
         return [
-            label + shown(value) for label, value in zip(labels, values, strict=True) if value is not None
+            label + shown(value)
+            for label, value in zip(plan.labels, plan.values(record), strict=True)
+            if value is not None
         ]
 
-    def _plan(self, spec: Any) -> tuple[Callable[[Any], Any] | None, _Getter, tuple[str, ...]] | None:
-        """What tells whether reserved arguments are filled, the others, and the labels of those; None for a
-        method with secrets."""
+    def plan(self, record: Any) -> Plan | None:
+        """How what is of this class is shown; None for methods with secrets."""
+        try:
+            return self._plans[type(record)]
+        except KeyError:
+            plan = self._plans[type(record)] = self._plan(record.spec)
+            return plan
+
+    def _plan(self, spec: MethodSpec | PropertiesSpec) -> Plan | None:
         if any((spec.name, field.name) in CREDENTIALS for field in spec.fields):
             return None
-        reserved = [field.attribute for field in spec.fields if field.reserved]
-        names = [field.attribute for field in spec.fields if not field.reserved]
-        filled = None
-        if reserved:
-            values = _getter(reserved)
-            filled = (lambda record: any(values(record))) if reserved[1:] else attrgetter(*reserved)
-        return filled, _getter(names), tuple(map(self._label, names))
+        optional = isinstance(spec, PropertiesSpec)
+        reserved = [field for field in spec.fields if field.reserved and not optional]
+        names = tuple(field.attribute for field in spec.fields if field not in reserved)
+        labels = tuple(map(self._label, names))
+        return Plan(names, labels, tuple(field.attribute for field in reserved), optional, _getter(names))
 
 
-_Getter = Callable[[Any], tuple[Any, ...]]
-
-
-def _getter(names: list[str]) -> _Getter:
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     """Gets some attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
@@ -121,7 +129,7 @@ def text(value: Any) -> str:
     """A value for people, on one line, with every control character escaped."""
     kind = type(value)
     if kind is str:
-        return repr(value) if len(value) <= _LONGEST_TEXT else _long_text(value)
+        return repr(value) if len(value) <= LONGEST_TEXT else _long_text(value)
     if kind is int or kind is float:
         return str(value)
     if kind is bool:
@@ -137,7 +145,7 @@ def _rare_text(value: Any) -> str:
     if value is None:
         return "void"
     if isinstance(value, str):
-        return _long_text(value) if len(value) > _LONGEST_TEXT else repr(value)
+        return _long_text(value) if len(value) > LONGEST_TEXT else repr(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return octets(bytes(value))
     if isinstance(value, datetime):
@@ -157,10 +165,10 @@ def _mapping(value: Mapping[Any, Any]) -> str:
 
 
 def _long_text(value: str) -> str:
-    return f"{value[:_LONGEST_TEXT]!r}...(+{len(value) - _LONGEST_TEXT})"
+    return f"{value[:LONGEST_TEXT]!r}...(+{len(value) - LONGEST_TEXT})"
 
 
-def octets(value: bytes, limit: int = _LONGEST_TEXT) -> str:
+def octets(value: bytes, limit: int = LONGEST_TEXT) -> str:
     """Octets for people: as quoted text where all of it can be printed, else in hex; the first ones only,
     if there are many."""
     return first_octets(value[:limit], len(value))

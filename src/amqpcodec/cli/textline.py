@@ -8,13 +8,11 @@ so that columns can be cut and kinds be searched for.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..capture import CapturedFrame, Connection, Fault, Item
+from ..capture import CapturedFrame, Connection, Fault
+from .forms import CONTENT_BODY, CONTENT_HEADER, METHOD, Form
 from .messages import Message
 from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
 
-_METHOD, _BODY = 1, 3
 _MESSAGE = 0  # no type of frames
 _ARROWS = {0: ">", 1: "<", None: "-"}
 _RESET, _DIM = "\x1b[0m", "\x1b[2m"
@@ -34,7 +32,7 @@ _NO_TIME = "---------- --:--:--.------"
 _MOST_KEPT = 4096  # parts of lines that are kept, since others have them too
 
 
-class TextLines:
+class TextLines(Form):
     """Makes lines of text.
 
     Args:
@@ -44,78 +42,85 @@ class TextLines:
     """
 
     def __init__(self, colour: bool, body_bytes: int, include_credentials: bool) -> None:
+        super().__init__(Parts(lambda name: f" {name}=", text, include_credentials), body_bytes)
         self._colour = colour
-        self._body_bytes = body_bytes
         self._stamps = Stamps(" ", 6, none=_NO_TIME)
-        self._parts = Parts(lambda name: f" {name}=", text, include_credentials)
         self._places: dict[tuple[Connection, int | None], str] = {}
         self._heads: dict[tuple[int, int], str] = {}
 
-    def line(self, item: Item) -> str:
-        """One line, with its line end."""
-        if isinstance(item, Fault):
-            return self._fault(item)
-        connection, direction, _, time_ns, _, size, _, frame, _ = item
-        kind, payload = frame.type, frame.payload
-        if kind == _METHOD:
-            contents = payload.spec.name + "".join(self._parts.method(payload))
-        elif kind == _BODY:
-            contents = f"{size} octets {first_octets(payload[: self._body_bytes], size)}"
-        else:
-            contents = self._contents(item)
-        head = self._heads.get((kind, frame.channel)) or self._head(frame_kind(item), kind, frame.channel)
+    def begin(self, item: CapturedFrame) -> str:
+        """Time and place."""
+        connection, direction = item.connection, item.direction
         place = self._places.get((connection, direction)) or self._place(connection, direction)
-        return self._assemble(time_ns, place, head, contents)
+        return self._begin(item.time_ns, place)
+
+    def frame(
+        self, item: CapturedFrame, offset: object, size: object, fields: str, body_size: object, body: str
+    ) -> str:
+        """Channel, kind and contents."""
+        frame = item.frame
+        kind, payload = frame.type, frame.payload
+        if kind == METHOD:
+            contents = payload.spec.name + fields
+        elif kind == CONTENT_BODY:
+            contents = f"{size} octets {body}"
+        elif kind == CONTENT_HEADER:
+            contents = f"{payload.properties.spec.name} body_size={body_size}{fields}"
+        else:
+            contents = self._rare(item)
+        head = self._heads.get((kind, frame.channel)) or self._head(frame_kind(item), kind, frame.channel)
+        return self._end(head, contents)
+
+    def body(self, octets: bytes, size: int) -> str:
+        """As text, or in hex."""
+        return first_octets(octets, size)
 
     def message(self, message: Message) -> str:
         """One line, with its line end."""
         first = message.first
         parts = ["a method that was not recorded"]
         if message.method is not None:
-            parts = [message.method.spec.name, *self._parts.method(message.method)]
+            parts = [message.method.spec.name, *self.parts.of(message.method)]
         if message.queue is not None:
             parts.append(f" queue={text(message.queue)}")
         size = f"{message.size}"
         if message.header is not None:
-            parts += self._parts.properties(message.header.properties)
+            parts += self.parts.of(message.header.properties)
             if not message.complete:
                 size = f"{message.size} of {message.header.body_size}"
         parts.append(f" {size} octets {first_octets(message.body, message.size)}")
         if not message.complete:
             parts.append(" incomplete")
-        place = self._place(first.connection, first.direction)
         head = self._head("message", _MESSAGE, first.frame.channel)
-        return self._assemble(first.time_ns, place, head, "".join(parts))
+        return self.begin(first) + self._end(head, "".join(parts))
 
-    def _fault(self, fault: Fault) -> str:
+    def fault(self, fault: Fault) -> str:
+        """One line, with its line end."""
         where = "file" if fault.connection is None else self._place(fault.connection, fault.direction)
         code = f"{fault.reply_code} " if fault.reply_code else ""
         length = f", {fault.length} octets" if fault.length else ""
         packet = f", packet {fault.packet}" if fault.packet else ""
         contents = f"{code}{escaped(fault.message)} (offset {fault.offset}{length}{packet})"
-        return self._assemble(fault.time_ns, where, self._coloured("-", fault.kind), contents)
+        return self._begin(fault.time_ns, where) + self._end(self._coloured("-", fault.kind), contents)
 
-    def _assemble(self, time_ns: int | None, place: str, head: str, contents: str) -> str:
+    def _begin(self, time_ns: int | None, place: str) -> str:
         stamp = self._stamps.text(time_ns)
-        if self._colour:
-            return f"{_DIM}{stamp}  {place}{_RESET}  {head} {contents}\n"
-        return f"{stamp}  {place}  {head} {contents}".rstrip() + "\n"
+        return f"{_DIM}{stamp}  {place}{_RESET}  " if self._colour else f"{stamp}  {place}  "
 
-    def _contents(self, item: CapturedFrame) -> str:
-        """What is in a frame that is neither method nor body."""
-        payload: Any = item.frame.payload
+    def _end(self, head: str, contents: str) -> str:
+        line = f"{head} {contents}"
+        return f"{line if self._colour else line.rstrip()}\n"
+
+    def _rare(self, item: CapturedFrame) -> str:
+        """What is in a frame that is neither method nor content."""
         match frame_kind(item):
-            case "header":
-                properties = payload.properties
-                listed = "".join(self._parts.properties(properties))
-                return f"{properties.spec.name} body_size={payload.body_size}{listed}"
             case "protocol":
-                name, version = payload.octets[:4].decode("latin-1"), payload.octets[4:]
+                name, version = item.octets[:4].decode("latin-1"), item.octets[4:]
                 return f"{escaped(name)} {'.'.join(map(str, version))}"
             case "heartbeat":
                 return ""
             case _:
-                return f"{item.size} octets {octets(item.octets[7:-1], self._body_bytes)}"
+                return f"{item.size} octets {octets(item.octets[7:-1], self.body_bytes)}"
 
     def _place(self, connection: Connection, direction: int | None) -> str:
         if len(self._places) >= _MOST_KEPT:

@@ -1,0 +1,114 @@
+"""What the two forms of lines, text and JSON, have in common: how a frame becomes one of them.
+
+A form says what is the same in all lines of a kind of frames, and where in it the values of one frame go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..capture import CapturedFrame, Fault, Item
+from .rendering import Parts
+
+METHOD, CONTENT_HEADER, CONTENT_BODY = 1, 2, 3  # types of frames
+
+
+OFFSET, SIZE, FIELDS, BODY_SIZE, BODY = "\1", "\2", "\3", "\4", "\5"
+"""Stand for values in an outline: no line has these characters, since control characters are escaped."""
+
+_MARK = re.compile("([\1-\5])")
+
+
+class Outline(NamedTuple):
+    """A line of a kind of frames, without what differs between them.
+
+    Attributes:
+        parts: the texts and marks that it consists of, behind what `Form.begin` returns.
+        names: the attributes that `fields` shows.
+        labels: what is before the value of each.
+        reserved: attributes that hold nothing; a frame with something in one has another line.
+        optional: whether what is None is left out.
+    """
+
+    parts: list[str]
+    names: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class Form:
+    """Makes lines, each with its line end.
+
+    Args:
+        parts: shows arguments and properties.
+        body_bytes: bytes of a body to show.
+
+    Attributes:
+        separator: what is between two fields.
+        json: whether values are JSON, in ASCII.
+    """
+
+    separator = ""
+    json = False
+
+    def __init__(self, parts: Parts, body_bytes: int) -> None:
+        self.parts = parts
+        self.body_bytes = body_bytes
+
+    def line(self, item: Item) -> str:
+        """The line of a frame or fault."""
+        if isinstance(item, Fault):
+            return self.fault(item)
+        kind, payload = item.frame.type, item.frame.payload
+        fields = body = ""
+        body_size = 0
+        if kind == METHOD:
+            fields = self.separator.join(self.parts.of(payload))
+        elif kind == CONTENT_BODY:
+            body = self.body(payload[: self.body_bytes], item.size)
+        elif kind == CONTENT_HEADER:
+            fields = self.separator.join(self.parts.of(payload.properties))
+            body_size = payload.body_size
+        return self.begin(item) + self.frame(item, item.offset, item.size, fields, body_size, body)
+
+    def outline(self, item: CapturedFrame) -> Outline | None:
+        """What the lines of frames with the class, channel and dialect of this one have in common; None if
+        each has to be made by `line`."""
+        kind, payload = item.frame.type, item.frame.payload
+        if not METHOD <= kind <= CONTENT_BODY:
+            return None
+        line = self.frame(item, OFFSET, SIZE, FIELDS, BODY_SIZE, BODY)
+        parts = [part for part in _MARK.split(line) if part]
+        if kind == CONTENT_BODY:
+            return Outline(parts)
+        plan = self.parts.plan(payload if kind == METHOD else payload.properties)
+        return plan and Outline(parts, plan.names, plan.labels, plan.reserved, plan.optional)
+
+    def begin(self, item: CapturedFrame) -> str:
+        """What all lines of the frames that one packet completes in a direction begin with."""
+        raise NotImplementedError
+
+    def frame(
+        self, item: CapturedFrame, offset: object, size: object, fields: str, body_size: object, body: str
+    ) -> str:
+        """The rest of a frame's line.
+
+        Args:
+            item: the frame; what follows are values of it, or marks in their places.
+            offset: octets of the direction before it.
+            size: octets of its payload.
+            fields: the arguments of a method, or the properties of a content.
+            body_size: octets of the body that a content header announces.
+            body: the first octets of a body.
+        """
+        raise NotImplementedError
+
+    def body(self, octets: bytes, size: int) -> str:
+        """The first octets of a body of so many."""
+        raise NotImplementedError
+
+    def fault(self, fault: Fault) -> str:
+        """The line of a fault."""
+        raise NotImplementedError
