@@ -18,13 +18,14 @@ NOON = 1_795_348_800 * SECOND  # 2026-11-22 12:00 UTC
 
 @pytest.fixture
 def build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> Implementation:
-    """Has commands read captures by each build in turn."""
+    """Has commands read captures and write lines by each build in turn."""
     for module in ("streams", "events"):
         layer = impl.capture(module)
         for name in layer.__all__:
             monkeypatch.setattr(capture, name, getattr(layer, name))
     state = impl.capture("direction_state").DirectionState
     monkeypatch.setattr("amqpcodec.capture.frames.DirectionState", state)
+    monkeypatch.setattr("amqpcodec.cli.decode.Lines", impl.cli("lines").Lines)
     return impl
 
 

@@ -34,6 +34,9 @@ class Implementation:
     def capture(self, module: str) -> ModuleType:
         return _backend.load(f"amqpcodec.capture.{module}", self.name)
 
+    def cli(self, module: str) -> ModuleType:
+        return _backend.load(f"amqpcodec.cli.{module}", self.name)
+
     def dialect(self, name: str) -> ModuleType:
         """The generated module of a dialect, by the dialect's name."""
         return _backend.load(f"amqpcodec._generated.{DIALECTS[name]}", self.name)

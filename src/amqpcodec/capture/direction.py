@@ -90,7 +90,7 @@ class DirectionDecoder:
     def next(self) -> Item | None:
         """Take the next frame, if frames are followed and it is whole; a fault where there is none."""
         state, start = self.state, self.state.start
-        if not state.following:
+        if not state.following or start == state.end:
             return None
         try:
             octets = self._owner.reader.cut(state.octets, start)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _backend, capture
@@ -15,6 +15,7 @@ from .._options import among, resolve
 from ..options import DecodeOptions, DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .ends import Ends
+from .forms import METHOD
 from .jsonline import JsonLines
 from .messages import Message, Messages
 from .moments import moment
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 else:
     Lines = _backend.load("amqpcodec.cli.lines").Lines
 
-_FLUSH_EVERY = 256  # lines written together when nobody watches them appear
-_METHOD = 1
+_MOST_WAITING = 256  # lines written together when nobody watches them appear
 _MOST_FOREIGN = 3  # kinds of connections without AMQP that are named
 _SELECTING = ("connection", "since", "until", "channel", "method", "exchange", "queue")
 
@@ -161,6 +161,7 @@ class _File:
         self._found = False  # whether there is any AMQP, or a fault of it
         self._faults = 0  # of those that are wanted
         self._out = Output()
+        self._most_waiting = _MOST_WAITING
 
     def print(self) -> int:
         """Print it; gives the exit code."""
@@ -170,6 +171,7 @@ class _File:
                 capture.ByteSource(inputs.awaited(file, self._flush)) as source,
                 progress(self._name, source) as self._out,
             ):
+                self._most_waiting = 1 if self._out.watched else _MOST_WAITING
                 self._print(source)
         except BrokenPipeError:
             raise
@@ -192,34 +194,41 @@ class _File:
 
     def _show_all(self, items: Iterator[capture.Item]) -> bool:
         """Show what is wanted; whether it was read to the end."""
-        queues, selection, messages, summary = self._queues, self._selection, self._messages, self._summary
-        advance, show = self._out.advance, self._show
+        choosing = (self._queues, self._selection, self._messages, self._summary)
+        choose = None if all(each is None for each in choosing) else self._choose
+        advance, show, limit = self._out.advance, self._show, self._limit
         for item in items:
             advance()
-            queue = None
-            if isinstance(item, capture.Fault):
-                if self._is_foreign(item):
-                    continue
-                if queues is not None:
-                    queues.miss(item)
-            elif queues is not None and item.frame.type == _METHOD:
-                queue = queues.of(item)
+            if isinstance(item, capture.Fault) and self._is_foreign(item):
+                continue
             if not self._found and item.connection is not None:
                 self._found = True
-            if summary is not None:
-                summary.add(item)
-            wanted = selection is None or selection.wants(item, queue)
-            if messages is not None:
-                for each in messages.feed(item, wanted, queue):
-                    show(each)
-            elif wanted:
+            if choose is None:
                 show(item)
-            if self.shown == self._limit:
+            else:
+                for each in choose(item):
+                    show(each)
+            if self.shown == limit:
                 return False
-        if messages is not None:
-            for message in messages.finish():
+        if self._messages is not None:
+            for message in self._messages.finish():
                 show(message)
         return True
+
+    def _choose(self, item: capture.Item) -> Iterable[capture.Item | Message]:
+        """What to show of a frame or fault, or now that it has come."""
+        queue = None
+        if self._queues is not None:
+            if isinstance(item, capture.Fault):
+                self._queues.miss(item)
+            elif item.frame.type == METHOD:
+                queue = self._queues.of(item)
+        if self._summary is not None:
+            self._summary.add(item)
+        wanted = self._selection is None or self._selection.wants(item, queue)
+        if self._messages is not None:
+            return self._messages.feed(item, wanted, queue)
+        return (item,) if wanted else ()
 
     def _items(self, source: capture.ByteSource) -> Iterator[capture.Item]:
         if self._of_streams:
@@ -242,13 +251,7 @@ class _File:
             self._faults += 1
         else:
             self.shown += 1
-        if self._counts:
-            return
-        if isinstance(item, Message):
-            waiting = self._lines.put(self._form.message(item))
-        else:
-            waiting = self._lines.add(item)
-        if waiting >= _FLUSH_EVERY or self._out.watched:
+        if not self._counts and self._lines.add(item) >= self._most_waiting:
             self._flush()
 
     def _flush(self) -> None:

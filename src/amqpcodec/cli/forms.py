@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from ..capture import CapturedFrame, Fault, Item
+from .messages import Message
 from .rendering import Parts
 
 METHOD, CONTENT_HEADER, CONTENT_BODY = 1, 2, 3  # types of frames
@@ -57,10 +58,12 @@ class Form:
         self.parts = parts
         self.body_bytes = body_bytes
 
-    def line(self, item: Item) -> str:
-        """The line of a frame or fault."""
+    def line(self, item: Item | Message) -> str:
+        """The line of a frame, fault or message."""
         if isinstance(item, Fault):
             return self.fault(item)
+        if isinstance(item, Message):
+            return self.message(item)
         kind, payload = item.frame.type, item.frame.payload
         fields = body = ""
         body_size = 0
@@ -107,6 +110,10 @@ class Form:
 
     def body(self, octets: bytes, size: int) -> str:
         """The first octets of a body of so many."""
+        raise NotImplementedError
+
+    def message(self, message: Message) -> str:
+        """The line of a message."""
         raise NotImplementedError
 
     def fault(self, fault: Fault) -> str:

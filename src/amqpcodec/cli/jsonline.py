@@ -79,7 +79,7 @@ class JsonLines(Form):
         return octets.hex()
 
     def message(self, message: Message) -> str:
-        """One line, with its line end."""
+        """The line of a message."""
         first = message.first
         method = fields = properties = body_size = "null"
         ids = '"class_id": null, "method_id": null'
@@ -100,7 +100,7 @@ class JsonLines(Form):
         return self._begin(first) + self._end(first.offset, what, first.dialect, more)
 
     def fault(self, fault: Fault) -> str:
-        """One line, with its line end."""
+        """The line of a fault."""
         what = json.dumps(_fault(fault))[1:-1]
         dialect = fault.connection.dialect if fault.connection else None
         return self._begin(fault) + self._end(fault.offset, what, dialect, self._more)

@@ -133,7 +133,7 @@ cdef class Lines:
         free(self._memory)
 
     def add(self, item):
-        """Add the line of a frame or fault; how many lines wait now."""
+        """Add the line of a frame, fault or message; how many lines wait now."""
         cdef size_t before = self._used
         try:
             if type(item) is not CapturedFrame or not self._frame(<tuple>item):
@@ -142,12 +142,6 @@ cdef class Lines:
         except BaseException:
             self._used = before
             raise
-        self._count += 1
-        return self._count
-
-    def put(self, str line not None):
-        """Add a line, with its line end; how many wait now."""
-        self._text(line)
         self._count += 1
         return self._count
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..capture import Item
 from .forms import Form
+from .messages import Message
 
 __all__ = ["Lines"]
 
@@ -15,21 +16,16 @@ class Lines:
     """Collects lines.
 
     Args:
-        form: makes the line of a frame or fault.
+        form: makes a line.
     """
 
     def __init__(self, form: Form) -> None:
         self._line = form.line
         self._waiting: list[str] = []
 
-    def add(self, item: Item) -> int:
-        """Add the line of a frame or fault; how many lines wait now."""
+    def add(self, item: Item | Message) -> int:
+        """Add the line of a frame, fault or message; how many lines wait now."""
         self._waiting.append(self._line(item))
-        return len(self._waiting)
-
-    def put(self, line: str) -> int:
-        """Add a line, with its line end; how many wait now."""
-        self._waiting.append(line)
         return len(self._waiting)
 
     def take(self) -> str:

@@ -76,7 +76,7 @@ class TextLines(Form):
         return first_octets(octets, size)
 
     def message(self, message: Message) -> str:
-        """One line, with its line end."""
+        """The line of a message."""
         first = message.first
         parts = ["a method that was not recorded"]
         if message.method is not None:
@@ -95,7 +95,7 @@ class TextLines(Form):
         return self.begin(first) + self._end(head, "".join(parts))
 
     def fault(self, fault: Fault) -> str:
-        """One line, with its line end."""
+        """The line of a fault."""
         where = "file" if fault.connection is None else self._place(fault.connection, fault.direction)
         code = f"{fault.reply_code} " if fault.reply_code else ""
         length = f", {fault.length} octets" if fault.length else ""
