@@ -16,11 +16,12 @@ from pyarrow import compute
 from .. import arrow
 from .._options import takes
 from ..options import StatsOptions
-from .cells import cells
+from .cells import cells, constant, texts
 from .counters import KEYS, Durations, Largest, Tally, Timeline
 from .depths import Depths
 from .findings import findings, verdict
 from .flows import Flows, Incidents
+from .groups import Groups
 from .matching import Matcher, MethodRow, Sources
 from .reading import TableReader
 from .summary import Ending, Problem, Summary
@@ -184,7 +185,7 @@ class Collector:
         self._add_errors(name, rows["errors"], matcher)
         for batch in rows["methods"]:
             matcher.feed(self._method_rows(batch))
-        for batch in rows["messages"]:
+        for batch in map(_with_octets, rows["messages"]):
             self._add_messages(batch)
             self._add_queues(batch, matcher.sources)
         for row in _rows(rows["connections"]):
@@ -223,13 +224,11 @@ class Collector:
         return map(_METHOD_ROW, zip(*lists, strict=False))
 
     def _add_messages(self, batch: pa.RecordBatch) -> None:
-        table = _with_octets(batch)
-        groups = table.group_by(["kind", "exchange", "routing_key"]).aggregate(
-            [([], "count_all"), ("octets", "sum"), ("cut", "sum")]
-        )
-        for row in groups.to_pylist():
-            kind, messages, octets = row["kind"], row["count_all"], row["octets_sum"]
-            self._kinds.add((kind,), messages, octets, row["cut_sum"])
+        groups = Groups([batch.column(name) for name in ("kind", "exchange", "routing_key")])
+        sums = groups.sums(batch.column("octets")), groups.sums(batch.column("cut"))
+        for key, messages, octets, cut in zip(groups.keys, groups.counts, *sums, strict=True):
+            kind, exchange, routing_key = key
+            self._kinds.add((kind,), messages, octets, cut)
             nothing = (0, 0)
             if kind == "publish":
                 amounts = (messages, octets, messages, octets, *nothing)
@@ -237,39 +236,36 @@ class Collector:
                 amounts = (messages, octets, *nothing, messages, octets)
             else:
                 continue
-            self._exchanges.add((row["exchange"],), *amounts)
-            self._routing_keys.add((row["exchange"], row["routing_key"]), *amounts)
-        self._add_times(table)
+            self._exchanges.add((exchange,), *amounts)
+            self._routing_keys.add((exchange, routing_key), *amounts)
+        self._add_times(batch)
 
-    def _add_times(self, table: pa.Table) -> None:
-        timed = table.filter(compute.greater_equal(table["ts_ns"], 0))  # null is no time, too
+    def _add_times(self, batch: pa.RecordBatch) -> None:
+        timed = batch.filter(
+            compute.greater_equal(batch.column("ts_ns"), constant(0))
+        )  # null is no time, too
         if not timed.num_rows:
             return
-        span = compute.min_max(timed["ts_ns"]).as_py()
+        span = compute.min_max(timed.column("ts_ns")).as_py()
         self._timeline.span(span["min"], span["max"])
-        intervals = compute.divide(timed["ts_ns"], self._timeline.width_ns)
-        groups = timed.append_column("interval", intervals).group_by(["kind", "interval"])
-        sums = groups.aggregate([([], "count_all"), ("octets", "sum")]).to_pydict()
-        kinds = (kind or "unknown" for kind in sums["kind"])
-        self._timeline.add(zip(kinds, sums["interval"], sums["count_all"], sums["octets_sum"], strict=True))
+        intervals = compute.divide(timed.column("ts_ns"), constant(self._timeline.width_ns))
+        groups = Groups([timed.column("kind"), intervals])
+        sums = zip(groups.keys, groups.counts, groups.sums(timed.column("octets")), strict=True)
+        self._timeline.add(
+            (kind or "unknown", interval, messages, octets) for (kind, interval), messages, octets in sums
+        )
 
     def _add_queues(self, batch: pa.RecordBatch, sources: Sources) -> None:
-        table = _with_octets(batch)
-        delivered = table.filter(compute.is_in(table["kind"], pa.array(_DELIVERED)))
-        sums = [("offset", "min"), ("offset", "max"), ([], "count_all"), ("octets", "sum")]
-        several = set()
-        for row in delivered.group_by(_CONSUMER).aggregate(sums).to_pylist():
-            key = row["flow"], row["channel"], row["consumer_tag"]
-            if sources.is_one(key, row["offset_min"], row["offset_max"]):
-                queue = sources.queue(key, row["offset_min"])
-                self._queues.add((queue,), row["count_all"], row["octets_sum"])
-            else:
-                several.add(key)
-        if several:
-            columns = (cells(delivered[name].combine_chunks()) for name in (*_CONSUMER, "offset", "octets"))
-            for flow, channel, tag, offset, octets in zip(*columns, strict=True):
-                if (flow, channel, tag) in several:
-                    self._queues.add((sources.queue((flow, channel, tag), offset),), 1, octets)
+        delivered = batch.filter(compute.is_in(batch.column("kind"), texts(_DELIVERED)))
+        groups = Groups([delivered.column(name) for name in _CONSUMER])
+        columns = groups.rows(delivered.column("offset")), groups.rows(delivered.column("octets"))
+        for key, offsets, octets in zip(groups.keys, *columns, strict=True):
+            first = min(offsets)
+            if sources.is_one(key, first, max(offsets)):
+                self._queues.add((sources.queue(key, first),), len(offsets), sum(octets))
+                continue
+            for offset, size in zip(offsets, octets, strict=True):
+                self._queues.add((sources.queue(key, offset),), 1, size)
 
 
 def _rewind(file: Any) -> None:
@@ -294,9 +290,10 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _with_octets(batch: pa.RecordBatch) -> pa.Table:
+def _with_octets(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Messages, with the octets of the body of those that are complete, and 1 for those that are not."""
-    complete = compute.fill_null(batch.column("complete"), False)
-    octets = compute.if_else(complete, compute.fill_null(batch.column("body_size"), 0), 0)
+    nothing = constant(0)
+    complete = compute.fill_null(batch.column("complete"), constant(False, pa.bool_()))
+    octets = compute.if_else(complete, compute.fill_null(batch.column("body_size"), nothing), nothing)
     cut = compute.invert(complete).cast(pa.int64())
-    return pa.Table.from_batches([batch]).append_column("octets", octets).append_column("cut", cut)
+    return batch.append_column("octets", octets).append_column("cut", cut)
