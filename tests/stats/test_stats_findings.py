@@ -36,7 +36,7 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> stats.Summary:
 def test_every_problem_is_found_with_its_number(summary: stats.Summary) -> None:
     assert {each.code: (each.severity, each.count) for each in summary.findings} == {
         "closed-by-error": ("error", 1),
-        "not-opened": ("error", 2),
+        "not-opened": ("error", 1),
         "blocked": ("error", 1),
         "frames-in-error": ("error", 1),
         "publish-refused": ("error", 1),
@@ -69,7 +69,7 @@ def test_findings_say_what_and_who(summary: stats.Summary) -> None:
 
 def test_the_verdict_names_the_worst(summary: stats.Summary) -> None:
     assert summary.verdict == (
-        "14 problems found: 1 connection closed by an error, 2 connections never opened, 1 block of "
+        "14 problems found: 1 connection closed by an error, 1 connection never opened, 1 block of "
         "publishers by the broker, and 11 more problems."
     )
 
@@ -83,7 +83,7 @@ def test_what_happened_to_connections_is_listed(summary: stats.Summary) -> None:
         [
             ("blocked", 0, 1, 4, "low on memory"),
             ("ended-without-close", 1, None, None, None),
-            ("not-opened", 2, None, None, "530 NOT_ALLOWED - vhost"),
+            ("refused", 2, None, None, "530 NOT_ALLOWED - vhost"),
             ("not-opened", 3, None, None, None),
             ("open-at-the-end", 4, None, None, None),
             ("silent", 4, 0, 20, "heartbeat 1 s"),
@@ -96,7 +96,7 @@ def test_what_happened_to_connections_is_listed(summary: stats.Summary) -> None:
 def test_short_lists_hide_no_problem(summary: stats.Summary, tmp_path: Path) -> None:
     short = _summary(troubled(), tmp_path, top=1)
     assert (short.findings, short.verdict) == (summary.findings, summary.verdict)
-    assert len(short.first_incidents) == 5  # of each kind
+    assert len(short.first_incidents) == 6  # of each kind
 
 
 def test_a_calm_capture_has_no_problem(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from .summary import Finding, Latency, Ranking, Summary
+from .summary import SUCCESS, Finding, Latency, Ranking, Summary
 
 SLOW_CONFIRM_NS = 500_000_000  # a 99th percentile from here on is worth a warning
 SLOW_ACK_NS = 10_000_000_000
 _MANY_WAIT = 10  # messages without an answer at the end are a warning from a tenth of all on
 _CAPTURE_FAULTS = ("GAP", "LOST", "FILE")
-_SUCCESS = (None, 0, 200)
 _SECOND = 1_000_000_000
 
 
@@ -104,7 +103,7 @@ def _faults(summary: Summary) -> Iterator[Finding]:
 
 
 def _closings(summary: Summary) -> Iterator[Finding]:
-    failed = [row for row in summary.closings.rows if row["reply_code"] not in _SUCCESS]
+    failed = [row for row in summary.closings.rows if row["reply_code"] not in SUCCESS]
     if failed:
         times = sum(row["times"] for row in failed)
         scopes: Counter[str] = Counter()

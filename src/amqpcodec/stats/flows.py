@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Event, Fault, Gap
 from .counters import Tally
-from .summary import Incident
+from .summary import SUCCESS, Incident
 
 if TYPE_CHECKING:
     from .matching import MethodRow
@@ -179,7 +179,8 @@ class Flows:
         carried = row["messages_sent"] + row["messages_received"]
         if flow.begun and not (flow.opened or carried or row["gaps"]):
             code, text = row["close_code"], row["close_text"]
-            self._add(flow, "not-opened", first, text=None if code is None else f"{code} {text}")
+            kind = "not-opened" if code in SUCCESS else "refused"
+            self._add(flow, kind, first, text=None if code is None else f"{code} {text}")
         elif not flow.closing:
             self._add(flow, "open-at-the-end" if by_recording else "ended-without-close", last)
         if flow.blocked is not None:

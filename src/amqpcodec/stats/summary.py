@@ -15,6 +15,10 @@ from .units import UNITS
 LEAST_GROWTH = 10  # messages by which a queue has grown
 
 
+SUCCESS = (None, 0, 200)
+"""Reply codes of what is closed without an error; None where it is not known."""
+
+
 @dataclass(frozen=True)
 class Ranking:
     """The keys with the largest counts, and the counts of all others together.
@@ -161,10 +165,10 @@ class Incident:
     """Something unusual about a connection.
 
     Attributes:
-        kind: ``"not-opened"``: its handshake began and did not end; ``"ended-without-close"``: no
-            connection.close before its end; ``"open-at-the-end"``: the same, but the recording ended with it
-            or before it; ``"silent"``: no octet for more than two heartbeats; ``"blocked"``: by
-            connection.blocked.
+        kind: ``"not-opened"``: its handshake began and did not end; ``"refused"``: an error closed it before
+            that; ``"ended-without-close"``: no connection.close before its end; ``"open-at-the-end"``: the
+            same, but the recording ended with it or before it; ``"silent"``: no octet for more than two
+            heartbeats; ``"blocked"``: by connection.blocked.
         file, flow, client, server: of the connection.
         direction: 0 from the client, 1 from the server; None if it concerns both.
         time_ns: when it began, or was last seen.
