@@ -214,6 +214,8 @@ def _stream(path: Path, mode: str) -> pa.Table:
         (["x.csv"], "its ending should be one of .parquet, .arrow, .ipc, .feather"),
         (["x.arrow", "--compression", "snappy"], "no compression snappy"),
         (["x.parquet", "--columns", "nonsense"], "no column 'nonsense'"),
+        (["x.parquet", "--columns", "flow,exchnage"], "; the nearest name is 'exchange'\n"),
+        (["x.parquet", "--columns", "properties.content_typ"], "name is 'properties.content_type'\n"),
         (["x.parquet", "--columns", ""], "no column ''"),
         (["x.parquet", "--table", "packets", "--columns", "payload"], "include_credentials shows it"),
         (["x.parquet", "--table", "packets", "--input", "stream"], "no table 'packets' of a stream"),

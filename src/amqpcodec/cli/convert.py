@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ..errors import DecodeError
 from ..options import CaptureOptions, ConvertOptions, FileOptions, StreamOptions, TableOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_options, given
+from .parsing import nearest
 from .progress import Watched, reading, size
 from .replacing import ended_by_sigterm, replacing
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _KINDS = {".parquet": "parquet", ".arrow": "ipc", ".ipc": "ipc", ".feather": "ipc"}
 _IPC_COMPRESSIONS = ("zstd", "none")
+_NO_COLUMN = re.compile(r"no column '(.+)'; there are (.+)")
 
 
 class _UnusableError(Exception):
@@ -104,6 +107,12 @@ def _batches(names: list[str], tables: _Tables, report: Callable[[int], None]) -
             raise _UnusableError(f"{name!r}: {inputs.unreadable(error)}") from error
 
 
+def _near_column(complaint: str) -> str:
+    """The column with the name most like one that there is not."""
+    found = _NO_COLUMN.match(complaint)
+    return nearest(found[1], found[2].split(", ")) if found else ""
+
+
 class _Tables:
     """Reads the table asked for from one file after the other.
 
@@ -129,7 +138,7 @@ class _Tables:
         try:
             self.schema = self._open(()).schema
         except ValueError as error:
-            raise _UnusableError(str(error)) from error
+            raise _UnusableError(f"{error}{_near_column(str(error))}") from error
         self.faults = False
 
     def read(self, name: str, file: Watched) -> Iterator[pa.RecordBatch]:
