@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.command import Run
 from support.implementation import Implementation
 
 from amqpcodec import capture
@@ -27,6 +28,12 @@ def build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> Implementati
     monkeypatch.setattr("amqpcodec.capture.frames.DirectionState", state)
     monkeypatch.setattr("amqpcodec.cli.decode.Lines", impl.cli("lines").Lines)
     return impl
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command `amqpcodec decode`."""
+    return Run(capsys)
 
 
 @pytest.fixture(scope="session")
