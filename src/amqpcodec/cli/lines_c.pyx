@@ -228,7 +228,7 @@ cdef class Lines:
     cdef int _body(self, bytes body) except -1:
         """Add the first octets of a body: in text quoted, if all of it can be printed, else in hex."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(body)
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(body), shown = min(size, self._body_bytes), at
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(body), shown = min(size, self._body_bytes)
         if self._json:
             return self._hex(p, shown)
         if shown and is_ascii(p, shown) and _is_clean(p, shown, self._quote):

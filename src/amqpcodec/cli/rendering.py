@@ -38,6 +38,9 @@ def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str
         yield field.attribute, value
 
 
+_Getter = Callable[[Any], tuple[Any, ...]]
+
+
 class Plan(NamedTuple):
     """How the arguments of a method, or the properties of a content, are shown.
 
@@ -46,14 +49,15 @@ class Plan(NamedTuple):
         labels: what is before the value of each.
         reserved: arguments that are shown only if something is in them.
         optional: whether what is None is left out, as properties are.
-        values: gets the values of `names`.
+        values, reserved_values: get the values of `names` and of `reserved`.
     """
 
     names: tuple[str, ...]
     labels: tuple[str, ...]
     reserved: tuple[str, ...]
     optional: bool
-    values: Callable[[Any], tuple[Any, ...]]
+    values: _Getter
+    reserved_values: _Getter
 
 
 class Parts:
@@ -78,7 +82,7 @@ class Parts:
     def of(self, record: Any) -> list[str]:
         """Those of a method, see `method_fields`, or the properties that a content header carries."""
         plan, shown = self.plan(record), self.shown
-        if plan is None or any(map(record.__getattribute__, plan.reserved)):
+        if plan is None or (plan.reserved and any(plan.reserved_values(record))):
             fields = method_fields(record, self._include_credentials)
             return [self._label(name) + shown(value) for name, value in fields]
         if not plan.optional:
@@ -101,13 +105,13 @@ class Parts:
         if any((spec.name, field.name) in CREDENTIALS for field in spec.fields):
             return None
         optional = isinstance(spec, PropertiesSpec)
-        reserved = [field for field in spec.fields if field.reserved and not optional]
-        names = tuple(field.attribute for field in spec.fields if field not in reserved)
+        reserved = tuple(field.attribute for field in spec.fields if field.reserved and not optional)
+        names = tuple(field.attribute for field in spec.fields if field.attribute not in reserved)
         labels = tuple(map(self._label, names))
-        return Plan(names, labels, tuple(field.attribute for field in reserved), optional, _getter(names))
+        return Plan(names, labels, reserved, optional, _getter(names), _getter(reserved))
 
 
-def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+def _getter(names: tuple[str, ...]) -> _Getter:
     """Gets some attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
