@@ -164,6 +164,29 @@ def test_large_parquet_files_are_read_in_parts(messages: pa.Table, tmp_path: Pat
     assert octets == arrow.encode_messages(messages)
 
 
+@pytest.mark.parametrize("nulls", ["some", "most", "all"])
+def test_columns_of_nulls_are_not_read_and_change_nothing(tmp_path: Path, nulls: str) -> None:
+    properties = pa.struct([("content_type", pa.string()), ("app_id", pa.string())])
+    table = pa.table(
+        {
+            "routing_key": pa.array([None, None] if nulls == "all" else ["a", None], pa.string()),
+            "mandatory": pa.array([None, True] if nulls == "some" else [None, None], pa.bool_()),
+            "properties": pa.array([{"app_id": None if nulls == "all" else "b"}, None], properties),
+            "headers": pa.array([[("k", None)], None], pa.map_(pa.string(), pa.string())),
+        }
+    ).drop_columns(["headers"] if nulls == "all" else [])
+    parquet.write_table(table, tmp_path / "a.parquet")
+    options = write_options({"path": str(tmp_path / "out")})
+    job = replay._Job(str(tmp_path / "out"), "append", "job", (str(tmp_path / "a.parquet"),), options)
+    found = parquet.ParquetFile(tmp_path / "a.parquet").metadata
+    columns = replay._with_values(found, range(1), replay._wanted(options))
+    assert "properties.content_type" not in columns or nulls == "all"
+    assert ("mandatory" in columns) == (nulls != "most")
+    (stream, _) = [file for part in enumerate(replay._plan(job, None)) for file in replay._write(job, part)]
+    assert stream.messages == 2
+    assert Path(stream.staged).read_bytes() == arrow.encode_messages(table)
+
+
 def test_files_without_a_column_that_names_their_folder_are_refused(tmp_path: Path) -> None:
     options = write_options({"path": str(tmp_path / "out")})
     for folder in ("day=1/exchange=a", "day=1/size=2"):

@@ -17,7 +17,7 @@ from .._kernel.lock_py import Lock
 from .._options import takes
 from ..options import DIALECT, AllColumnOptions, ColumnOptions, EncodingOptions
 from .arrays import converted, empty, memory_of, record_batch, schema_of
-from .encoding import encoded_batches, int64s
+from .encoding import BatchEncoder, int64s
 
 TABLES = ("frames", "methods", "messages")
 UNTOLD = frozenset(("ts_last", *(column.name for column in LEAD)))  # by octets alone
@@ -138,11 +138,11 @@ def encode_values(
         raise ValueError(f"no mode {mode!r}; there are permissive, fail")
     table = pa.table(messages) if not isinstance(messages, pa.RecordBatch) else messages
     try:
-        chunks = [_in_rows(encoded, batch.num_rows) for encoded, batch in encoded_batches(table, options)]
+        chunks = [_in_rows(encoded, batch.num_rows) for encoded, batch in BatchEncoder(options).encode(table)]
     except EncodeError:
         if mode == "fail":
             raise
-        list(encoded_batches(empty(table.schema), options))  # raises for a column's type
+        list(BatchEncoder(options).encode(empty(table.schema)))  # raises for a column's type
         if table.num_rows == 1:
             return pa.chunked_array([pa.nulls(1, pa.binary())])
         half = table.num_rows // 2

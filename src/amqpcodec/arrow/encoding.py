@@ -44,7 +44,7 @@ def encode_messages(messages: Any, **options: Unpack[EncodingOptions]) -> bytes:
         TypeError, ValueError: an option that cannot be; memory that is not valid for Arrow
             (`pyarrow.ArrowInvalid`).
     """
-    return b"".join(each.octets for each, _ in encoded_batches(messages, options))
+    return b"".join(each.octets for each, _ in BatchEncoder(options).encode(messages))
 
 
 @takes(EncodingOptions)
@@ -70,7 +70,7 @@ class StreamWriter:
         index: str | os.PathLike[str] | BinaryIO | None = None,
         **options: Unpack[EncodingOptions],
     ) -> None:
-        self._options = options
+        self._encoder = BatchEncoder(options)
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else None
         if index is None:
             if path is None:
@@ -94,7 +94,7 @@ class StreamWriter:
         import pyarrow.compute as pc  # takes a third of the time of importing Arrow; few need it
 
         count = 0
-        for encoded, batch in encoded_batches(messages, self._options):
+        for encoded, batch in self._encoder.encode(messages):
             ends = int64s(encoded.ends)
             starts = pa.concat_arrays([pa.array([0], pa.int64()), ends])[:-1]
             arrays = [pc.add(starts, self._offset), pc.subtract(ends, starts), _times(batch, encoded)]
@@ -122,25 +122,36 @@ class StreamWriter:
         self.close()
 
 
-def encoded_batches(messages: Any, options: EncodingOptions) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
-    """The frames of each batch, with the batch."""
-    codec = module(options["dialect"])
-    wanted = table_columns("messages", (codec,))
-    first = 0
-    encoder: Any = None
-    described: list[Column] | None = None
-    for batch in _batches(messages):
-        names = frozenset(batch.schema.names)
-        taken = [taken_from(batch, column) for column in wanted if column.name in names]
-        columns = [column for column, _ in taken]
-        if columns != described:
-            encoder = _MessageEncoder(
-                columns, codec, frame_max=options["frame_max"], skip_incomplete=options["skip_incomplete"]
-            )
-            described = columns
-        memory = tuple(memory_of(column, array) for column, array in taken)
-        yield encoder.encode(Batch(batch.num_rows, memory), first), batch
-        first += batch.num_rows
+class BatchEncoder:
+    """Encodes messages in columns, and keeps what it has learnt of their columns for the next ones.
+
+    Args:
+        options: how to write.
+    """
+
+    def __init__(self, options: EncodingOptions) -> None:
+        self._codec = module(options["dialect"])
+        self._wanted = table_columns("messages", (self._codec,))
+        self._frame_max, self._skip = options["frame_max"], options["skip_incomplete"]
+        self._kept: dict[tuple[Column, ...], Any] = {}  # an encoder that is not in use, by its columns
+
+    def encode(self, messages: Any) -> Iterator[tuple[Encoded, pa.RecordBatch]]:
+        """The frames of each batch, with the batch; errors are those of `encode_messages`."""
+        first = 0
+        for batch in _batches(messages):
+            names = frozenset(batch.schema.names)
+            taken = [taken_from(batch, column) for column in self._wanted if column.name in names]
+            columns = tuple(column for column, _ in taken)
+            memory = tuple(memory_of(column, array) for column, array in taken)
+            # Taken out while it works without the global lock: a second thread makes one of its own.
+            encoder = self._kept.pop(columns, None) or self._new(columns)
+            encoded = encoder.encode(Batch(batch.num_rows, memory), first)
+            self._kept = {columns: encoder}
+            yield encoded, batch
+            first += batch.num_rows
+
+    def _new(self, columns: tuple[Column, ...]) -> Any:
+        return _MessageEncoder(columns, self._codec, frame_max=self._frame_max, skip_incomplete=self._skip)
 
 
 def _batches(messages: Any) -> list[pa.RecordBatch]:

@@ -20,7 +20,7 @@ from ..capture.dialects import module
 from ..capture.writing import Conversation, PacketWriter
 from ..options import AMQP_PORT, EncodingOptions
 from .arrays import memory_of
-from .encoding import TIME, encoded_batches, taken_from
+from .encoding import TIME, BatchEncoder, taken_from
 
 _ENDPOINT = re.compile(r"\[?([0-9A-Fa-f:.]+?)\]?:(\d{1,5})")
 _SERVER = Endpoint(bytes((10, 255, 0, 1)), AMQP_PORT)
@@ -77,7 +77,7 @@ class CaptureWriter:
 
     def __init__(self, file: str | os.PathLike[str] | BinaryIO, **options: Unpack[EncodingOptions]) -> None:
         self._header = module(options["dialect"]).protocol_header()
-        self._options = options
+        self._encoder = BatchEncoder(options)
         self._own = open(file, "wb", 1 << 20) if isinstance(file, (str, os.PathLike)) else None  # noqa: SIM115
         self._packets = PacketWriter(self._own or file)  # type: ignore[arg-type]
         self._open: dict[tuple[str | None, int | None], Conversation] = {}
@@ -91,7 +91,7 @@ class CaptureWriter:
         A batch with a refused row is not written at all.
         """
         count = first = 0
-        for encoded, batch in encoded_batches(messages, self._options):
+        for encoded, batch in self._encoder.encode(messages):
             rows, times = _rows(batch), _times(batch)
             _check_directions(rows, encoded.rows, first)
             first += batch.num_rows

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
+from io import FileIO
 from typing import NamedTuple, Unpack, cast
 from uuid import uuid4
 
@@ -24,6 +25,9 @@ from .steps import commit, each, removed_on_failure
 
 _GROUP_OCTETS = 512 << 20  # of a file, uncompressed, for one task
 _BATCH_ROWS = 10_000
+# Of a column of a file on this machine, read at once. A whole column of a group would be new memory each
+# time, which the system has to clear. Elsewhere, a read is a request.
+_READ_OCTETS = 256 << 10
 # What says only where a message came from, or what is in others.
 _UNREAD = frozenset((*(column.name for column in LEAD if column.name != "ts_ns"), "frames", "ts_last"))
 
@@ -110,18 +114,38 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[OutputFile]:
     """Writes the messages of a part to a stream."""
     number, part = argument
     with closing(open_file(part.path)) as file:
-        found = parquet.ParquetFile(file)
-        wanted = _wanted(job.options)
-        batches = found.iter_batches(
-            _BATCH_ROWS,
-            row_groups=part.groups,
-            columns=[name for name in found.schema_arrow.names if name in wanted],
-        )
+        found = parquet.ParquetFile(file, buffer_size=_READ_OCTETS if isinstance(file, FileIO) else 0)
+        columns = _with_values(found.metadata, part.groups, _wanted(job.options))
+        batches = found.iter_batches(_BATCH_ROWS, row_groups=part.groups, columns=columns)
         try:
             return write_part(job, f"part-{number:05d}-{job.name[:12]}", batches, job.options)
         except AmqpError as error:
             error.add_note(f"in {part.path!r}")
             raise
+
+
+def _with_values(found: parquet.FileMetaData, groups: range, wanted: set[str]) -> list[str]:
+    """The columns of row groups to read: of those wanted, what is not null throughout, by its path.
+
+    A message has few of the properties, and reading the nulls of the others takes as long as their values.
+    """
+    paths = [found.schema.column(index).path for index in range(found.num_columns)]
+    known = [index for index, path in enumerate(paths) if path.partition(".")[0] in wanted]
+    chosen = [index for index in known if not _is_null(found, groups, index)]
+    return [paths[index] for index in chosen or known]  # rows of a batch without columns are not counted
+
+
+def _is_null(found: parquet.FileMetaData, groups: range, index: int) -> bool:
+    """Whether a column has no value in any of some row groups, as far as the file says so."""
+    if found.schema.column(index).max_repetition_level:
+        return False  # both columns of a map are read, or none
+    chunks = (found.row_group(group).column(index) for group in groups)
+    return all(
+        chunk.is_stats_set
+        and chunk.statistics.has_null_count
+        and chunk.statistics.null_count == chunk.num_values
+        for chunk in chunks
+    )
 
 
 def _wanted(options: SparkWriteOptions) -> set[str]:
