@@ -90,7 +90,11 @@ class Jobs:
         assert whole.count() == messages, "messages are missing"
         first = self.paths[:1]
         size = os.path.getsize(first[0])
-        halves = self.read("messages", paths=first, maxPartitionBytes=size // 2 + 1)
+
+        def alone(most: int) -> None:
+            # Planned anew every time: Spark keeps the plan of a DataFrame, and the scan is part of it.
+            nowhere(self.read("messages", paths=first, maxPartitionBytes=most))
+
         return {
             "frames, numbers": Job("octets", octets, partial(nowhere, frames), partial(nowhere, made_frames)),
             "messages": Job("messages", messages, partial(nowhere, whole), partial(nowhere, made_whole)),
@@ -98,10 +102,8 @@ class Jobs:
             "messages, 3 columns": Job(
                 "messages", messages, partial(nowhere, three), partial(nowhere, made_three)
             ),
-            # A single capture: by two tasks, for which it is followed once in advance, and by one.
-            "divided": Job(
-                "octets", size, partial(nowhere, halves), partial(nowhere, self.read("messages", paths=first))
-            ),
+            # A single capture: by two tasks, for which its first half is scanned in advance, and by one.
+            "messages, divided": Job("octets", size, partial(alone, size // 2 + 1), partial(alone, size)),
         }
 
     def _writing_parquet(self) -> dict[str, Job]:
@@ -115,8 +117,11 @@ class Jobs:
         through_jvm, made_through_jvm = (
             partial(self._parquet, frame) for frame in (self.read("messages"), self._made(made, messages))
         )
+        size = os.path.getsize(self.paths[0])
+        halved, whole = (partial(self._direct_alone, most) for most in (size // 2 + 1, size))
         return {
             "pcap_to_parquet": Job("messages", messages, self._direct, write),
+            "pcap_to_parquet, divided": Job("octets", size, halved, whole),
             "write.parquet": Job("messages", messages, through_jvm, made_through_jvm),
         }
 
@@ -195,6 +200,13 @@ class Jobs:
 
         written = pcap_to_parquet(self.spark, self.paths, str(self.folder / "direct"), save="overwrite")
         assert sum(row.rows for row in written.collect()) == self.counts["messages"], "messages are missing"
+
+    def _direct_alone(self, most: int) -> None:
+        """One capture to Parquet inside the workers, by tasks that read so many bytes."""
+        from amqpcodec.spark import pcap_to_parquet
+
+        target = str(self.folder / "direct-alone")
+        pcap_to_parquet(self.spark, self.paths[:1], target, save="overwrite", max_partition_bytes=most)
 
     def _parquet(self, frame: Any) -> None:
         """Parquet written by Spark itself."""
