@@ -31,7 +31,12 @@ def module(dialect: str | ModuleType) -> Any:
     Raises:
         ValueError: no such dialect.
     """
-    return amqpcodec.dialect(dialect) if isinstance(dialect, str) else dialect
+    return _named(dialect) if isinstance(dialect, str) else dialect
+
+
+@cache  # asked for with every connection, and importing again takes as long as reading a message
+def _named(name: str) -> ModuleType:
+    return amqpcodec.dialect(name)
 
 
 def readable(name: str, dialect: str | ModuleType) -> Any:
@@ -53,10 +58,10 @@ def readable(name: str, dialect: str | ModuleType) -> Any:
 def for_header(octets: bytes) -> str | None:
     """Name of the dialect that a client asks for with a protocol header; None for a version not known."""
     for name in _ORDER:
-        if amqpcodec.dialect(name).DIALECT.protocol_header == octets:
+        if module(name).DIALECT.protocol_header == octets:
             return name
     for name in _ORDER:
-        if octets in amqpcodec.dialect(name).DIALECT.accepted_headers:
+        if octets in module(name).DIALECT.accepted_headers:
             return name
     return None
 

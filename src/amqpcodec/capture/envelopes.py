@@ -95,6 +95,14 @@ class FrameReader:
             return header
         if not self._payloads:
             return Frame(kind, channel, octets[ENVELOPE_SIZE:-1])
+        return self.decode(octets)
+
+    def decode(self, octets: bytes) -> Frame:
+        """Decode a frame that was cut, payload and all.
+
+        Raises:
+            DecodeError: it breaks the protocol.
+        """
         try:
             frame: Frame = next(self._decoder.feed(octets))
         except BaseException:

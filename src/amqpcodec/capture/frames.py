@@ -185,7 +185,7 @@ class ConnectionDecoder:
         if cls is None or cls.spec.name not in dialects.NEGOTIATING:
             return None
         try:
-            return next(self.module.FrameDecoder(frame_max=0, expect_header=False).feed(octets)).payload
+            return self.reader.decode(octets).payload
         except DecodeError:
             return None
 
