@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +17,11 @@ from pyspark.errors import PySparkException
 from support.rotations import busy, write_rotated
 
 from amqpcodec import arrow, rabbitmq
-from amqpcodec.spark import pcap_to_parquet
+from amqpcodec._options import resolve
+from amqpcodec.options import SparkReadOptions
+from amqpcodec.spark import pcap_to_parquet, tasks
+from amqpcodec.spark.planning import Part
+from amqpcodec.spark.reading import states as reading_states
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +56,37 @@ def test_rows_are_those_of_the_library_and_are_counted(spark: Any, folder: Path,
         assert row["rows"] == written.num_rows
         assert row["octets"] == Path(row["path"]).stat().st_size
         assert row["ts_min"], row["ts_max"] == (min(written["ts"]).as_py(), max(written["ts"]).as_py())
+
+
+@pytest.mark.parametrize("order", ["forwards", "backwards", "any"])
+def test_tasks_need_not_wait_for_each_other(
+    folder: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = resolve(SparkReadOptions, {"paths": [str(folder)], "max_partition_bytes": 30_000})
+    job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
+    scanned: list[int] = []
+
+    def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
+        scanned.append(len(parts))
+        return reading_states(parts, options)
+
+    monkeypatch.setattr(tasks, "states", states)
+    (recording,) = tasks.begin(job, None)
+    arguments = [(number, (0, number, part)) for number, part in enumerate(recording)]
+    if order == "backwards":
+        arguments.reverse()
+    elif order == "any":
+        random.Random(1).shuffle(arguments)
+    written = [file for argument in arguments for file in tasks.convert(job, argument)]
+    found = [parquet.read_table(file.staged) for file in sorted(written, key=lambda file: file.path)]
+    assert pa.concat_tables(found).equals(wanted(folder))
+    assert len(recording) > 6
+    if order == "forwards":
+        assert not scanned
+    elif order == "backwards":
+        assert scanned == list(range(len(recording) - 1, 0, -1))
+    else:
+        assert 0 < len(scanned) < len(recording) - 1
 
 
 @pytest.mark.quick

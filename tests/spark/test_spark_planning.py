@@ -72,6 +72,23 @@ def test_damaged_captures_give_their_rows_in_parts(tmp_path: Path, seed: int) ->
             assert rows(options(path, table=table, max_partition_bytes=size, port=5672)) == whole
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_a_part_can_be_read_from_the_state_that_another_task_leaves(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(chaos.capture(seed))
+    for table in TABLES:
+        given = options(path, table=table, max_partition_bytes=7_001, port=5672)
+        states: list[bytes | None] = [None]
+        found = []
+        for part in plan(given)[0]:
+            begun = replace(part, state=states[-1])
+            list(batches(begun, ["file"], given | {"mode": "drop"}, leave=states.append))
+            read_all = batches(begun, arrow.schema(table).names, given)
+            found += [row for batch in read_all for row in batch.to_pylist()]
+        assert len(states) > 3
+        assert found == read(path, table=table)
+
+
 def test_the_pure_build_reads_the_same_parts(tmp_path: Path) -> None:
     path = tmp_path / "trace.pcap"
     busy(path, 60_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import partial
+from operator import attrgetter
 from typing import Unpack, cast
 from uuid import uuid4
 
@@ -72,11 +73,12 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     do = partial(each, spark, job)
     with removed_on_failure(spark, job):
         recordings: list[Recording] = do(tasks.begin, [None])
-        do(tasks.follow, [(at, parts) for at, parts in enumerate(recordings) if len(parts) > 1])
         parts = [
             (at, position, part) for at, parts in enumerate(recordings) for position, part in enumerate(parts)
         ]
-        written: list[tasks.PartFile] = do(tasks.convert, list(enumerate(parts)))
+        # First parts first: those behind them then mostly find the state with which they begin.
+        in_turns = sorted(enumerate(parts), key=lambda each: each[1][1])
+        written: list[tasks.PartFile] = sorted(do(tasks.convert, in_turns), key=attrgetter("path"))
         do(commit, [[(file.staged, file.path) for file in written]])
     _warn_of_nothing(job, recordings, written)
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)

@@ -38,7 +38,12 @@ def check_build(impl: str) -> None:
 
 
 def batches(
-    part: Part, columns: Iterable[str], options: SparkReadOptions, **others: int
+    part: Part,
+    columns: Iterable[str],
+    options: SparkReadOptions,
+    *,
+    leave: Callable[[bytes], object] | None = None,
+    **others: int,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part.
 
@@ -46,6 +51,7 @@ def batches(
         part: what to read.
         columns: as for `amqpcodec.arrow.read_capture`.
         options: how to read.
+        leave: is called with the state behind the part, unless the recording ends there.
         others: those of `amqpcodec.arrow` that differ from `options`.
 
     Raises:
@@ -64,6 +70,8 @@ def batches(
         yield from session.read(file, name, end)
     if part.last:
         yield from session.finish()
+    elif leave is not None:
+        leave(session.suspend())
 
 
 def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:

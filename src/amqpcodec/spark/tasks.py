@@ -1,10 +1,12 @@
-"""The steps of a conversion, as workers do them: plan, follow, convert."""
+"""The steps of a conversion, as workers do them: plan, convert."""
 
 from __future__ import annotations
 
 import os
+import pickle
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -39,8 +41,12 @@ class Job(Committer):
     compression: str
 
     def state(self, recording: int, part: int) -> str:
-        """The file with the state at the beginning of a part."""
+        """The file with the state at the beginning of a part, once a task knows it."""
         return f"{self.staging}/state-{recording}-{part}"
+
+    def parts(self, recording: int) -> str:
+        """The file with the parts of a recording that has several."""
+        return f"{self.staging}/parts-{recording}"
 
 
 class PartFile(NamedTuple):
@@ -66,39 +72,68 @@ def begin(job: Job, argument: None) -> list[Recording]:
     check_build(job.options["impl"])
     recordings = plan(job.options)
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
+    for at, recording in enumerate(recordings):
+        if len(recording) > 1:
+            _store(job.parts(at), pickle.dumps(recording))
     return recordings
-
-
-def follow(job: Job, argument: tuple[int, Recording]) -> tuple[()]:
-    """Puts the states of a recording into files, each at once: an attempt after another writes the same."""
-    at, recording = argument
-    for part, state in enumerate(states(recording[:-1], job.options), 1):
-        location = Location(job.state(at, part))
-        attempt = f"{location.inner}-{uuid4().hex}"
-        with location.system.open_output_stream(attempt) as file:
-            file.write(state)
-        location.system.move(attempt, location.inner)
-    return ()
 
 
 def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[PartFile]:
     """Writes the rows of a part to files whose names no other attempt has."""
     number, (recording, at, part) = argument
-    if at:
-        location = Location(job.state(recording, at))
-        with location.system.open_input_file(location.inner) as file:
-            part = replace(part, state=file.read())
+    part = replace(part, state=_state(job, recording, at))
     options = job.options
     large = {}
     if _LIMITED not in os.environ:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
         large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
     with closing(_Files(job, number)) as files:
-        for batch in batches(part, _names(options), options, **large):
+        leave = partial(_store, job.state(recording, at + 1))
+        for batch in batches(part, _names(options), options, leave=leave, **large):
             files.add(batch)
             del batch  # before the next one is made
         files.finish()
     return files.written
+
+
+def _state(job: Job, recording: int, at: int) -> bytes | None:
+    """The state at the beginning of a part; None for that of a recording.
+
+    The task that converts the part before leaves it. Where that is still at work, the recording is scanned
+    from the nearest state that there is. So no task waits for another one, which may never run beside it.
+    """
+    known, state = at, None
+    while known and (state := _stored(job.state(recording, known))) is None:
+        known -= 1
+    if known < at:
+        parts: Recording = pickle.loads(_stored(job.parts(recording)) or b"")
+        *_, state = states((replace(parts[known], state=state), *parts[known + 1 : at]), job.options)
+        _store(job.state(recording, at), state)
+    return state
+
+
+def _store(path: str, octets: bytes) -> None:
+    """Put a file where other tasks look for it, at once; what others put there is as good."""
+    location = Location(path)
+    attempt = f"{location.inner}-{uuid4().hex}"
+    with location.system.open_output_stream(attempt) as file:
+        file.write(octets)
+    try:
+        location.system.move(attempt, location.inner)
+    except OSError:
+        if _stored(path) is None:  # not even by another task
+            raise
+
+
+def _stored(path: str) -> bytes | None:
+    """What such a file has in it; None if it is not there."""
+    location = Location(path)
+    try:
+        with location.system.open_input_file(location.inner) as file:
+            octets: bytes = file.read()
+    except FileNotFoundError:
+        return None
+    return octets
 
 
 class _Files:
