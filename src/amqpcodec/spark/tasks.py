@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from amqpcodec.arrow.parquetfile import parquet_writer
 from ..options import SparkReadOptions
 from .committer import Committer
 from .files import Location
-from .planning import Part, Recording, plan
+from .planning import FileRange, Part, Recording, plan
 from .reading import batches, check_build, states
 from .schemas import arrow_schema, renamed
 
@@ -45,7 +45,7 @@ class Job(Committer):
         return f"{self.staging}/state-{recording}-{part}"
 
     def parts(self, recording: int) -> str:
-        """The file with the parts of a recording that has several."""
+        """The file with the ranges of each part of a recording that has several."""
         return f"{self.staging}/parts-{recording}"
 
 
@@ -74,7 +74,8 @@ def begin(job: Job, argument: None) -> list[Recording]:
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
     for at, recording in enumerate(recordings):
         if len(recording) > 1:
-            _store(job.parts(at), pickle.dumps(recording))
+            ranges = [[(each.path, each.end) for each in part.ranges] for part in recording]
+            _store(job.parts(at), json.dumps(ranges).encode())
     return recordings
 
 
@@ -106,8 +107,11 @@ def _state(job: Job, recording: int, at: int) -> bytes | None:
     while known and (state := _stored(job.state(recording, known))) is None:
         known -= 1
     if known < at:
-        parts: Recording = pickle.loads(_stored(job.parts(recording)) or b"")
-        *_, state = states((replace(parts[known], state=state), *parts[known + 1 : at]), job.options)
+        parts = [
+            Part("capture", tuple(FileRange(*each) for each in ranges))
+            for ranges in json.loads(_load(job.parts(recording)))[known:at]
+        ]
+        *_, state = states((replace(parts[0], state=state), *parts[1:]), job.options)
         _store(job.state(recording, at), state)
     return state
 
@@ -127,12 +131,16 @@ def _store(path: str, octets: bytes) -> None:
 
 def _stored(path: str) -> bytes | None:
     """What such a file has in it; None if it is not there."""
-    location = Location(path)
     try:
-        with location.system.open_input_file(location.inner) as file:
-            octets: bytes = file.read()
+        return _load(path)
     except FileNotFoundError:
         return None
+
+
+def _load(path: str) -> bytes:
+    location = Location(path)
+    with location.system.open_input_file(location.inner) as file:
+        octets: bytes = file.read()
     return octets
 
 
