@@ -23,8 +23,6 @@ _BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?= 
 _ABSTRACT = re.compile(r"^(class \w+)\(Mapping\[.*\]\):", re.MULTILINE)
 # Constants that the .pxd has as C constants, and fast paths that only the pure build has.
 _IMPORTS = re.compile(r"^from \.(?:wire|constants|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
-# Fast paths that only the pure build has; in the compiled build, what they are put before serves alone.
-_FAST = re.compile(r"\bfast_(encoder)_py\b")
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
 _DIRECTIVES = {
@@ -134,7 +132,6 @@ def _compilable(text: str, types: str) -> str:
     for unwanted in (_DECLARATION, _BLOCKS, _IMPORTS):
         text = unwanted.sub("", text)
     text = _ABSTRACT.sub(r"\1:", text)
-    text = _FAST.sub(r"\1_py", text)
     text = _LENT.sub(r'writer.shortstr(cython.cast("_PyObject *", \1)', text)
     for decorators, head in _DECORATED.findall(types):
         text = re.sub(rf"^{head}\b", f"{decorators}{head}", text, flags=re.MULTILINE)

@@ -1,6 +1,7 @@
 cimport cython
 from libc.stdint cimport uint32_t
 
+from .fixed_c cimport FixedMethods
 from .reader_c cimport Reader
 from .records_c cimport Record
 from .writer_c cimport Writer
@@ -13,6 +14,7 @@ cdef struct Entry:
 
 @cython.final
 cdef class Dispatch:
+    cdef FixedMethods fixed
     cdef list _makers
     cdef Entry *_entries
     cdef uint32_t _mask

@@ -5,6 +5,7 @@ A hash table with open addressing, at most half full, so that a look-up makes no
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
+from .fixed_c cimport FixedMethods
 from .layout_c cimport Maker, prepare
 
 
@@ -19,6 +20,7 @@ cdef class Dispatch:
         cdef uint32_t size = 8
         cdef uint32_t at
         self._makers = []
+        self.fixed = FixedMethods(classes.values())
         while size < 2 * <uint32_t>len(classes):
             size *= 2
         self._mask = size - 1

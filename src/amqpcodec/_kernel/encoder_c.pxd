@@ -14,7 +14,7 @@ cdef class Encoder:
     cdef Dispatch _properties
     cdef WriterRules _rules
     cdef object _given_frame_max  # as it was set
-    cdef object _frame_max  # for single frames
+    cdef long long _limit  # of the payload of single frames
     cdef object _message_frame_max
 
     @cython.locals(rules=WriterRules)

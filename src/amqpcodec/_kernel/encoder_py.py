@@ -52,8 +52,7 @@ class Encoder:
     """
 
     __slots__ = (
-        "_dialect", "_frame_max", "_given_frame_max", "_message_frame_max", "_methods", "_properties",
-        "_rules",
+        "_dialect", "_given_frame_max", "_limit", "_message_frame_max", "_methods", "_properties", "_rules",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
@@ -91,7 +90,7 @@ class Encoder:
         ):
             raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
         self._given_frame_max = frame_max
-        self._frame_max = frame_max or 0
+        self._limit = self._writer().payload_limit(0 if frame_max is None else frame_max)
         self._message_frame_max = 131072 if frame_max is None else frame_max
 
     @frame_max.deleter
@@ -300,7 +299,7 @@ class Encoder:
 
     def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
         writer = self._writer()
-        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         self._put_method(writer, channel, method, limit, validate)
         return writer.finish()
 
@@ -311,7 +310,7 @@ class Encoder:
         self, channel: Any, properties: Any, body_size: Any, weight: Any, frame_max: int | None
     ) -> bytes:
         writer = self._writer()
-        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         record = self._own_properties(properties)
         written = False
         try:
@@ -408,7 +407,7 @@ class Encoder:
     def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int | None) -> bytes:
         """One frame around octets."""
         writer = self._writer()
-        limit = writer.payload_limit(self._frame_max if frame_max is None else frame_max)
+        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         size = len(octets)
         if size > limit:
             raise EncodeError(f"frame of {size + OVERHEAD} octets, frame_max {limit + OVERHEAD}")

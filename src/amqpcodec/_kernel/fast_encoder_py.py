@@ -31,7 +31,7 @@ class Encoder(encoder_py.Encoder):
             fast is None
             or type(channel) is not int
             or frame_max
-            or (frame_max is None and self._frame_max)
+            or (frame_max is None and self._given_frame_max)
             or type(frame_max) not in _NO_LIMIT
             or validate
             or rules.strict

@@ -12,6 +12,7 @@ cdef struct Layout:
     Py_ssize_t size
     Py_ssize_t fields
     Py_ssize_t positional
+    Py_ssize_t in_full  # number of arguments that, given by position, leave nothing of the model; -1 for none
     unsigned short offset[MOST_FIELDS]  # where a field's slot lies in an instance
     unsigned char place[MOST_FIELDS]  # field of a positional argument
     PyObject *names[MOST_FIELDS]

@@ -237,6 +237,8 @@ cdef int prepare(type cls) except -1:
         if attribute in cls.__match_args__:
             layout.place[layout.positional] = <unsigned char>field
             layout.positional += 1
+    if layout.positional == layout.fields and layout.finish is NULL and before == _HEAD + <Py_ssize_t>sizeof(void *):
+        layout.in_full = layout.fields
     share([getattr(model, attribute) for attribute in attributes])  # every call refers to the defaults
     serve(layout)
     return 0
@@ -258,6 +260,7 @@ cdef Layout *lay_out(type cls, list names, list offsets, object model) except NU
     layout.size = (<PyTypeObject *>cls).tp_basicsize
     layout.fields = len(names)
     layout.all_none = True
+    layout.in_full = -1
     for field, (name, offset) in enumerate(zip(names, offsets)):
         layout.offset[field] = <unsigned short>offset
         _enter_name(layout, <PyObject *>name, field)
@@ -301,8 +304,27 @@ cdef inline Py_ssize_t _find_name(Layout *layout, PyObject *name) noexcept:
     return -1
 
 
+cdef inline void **_method_table(PyObject *instance) noexcept:
+    """The one thing in an instance of a generated class that is no slot."""
+    return <void **>(<char *>instance + _HEAD)
+
+
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
     """An instance from arguments as the interpreter has them."""
+    cdef Layout *layout = _layout_of(cls)
+    cdef Py_ssize_t at
+    if layout is NULL or keywords is not NULL or PyVectorcall_NARGS(nargsf) != layout.in_full:
+        return _otherwise(cls, arguments, nargsf, keywords)
+    made = allocate(<PyTypeObject *>cls)
+    _method_table(<PyObject *>made)[0] = _method_table(layout.model)[0]
+    for at in range(layout.in_full):
+        Py_INCREF(<object>arguments[at])
+        slot(layout, <PyObject *>made, layout.place[at])[0] = arguments[at]
+    return made
+
+
+cdef object _construct_in_part(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
+    """The same from any arguments."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Layout *layout = _layout_of(cls)
     if layout is not NULL and count <= layout.positional:
@@ -311,6 +333,9 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
             if layout.finish is NULL or layout.finish(layout, <PyObject *>made):
                 return made
     return _call_described(cls, arguments, nargsf, keywords)
+
+
+cdef vectorcallfunc _otherwise = _construct_in_part  # not called by its name, or it is made part of `_construct`
 
 
 cdef object copy_model(Layout *layout):

@@ -33,6 +33,7 @@ from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with, table_profile
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .civil cimport seconds_in_utc
+from .ints cimport small
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
@@ -51,21 +52,6 @@ cdef extern from "Python.h":
     bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject *text)
     void *characters "PyUnicode_DATA"(PyObject *text)
     Py_ssize_t length "PyUnicode_GET_LENGTH"(PyObject *text)
-
-cdef extern from *:
-    """
-    /* The value of an exact int that is small, as most are; -1, or another negative number, if it is not. */
-    static inline Py_ssize_t amqpcodec_small(PyObject *number) {
-    #if PY_VERSION_HEX >= 0x030C0000
-        return PyUnstable_Long_IsCompact((PyLongObject *)number)
-            ? PyUnstable_Long_CompactValue((PyLongObject *)number) : -1;
-    #else
-        Py_ssize_t digits = Py_SIZE(number);
-        return digits == 1 ? (Py_ssize_t)((PyLongObject *)number)->ob_digit[0] : digits == 0 ? 0 : -1;
-    #endif
-    }
-    """
-    Py_ssize_t small "amqpcodec_small"(object number) noexcept
 
 cdef extern from *:
     """

@@ -1,0 +1,5 @@
+from . cimport encoder_c
+
+
+cdef class Encoder(encoder_c.Encoder):
+    pass
