@@ -89,8 +89,10 @@ cdef inline bint is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogi
     if size < 8:
         return (head(p, size) & 0x8080808080808080U) == 0
     last = p + size - 8
-    seen = word(last)  # may overlap with what the loop reads
-    while p < last:
-        seen |= word(p)
+    seen = word(p) | word(last)  # which may overlap
+    if size > 16:  # most are no longer, and a loop costs more to begin than this
         p += 8
+        while p < last:
+            seen |= word(p)
+            p += 8
     return (seen & 0x8080808080808080U) == 0

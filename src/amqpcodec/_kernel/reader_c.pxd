@@ -1,6 +1,6 @@
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
@@ -36,7 +36,7 @@ cdef class ReaderRules:
     cdef bint octets_as_text
     cdef object own_int
 
-    cdef Reader reader(self, bint keeps_texts)
+    cdef Reader reader(self, bint keeps_texts, bint keeps_tables)
 
 
 @cython.final
@@ -56,6 +56,7 @@ cdef class Reader:
     cdef long long _base
     cdef unsigned long long _entries
     cdef bint _keeps_texts
+    cdef bint _keeps_tables
     cdef Kept *_cache
     cdef unsigned long long _last_seconds
     cdef object _last_time
@@ -93,6 +94,7 @@ cdef class Reader:
 
     cdef object _error(self, int code, object message, const unsigned char *at, object field)
     cdef object _short_of(self, object field, object what, Py_ssize_t need)
+    cdef object _time(self, uint64_t seconds)
     cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _make_cache(self) except -1
     cdef object _meet(
@@ -104,15 +106,18 @@ cdef class Reader:
     cdef dict _pairs(self, const unsigned char *end, Py_ssize_t depth, object field)
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field)
     cdef int _enter(self, Py_ssize_t depth, object field) except -1
+    cdef int _too_deep(self, object field) except -1
     cdef int _too_many(self, const unsigned char *at, object field) except -1
     cdef int _too_many_items(self, const unsigned char *at, object field) except -1
     cdef int _refuse_value(self, Py_ssize_t size, const unsigned char *end, object field) except -1
     cdef int _refuse_sized_value(self, const unsigned char *p, const unsigned char *end, object field) except -1
     cdef int _refuse_key(self, const unsigned char *at, const unsigned char *end, object field) except -1
+    cdef int _refuse_twice(self, object key, const unsigned char *at, object field) except -1
     cdef int _refuse_shortstr(self, object field) except -1
     cdef const unsigned char *_take(self, Py_ssize_t size, const unsigned char *end, object field) except NULL
     cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL
     cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
+    cdef object _longstr_value(self, const unsigned char *end, object field)
     cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field)
     cdef object _peer_value(self, int kind, const unsigned char *end)
     cdef object field(self, int kind)
@@ -162,6 +167,10 @@ cdef class Reader:
         if frame_at(p, end - at, 1U << frame_type, size_limit, False, &size) != WHOLE or u16(p + 1) != self.channel:
             return 0
         return <Py_ssize_t>size
+
+    cdef inline void detach(self) noexcept:
+        """Let go of the octets. Nothing is read before others are attached."""
+        self._owner = None
 
     cdef inline long long method_index(self) noexcept:
         """Class and method id as one number; the caller has seen that four octets are left."""

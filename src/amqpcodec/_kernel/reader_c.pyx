@@ -87,14 +87,15 @@ cdef class ReaderRules:
         for tag, kind in profile.readable(strict).items():
             self.kinds[<int>ord(tag)] = kind
 
-    cdef Reader reader(self, bint keeps_texts):
-        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which short
-        strings will repeat."""
+    cdef Reader reader(self, bint keeps_texts, bint keeps_tables):
+        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which keys and
+        other short strings will repeat, and `keeps_tables` that whole tables may."""
         cdef Reader reader = Reader.__new__(Reader)
         reader._rules = self
         reader.strict = self.strict
         reader.attach(b"")
         reader._keeps_texts = keeps_texts
+        reader._keeps_tables = keeps_tables
         return reader
 
 
@@ -124,7 +125,8 @@ cdef class Reader:
 
     cdef void aim(self, Py_ssize_t start, Py_ssize_t end, long long offset) noexcept:
         """Stand on data[start:end]; `offset` is where data[start] lies in the stream. A reader that keeps
-        texts needs an envelope before `start`: with the length of a text, 8 octets before any."""
+        texts needs an envelope before `start`: with the length of a text, 8 octets before any. The head of a
+        bytes object will do as well."""
         self._start = self._data + start
         self._pos = self._start
         self._end = self._data + end
@@ -219,10 +221,14 @@ cdef class Reader:
         if self._end - p < 8:
             raise self._short_of(field, "timestamp", 8)
         self._pos = p + 8
-        if u64(p) != self._last_seconds or self._last_time is None:
-            self._last_time = time_of(u64(p))
-            self._last_seconds = u64(p)
-        return self._last_time  # messages in a row mostly come of the same second
+        return self._time(u64(p))
+
+    cdef inline object _time(self, uint64_t seconds):
+        """The last one is kept, since messages in a row mostly come of the same second."""
+        if seconds != self._last_seconds or self._last_time is None:
+            self._last_time = time_of(seconds)
+            self._last_seconds = seconds
+        return self._last_time
 
     cdef object shortstr(self, object field):
         cdef const unsigned char *p = self._pos
@@ -278,7 +284,7 @@ cdef class Reader:
             self._pos = p + 4 + size
             return self._raw(p + 4, size)
         self._entries = 0
-        if self._keeps_texts and 0 < size <= CACHED_TABLE:
+        if self._keeps_tables and 0 < size <= CACHED_TABLE:
             return self._cached_table(p + 4, size, field)
         return self._pairs(p + 4 + size, 1, field)
 
@@ -415,7 +421,7 @@ cdef class Reader:
             stop = at + 1 + at[0]
             key = self._text(at + 1, at[0], field)
             if self.strict and PyDict_Contains(table, key):
-                raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
+                self._refuse_twice(key, at, field)
             self._entries += 1
             if self._entries > self._rules.entries_limit:
                 self._too_many(at, field)
@@ -426,6 +432,9 @@ cdef class Reader:
     cdef int _refuse_key(self, const unsigned char *at, const unsigned char *end, object field) except -1:
         message = f"table key of {at[0]} octets and a tag, {end - at - 1} left"
         raise self._error(SYNTAX_ERROR, message, at, field)
+
+    cdef int _refuse_twice(self, object key, const unsigned char *at, object field) except -1:
+        raise self._error(SYNTAX_ERROR, f"table key {key!r} twice", at, field)
 
     cdef list _items(self, const unsigned char *end, Py_ssize_t depth, object field):
         """Tag and value up to `end`: a field array has no keys, and its length counts octets."""
@@ -443,11 +452,14 @@ cdef class Reader:
             items.append(self._value(self._rules.kinds[at[0]], end, depth, field))
         return items
 
-    cdef int _enter(self, Py_ssize_t depth, object field) except -1:
+    cdef inline int _enter(self, Py_ssize_t depth, object field) except -1:
         if depth > self._rules.depth_limit:
-            message = f"tables nested deeper than {self._rules.depth_limit}"
-            raise self._error(RESOURCE_ERROR, message, self._pos, field)
+            self._too_deep(field)
         return 0
+
+    cdef int _too_deep(self, object field) except -1:
+        message = f"tables nested deeper than {self._rules.depth_limit}"
+        raise self._error(RESOURCE_ERROR, message, self._pos, field)
 
     cdef int _too_many(self, const unsigned char *at, object field) except -1:
         message = f"table of more than {self._rules.entries_limit} entries"
@@ -470,7 +482,7 @@ cdef class Reader:
         message = f"table value needs {size} octets, {end - self._pos} left"
         raise self._error(SYNTAX_ERROR, message, self._pos, field)
 
-    cdef const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL:
+    cdef inline const unsigned char *_take_sized(self, const unsigned char *end, object field) except NULL:
         """Read a length and pass over as many octets; where they begin."""
         cdef const unsigned char *p = self._pos
         if end - p < 4:
@@ -486,12 +498,10 @@ cdef class Reader:
         message = f"table value of {u32(p)} octets, {end - p - 4} left"
         raise self._error(SYNTAX_ERROR, message, p, field)
 
-    cdef object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
+    cdef inline object _value(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
         """The value after a tag that means `kind`."""
-        cdef const unsigned char *p
         if kind == LONGSTR:
-            p = self._take_sized(end, field)
-            return _long_text(p, self._pos - p)
+            return self._longstr_value(end, field)
         if kind == BOOL:
             return self._take(1, end, field)[0] != 0
         if kind == INT8:
@@ -515,10 +525,14 @@ cdef class Reader:
         if kind == DOUBLE:
             return f64(self._take(8, end, field))
         if kind == TIMESTAMP:
-            return time_of(u64(self._take(8, end, field)))
+            return self._time(u64(self._take(8, end, field)))
         if kind == VOID:
             return None
         return self._nested(kind, end, depth, field)
+
+    cdef object _longstr_value(self, const unsigned char *end, object field):
+        cdef const unsigned char *p = self._take_sized(end, field)
+        return _long_text(p, self._pos - p)
 
     cdef object _nested(self, int kind, const unsigned char *end, Py_ssize_t depth, object field):
         """The kinds that hold others or are seldom met, and the tags nobody knows."""
@@ -634,8 +648,10 @@ cdef object _peer_time(int kind, uint64_t seconds):
 
 cdef object _long_text(const unsigned char *start, Py_ssize_t size):
     """A longstr in a table: text, or the octets themselves where they are not UTF-8."""
-    if is_ascii(start, size):
-        return _ascii_text(start, size)
+    return _ascii_text(start, size) if is_ascii(start, size) else _wide_long_text(start, size)
+
+
+cdef object _wide_long_text(const unsigned char *start, Py_ssize_t size):
     try:
         return PyUnicode_DecodeUTF8(<const char *>start, size, NULL)
     except UnicodeDecodeError:

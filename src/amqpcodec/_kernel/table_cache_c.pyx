@@ -1,3 +1,4 @@
+# cython: boundscheck=False, wraparound=False
 """Field tables that repeat; of the compiled build only.
 
 Many publishers send the same headers with every message. A copy of a dict takes a fraction of the time that
@@ -6,11 +7,16 @@ decoding it again takes: keys are not looked up, hashed and compared, and the di
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.datetime cimport datetime, import_datetime
-from cpython.dict cimport PyDict_Copy
+from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
+from cpython.list cimport PyList_GET_SIZE, PyList_GetSlice
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.string cimport memcmp
 
 from decimal import Decimal
+
+cdef extern from "Python.h":
+    PyObject *PyList_GET_ITEM(object items, Py_ssize_t at) noexcept
 
 import_datetime()
 
@@ -34,9 +40,9 @@ cdef class TableCache:
         return PyDict_Copy(<object>kept.table) if kept.flat else _copied(<object>kept.table)
 
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
-        own = _copied(table)
-        if own is None:
+        if not _is_of_the_wire(table):
             return 0
+        own = _copied(table)
         octets = PyBytes_FromStringAndSize(<const char *>start, size)
         flat = not any([type(value) in (dict, list) for value in table.values()])
         # Nothing fails from here on.
@@ -54,23 +60,41 @@ cdef void _replace(PyObject **place, object value) noexcept:
     Py_XDECREF(before)
 
 
-cdef object _copied(object value):
-    """A value with dicts and lists of its own; None for one that holds what may be changed otherwise.
+cdef bint _is_of_the_wire(object value) except -1:
+    """Whether a value holds nothing but what a copy may share, and dicts and lists of such.
 
-    A table has a few levels at most: the limits of a decoder say how many.
+    A table has a few levels at most, here as below: the limits of a decoder say how many.
     """
     if type(value) is dict:
-        made = PyDict_Copy(value)
-        items = (<dict>value).items()
-    else:
-        made = list(<list>value)
-        items = enumerate(<list>value)
-    for key, item in items:
-        if type(item) is dict or type(item) is list:
-            item = _copied(item)
-            if item is None:
-                return None
-            made[key] = item
-        elif type(item) not in _IMMUTABLE:
-            return None
+        return all([_is_of_the_wire(item) for item in (<dict>value).values()])
+    if type(value) is list:
+        return all([_is_of_the_wire(item) for item in <list>value])
+    return type(value) in _IMMUTABLE
+
+
+cdef inline bint _may_change(PyObject *value) noexcept:
+    return type(<object>value) is dict or type(<object>value) is list
+
+
+cdef dict _copied(dict table):
+    """A table with dicts and lists of its own."""
+    cdef Py_ssize_t at = 0
+    cdef PyObject *key
+    cdef PyObject *value
+    cdef dict made = PyDict_Copy(table)
+    while PyDict_Next(table, &at, &key, &value):
+        if _may_change(value):
+            PyDict_SetItem(made, <object>key, _copied_value(<object>value))
+    return made
+
+
+cdef object _copied_value(object value):
+    cdef Py_ssize_t at
+    cdef list made
+    if type(value) is dict:
+        return _copied(<dict>value)
+    made = PyList_GetSlice(value, 0, PyList_GET_SIZE(value))
+    for at in range(PyList_GET_SIZE(made)):
+        if _may_change(PyList_GET_ITEM(made, at)):
+            made[at] = _copied_value(made[at])
     return made

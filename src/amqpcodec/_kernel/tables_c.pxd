@@ -1,16 +1,17 @@
 cimport cython
 
-from .reader_c cimport ReaderRules
+from .readers_c cimport ReaderPool
 from .writer_c cimport WriterRules
 
 
 cdef class TableCodec:
-    cdef ReaderRules _reading
-    cdef ReaderRules _reading_strictly
+    cdef ReaderPool _reading
+    cdef ReaderPool _reading_pairs
+    cdef ReaderPool _reading_strictly
     cdef WriterRules _writing
     cdef WriterRules _writing_strictly
 
-    @cython.locals(rules=ReaderRules)
+    @cython.locals(readers=ReaderPool)
     cdef object _decode(self, bytes data, bint strict)
     cdef object _decode_pairs(self, bytes data)
     @cython.locals(rules=WriterRules)

@@ -10,6 +10,7 @@ from .._typing import TYPE_CHECKING, Any
 from ..limits import Limits
 from ..profiles import table_profile
 from .reader_py import ReaderRules
+from .readers_py import ReaderPool
 from .sharing_py import share
 from .writer_py import writer_rules
 
@@ -20,30 +21,35 @@ _FIELD = "table"
 
 
 class TableCodec:
-    """Field tables on their own, by one table profile. Keeps no state: it may be shared by threads."""
+    """Field tables on their own, by one table profile. It may be shared by threads."""
 
-    __slots__ = ("_reading", "_reading_strictly", "_writing", "_writing_strictly")
+    __slots__ = ("_reading", "_reading_pairs", "_reading_strictly", "_writing", "_writing_strictly")
 
     def __init__(self, profile: str) -> None:
         rules = table_profile(profile)
         limits = Limits()
-        self._reading = ReaderRules(rules, False, limits, False)
-        self._reading_strictly = ReaderRules(rules, True, limits, False)
+        lenient = ReaderRules(rules, False, limits, False)
+        self._reading = ReaderPool(lenient, True)
+        self._reading_strictly = ReaderPool(ReaderRules(rules, True, limits, False), True)
+        # These readers outlive a connection, and the mechanism AMQPLAIN has passwords in pairs.
+        self._reading_pairs = ReaderPool(lenient, False)
         self._writing = writer_rules(profile, False, limits.table_depth)
         self._writing_strictly = writer_rules(profile, True, limits.table_depth)
-        share([self._reading, self._reading_strictly])  # codecs are made once, see `table_codec`
+        # Codecs are made once, see `table_codec`.
+        share([self._reading, self._reading_pairs, self._reading_strictly])
 
     def decode_table(self, octets: ReadableBuffer, *, strict: bool = False) -> dict[str, Any]:
         """Read one field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
         return self._decode(_octets(octets), strict)
 
     def _decode(self, data: bytes, strict: bool) -> dict[str, Any]:
-        rules = self._reading_strictly if strict else self._reading
-        reader = rules.reader(False)
+        readers = self._reading_strictly if strict else self._reading
+        reader = readers.take()
         reader.attach(data)
         reader.aim(0, len(data), 0)
         table = reader.table(_FIELD)
         reader.finish()
+        readers.give_back(reader)  # after an error, it is let go
         return table  # type: ignore[return-value]  # the reader makes dicts unless told to keep octets
 
     def decode_pairs(self, octets: ReadableBuffer) -> dict[str, Any]:
@@ -51,10 +57,12 @@ class TableCodec:
         return self._decode_pairs(_octets(octets))
 
     def _decode_pairs(self, data: bytes) -> dict[str, Any]:
-        reader = self._reading.reader(False)
+        reader = self._reading_pairs.take()
         reader.attach(data)
         reader.aim(0, len(data), 0)
-        return reader.pairs(_FIELD)
+        table = reader.pairs(_FIELD)
+        self._reading_pairs.give_back(reader)
+        return table
 
     def encode_table(self, table: Mapping[str, Any], *, strict: bool = False) -> bytes:
         """Write one field table by the table profile of this dialect; see `amqpcodec.encode_table`."""
@@ -100,6 +108,8 @@ def decode_table(
 
 def decode_pairs(octets: ReadableBuffer, profile: str = "rabbitmq") -> dict[str, Any]:
     """Read the entries of a field table without the length before them, as `RawTable` holds them.
+
+    Of the values nothing stays in memory, so it suits responses of the mechanism AMQPLAIN.
 
     Args:
         octets: bytes-like: the entries.

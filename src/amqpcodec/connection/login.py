@@ -5,6 +5,8 @@ They only send methods that a program could send itself, and keep what belongs t
 
 from __future__ import annotations
 
+from amqpcodec import decode_pairs
+
 from .._typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..errors import EncodeError, LocalProtocolError
@@ -205,7 +207,7 @@ def credentials(connection: Connection, start_ok: Any) -> tuple[str, str] | None
     if start_ok.mechanism != "AMQPLAIN":
         return None
     try:
-        table = connection.dialect.decode_table(len(response).to_bytes(4, "big") + response)
+        table = decode_pairs(response, connection.dialect.DIALECT.profile.name)
     except (EncodeError, ValueError):
         return None
     name, password = table.get("LOGIN"), table.get("PASSWORD")
