@@ -44,3 +44,18 @@ def test_table(peer: Peer, timed: Any, name: str) -> None:
     octets = corpus.encoded_table(table)
     same_table(peer, peer.decode_table(octets), table)
     timed(peer.name, f"decode table, {name}", 1, lambda: peer.decode_table(octets))
+
+
+def test_varied_tables(peer: Peer, timed: Any) -> None:
+    """Field tables with the same keys and other values."""
+    tables = corpus.varied_tables(1000)
+    octets = [corpus.encoded_table(table) for table in tables]
+    for each, table in zip(octets, tables, strict=True):
+        same_table(peer, peer.decode_table(each), table)
+
+    def read_all() -> None:
+        read = peer.decode_table
+        for each in octets:
+            read(each)
+
+    timed(peer.name, "decode table, 10 mixed, varied", len(octets), read_all)

@@ -271,6 +271,22 @@ def tables() -> dict[str, dict[str, Any]]:
     }
 
 
+def varied_tables(count: int) -> list[dict[str, Any]]:
+    """The ten mixed entries, no table like another."""
+    source = random.Random(SEED)
+    mixed = tables()["10 mixed"]
+    return [
+        mixed
+        | {
+            "x-queue-mode": f"{source.getrandbits(64):016x}",
+            "x-delta": source.randrange(1_000_000),
+            "x-since": datetime.fromtimestamp(_EPOCH + source.randrange(30_000_000), UTC),
+            "x-death": {"count": source.randrange(100), "reason": source.choice(("rejected", "expired"))},
+        }
+        for _ in range(count)
+    ]
+
+
 def encoded_table(table: dict[str, Any]) -> bytes:
     """A table's octets, its length in front."""
     return bytes(_wire.encode_table(table))

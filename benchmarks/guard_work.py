@@ -43,6 +43,7 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     headers = corpus.header_stream(corpus.all_properties(BLOCK))
     table = corpus.tables()["10 mixed"]
     octets = corpus.encoded_table(table)
+    varied_tables = [corpus.encoded_table(each) for each in corpus.varied_tables(BLOCK)]
 
     few, many = publishes(ours, 3, BLOCK), publishes(ours, 10, BLOCK)
 
@@ -66,6 +67,7 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "decode basic.ack": lambda: drain(ours.decode(acks)),
         "decode header 14 properties": lambda: drain(ours.decode(headers)),
         "decode table 10 mixed": repeated(lambda: ours.decode_table(octets)),
+        "decode table 10 mixed, varied": lambda: drain(map(ours.decode_table, varied_tables)),
         "make a FrameDecoder": repeated(ours.amqp.FrameDecoder),
         "encode publish 256 B varied": publish,
         "encode basic.ack": repeated(lambda: ours.ack(7, False)),

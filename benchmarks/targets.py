@@ -33,6 +33,7 @@ def verdicts(results: Results) -> Iterator[Verdict]:
         yield _ratios(results, f"encode publishes, 256 B, {kind}", {"pika": 16, "py-amqp": 25, "pamqp": 30})
     for way in ("decode", "encode"):
         yield _best(results, f"{way} table, 10 mixed", 12)
+    yield _best(results, "decode table, 10 mixed, varied", 12)
     yield _ack_decode(results)
     yield _best(results, "encode basic.ack", 12)
     for kind in ("fixed", "varied"):

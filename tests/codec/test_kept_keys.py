@@ -99,7 +99,7 @@ def test_a_table_may_be_read_while_another_is(impl: Implementation) -> None:
     finally:
         gc.callbacks.remove(collect)
         gc.set_threshold(*threshold)
-    # Since CPython 3.12 the collector runs between calls of C functions; without a lock it may not run at all.
+    # Since CPython 3.12 the collector runs between calls of C functions, or not at all.
     assert found or sys.version_info >= (3, 12)
     assert all(each == {"inner": [1, {"key": "value"}]} for each in found)
     assert all(each == {f"key-{number}": {"n": number} for number in range(50)} for each in tables)
