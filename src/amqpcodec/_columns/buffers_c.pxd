@@ -123,6 +123,21 @@ cdef inline void put_octets(Column *column, Py_ssize_t row, const void *octets, 
         column.used += size
 
 
+cdef inline void put_constant(Column *column, Py_ssize_t row, const char *octets, size_t size) noexcept nogil:
+    """A text behind which up to `BLOCK` octets may be read: no call, as `memcpy` of an unknown size is."""
+    cdef unsigned char *to
+    if not open_cell(column, row, size) or size == 0:
+        return
+    to = column.values + column.used
+    column.used += size
+    memcpy(to, octets, BLOCK)
+    while size > BLOCK:
+        octets += BLOCK
+        to += BLOCK
+        size -= BLOCK
+        memcpy(to, octets, BLOCK)
+
+
 cdef inline void add_octets(Column *column, Py_ssize_t row, const void *octets, size_t size) noexcept nogil:
     """Lengthen the cell of the last row."""
     if size == 0 or column.rows != row + 1:

@@ -18,10 +18,10 @@ from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport (
-    Column, Columns, add_octets, claim, cut_row, put_bool, put_int8, put_int16, put_int32, put_int64,
-    put_number, put_octets, put_text,
+    BLOCK, Column, Columns, add_octets, claim, cut_row, put_bool, put_constant, put_int8, put_int16, put_int32,
+    put_int64, put_number, put_octets, put_text,
 )
-from .text_c cimport MOST_ENTRIES, MOST_OCTETS, are_entries, is_among, put_value
+from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, put_value
 
 from .._generated.wire_types import NUMBERS
 
@@ -92,12 +92,12 @@ cdef class Plan:
         cdef Step *step
         cdef int bits = 0
         spec = record.spec
-        cdef bytes name = spec.name.encode(), kind = name.partition(b".")[2]
+        cdef bytes name = _constant(spec.name), kind = _constant(spec.name.partition(".")[2])
         self._kept.append((name, kind))
         self.layout.count += 1
         shape.key = key
-        shape.name, shape.name_size = PyBytes_AS_STRING(name), <size_t>PyBytes_GET_SIZE(name)
-        shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), <size_t>PyBytes_GET_SIZE(kind)
+        shape.name, shape.name_size = PyBytes_AS_STRING(name), _size(name)
+        shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), _size(kind)
         shape.carries_content = getattr(spec, "content", False)
         shape.declined = declined
         shape.read = self.layout.checks or make.reads(record)
@@ -202,10 +202,14 @@ cdef bint put_properties(
     if layout.properties is not NULL:
         claim(layout.properties, row)
     while flags and step < last:
-        if flags & 0x8000:
-            p = _put_field(layout, step, p, end, row, limit)
-            if p is NULL:
-                return False
+        while not flags & 0x8000:
+            flags <<= 1
+            step += 1
+        if step >= last:
+            break
+        p = _put_field(layout, step, p, end, row, limit)
+        if p is NULL:
+            return False
         flags = flags << 1 & 0xFFFF
         step += 1
     return p == end
@@ -305,10 +309,10 @@ cdef bint _put_table(
     const unsigned char *limit,
 ) noexcept nogil:
     """Set the cells for a field table; False if it holds what a map does not show as it is."""
-    cdef const unsigned char *keys[MOST_ENTRIES]
+    cdef Keys keys
     cdef const unsigned char *end = p + size
     cdef Column *column = step.column
-    cdef int count = 0
+    keys.count = 0
     if step.raw is not NULL:
         put_octets(step.raw, row, p, <size_t>size)
     if column is NULL and not layout.checks:
@@ -320,16 +324,15 @@ cdef bint _put_table(
     if not claim(column, row):
         return True
     while p < end:
-        if count == MOST_ENTRIES or p[0] >= end - p - 1 or is_among(keys, count, p):
+        if p[0] >= end - p - 1 or not add_key(&keys, p, end):
             return False
-        keys[count] = p
-        count += 1
         if not put_text(column.inside.inside, <Py_ssize_t>column.used, p + 1, p[0], limit):
             return False
         p += 1 + p[0]
         p = put_value(layout.kinds, column, p, end, limit)
         if p is NULL:
             return False
+    column.inside.rows = <Py_ssize_t>column.used
     column.offsets[row + 1] = <int32_t>column.used
     return True
 
@@ -337,14 +340,23 @@ cdef bint _put_table(
 # -- rows
 
 
+cdef bytes _constant(str text):
+    """A text as octets, as `put_constant` takes it."""
+    return text.encode() + bytes(BLOCK)
+
+
+cdef inline size_t _size(bytes octets) noexcept:
+    return <size_t>(PyBytes_GET_SIZE(octets) - BLOCK)
+
+
 cdef tuple name_origin(Origin *origin, dict cells):
     """Keep what every row of a direction says of it; returns the names as octets, which are kept as long."""
     cdef bytes client, server
     if cells.get("client") is None:
         return ()
-    client, server = cells["client"].encode(), cells["server"].encode()
-    origin.client, origin.client_size = PyBytes_AS_STRING(client), <size_t>PyBytes_GET_SIZE(client)
-    origin.server, origin.server_size = PyBytes_AS_STRING(server), <size_t>PyBytes_GET_SIZE(server)
+    client, server = _constant(cells["client"]), _constant(cells["server"])
+    origin.client, origin.client_size = PyBytes_AS_STRING(client), _size(client)
+    origin.server, origin.server_size = PyBytes_AS_STRING(server), _size(server)
     origin.flow = cells["flow"]
     return client, server
 
@@ -385,10 +397,10 @@ cdef int aim(Targets *targets, Columns columns) except -1:
 cdef bytes name_file(Targets *targets):
     """Keep what rows say of the latest file; returns its name as octets, which are kept as long."""
     files = <object>targets.files
-    cdef bytes octets = None if files.name is None else files.name.encode()
+    cdef bytes octets = None if files.name is None else _constant(files.name)
     targets.before = files.before
     targets.file_name = NULL if octets is None else PyBytes_AS_STRING(octets)
-    targets.file_size = 0 if octets is None else <size_t>PyBytes_GET_SIZE(octets)
+    targets.file_size = 0 if octets is None else _size(octets)
     return octets
 
 
@@ -405,7 +417,7 @@ cdef inline void _put_lead(const Targets *targets, const Origin *origin, const P
         if position.packet != NO_NUMBER and targets.packet is not NULL:
             put_int64(targets.packet, row, position.packet - targets.before)
         if targets.file is not NULL and targets.file_name is not NULL:
-            put_octets(targets.file, row, targets.file_name, targets.file_size)
+            put_constant(targets.file, row, targets.file_name, targets.file_size)
     if position.time_ns != NO_NUMBER:
         if targets.ts is not NULL:
             put_int64(targets.ts, row, _micros(position.time_ns))
@@ -413,9 +425,9 @@ cdef inline void _put_lead(const Targets *targets, const Origin *origin, const P
             put_int64(targets.ts_ns, row, position.time_ns)
     if origin.client is not NULL:
         if targets.client is not NULL:
-            put_octets(targets.client, row, origin.client, origin.client_size)
+            put_constant(targets.client, row, origin.client, origin.client_size)
         if targets.server is not NULL:
-            put_octets(targets.server, row, origin.server, origin.server_size)
+            put_constant(targets.server, row, origin.server, origin.server_size)
         if targets.flow is not NULL:
             put_int64(targets.flow, row, origin.flow)
 
@@ -488,7 +500,7 @@ cdef void add_frame(
         if targets.name is not NULL:
             shape = shape_of_method(origin.layout, u32(p + 7))
             if shape is not NULL:
-                put_octets(targets.name, row, shape.name, shape.name_size)
+                put_constant(targets.name, row, shape.name, shape.name_size)
     elif p[0] == HEADER and size >= OVERHEAD + 2 and targets.class_id is not NULL:
         put_int32(targets.class_id, row, u16(p + 7))
     if targets.payload is not NULL:
@@ -521,7 +533,7 @@ cdef bint add_method(
     if targets.method_id is not NULL:
         put_int32(targets.method_id, row, u16(p + 9))
     if targets.name is not NULL:
-        put_octets(targets.name, row, shape.name, shape.name_size)
+        put_constant(targets.name, row, shape.name, shape.name_size)
     targets.table.rows += 1
     targets.table.octets += size
     return True
@@ -553,9 +565,9 @@ cdef bint add_message(
     if targets.channel is not NULL:
         put_int32(targets.channel, row, u16(p + 1))
     if targets.name is not NULL:
-        put_octets(targets.name, row, method.name, method.name_size)
+        put_constant(targets.name, row, method.name, method.name_size)
     if targets.kind is not NULL:
-        put_octets(targets.kind, row, method.kind, method.kind_size)
+        put_constant(targets.kind, row, method.kind, method.kind_size)
     if targets.body_size is not NULL:
         put_int64(targets.body_size, row, <int64_t>body_size)
     if targets.ts_last is not NULL and last_ns != NO_NUMBER:

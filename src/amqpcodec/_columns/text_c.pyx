@@ -12,9 +12,9 @@ from libc.string cimport memcmp, memcpy, strlen
 
 from .._kernel cimport kinds as wire
 from .._kernel.civil cimport LAST_SECOND, Civil, civil_time
-from .._kernel.octets cimport f32, f64, u16, u32, u64
+from .._kernel.octets cimport f32, f64, u16, u32, u64, word
 from .buffers_c cimport (
-    MAX_OCTETS, TOO_LARGE, Column, add_octets, claim, is_utf8, open_cell, put_text,
+    MAX_OCTETS, TOO_LARGE, Column, add_octets, is_utf8, open_cell, put_text,
 )
 
 cdef extern from "Python.h":
@@ -25,6 +25,7 @@ cdef extern from "Python.h":
 cdef enum:
     _LONGEST_SCALAR = 40  # characters of a number or time
     _MOST_DIGITS = 20  # of 64 bits
+    _HEAD = 8  # octets of a word
     _DEEPEST = 16
     _MOST_ITEMS = 4096  # of an array
 
@@ -46,13 +47,34 @@ cdef inline Py_ssize_t _width(int kind) noexcept nogil:
     return -1
 
 
-cdef bint is_among(const unsigned char **keys, int count, const unsigned char *key) noexcept nogil:
-    """Whether a key, its length in front, is one of some others."""
+cdef bint add_key(Keys *keys, const unsigned char *key, const unsigned char *end) noexcept nogil:
+    """Add a key, its length in front, to those of a table that ends at `end`; False for one too many.
+
+    Keys mostly differ in their first octets, so one comparison of two words tells them apart, however long.
+    """
+    cdef uint64_t head = _head(key, end)
     cdef int index
-    for index in range(count):
-        if keys[index][0] == key[0] and memcmp(keys[index] + 1, key + 1, key[0]) == 0:
-            return True
-    return False
+    if keys.count == MOST_ENTRIES:
+        return False
+    for index in range(keys.count):
+        if keys.heads[index] == head and memcmp(keys.keys[index] + 1, key + 1, key[0]) == 0:
+            return False
+    keys.heads[keys.count] = head
+    keys.keys[keys.count] = key
+    keys.count += 1
+    return True
+
+
+cdef inline uint64_t _head(const unsigned char *key, const unsigned char *end) noexcept nogil:
+    cdef const unsigned char *masks = <const unsigned char *>(
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00"
+    )
+    cdef size_t size = min(<size_t>key[0] + 1, <size_t>_HEAD)
+    cdef uint64_t head = 0
+    if end - key >= _HEAD:
+        return word(key) & word(masks + _HEAD - size)
+    memcpy(&head, key, size)
+    return head
 
 
 cdef const unsigned char *put_value(
@@ -68,7 +90,6 @@ cdef const unsigned char *put_value(
     cdef Py_ssize_t row = <Py_ssize_t>map.used
     cdef const unsigned char *value = p + 1
     cdef size_t size
-    claim(map.inside, row)
     map.used += 1
     if map.used > MAX_OCTETS:
         map.trouble[0] = TOO_LARGE
@@ -149,16 +170,14 @@ cdef bint _add_entries(
     const unsigned char *end,
     int depth,
 ) noexcept nogil:
-    cdef const unsigned char *keys[MOST_ENTRIES]
-    cdef int count = 0
+    cdef Keys keys
+    keys.count = 0
     add_octets(texts, row, b"{", 1)
     while p < end:
-        if count == MOST_ENTRIES or p[0] >= end - p - 1 or is_among(keys, count, p):
+        if p[0] >= end - p - 1 or not add_key(&keys, p, end):
             return False
-        if count:
+        if keys.count > 1:
             add_octets(texts, row, b",", 1)
-        keys[count] = p
-        count += 1
         if not _add_quoted(texts, row, p + 1, p[0]):
             return False
         add_octets(texts, row, b":", 1)
@@ -232,6 +251,12 @@ cdef inline size_t _escape(char *text, unsigned char octet) noexcept nogil:
 
 # -- numbers and times
 
+cdef const char *_PAIRS = (
+    b"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748"
+    b"49505152535455565758596061626364656667686970717273747576777879808182838485868788899091929394959697"
+    b"9899"
+)
+
 cdef size_t _scalar_text(unsigned char *text, int kind, const unsigned char *p) noexcept nogil:
     """The text of a number, a truth value or a time; octets of it, 0 to decline."""
     cdef uint64_t number
@@ -285,9 +310,13 @@ cdef size_t _number_text(unsigned char *text, uint64_t number, bint negative) no
     while size < _MOST_DIGITS and number >= limit:
         limit *= 10
         size += 1
-    for at in range(size, 0, -1):
-        text[at - 1] = <unsigned char>(48 + number % 10)
-        number //= 10
+    at = size
+    while at >= 2:
+        at -= 2
+        memcpy(text + at, _PAIRS + 2 * (number % 100), 2)
+        number //= 100
+    if at:
+        text[0] = <unsigned char>(48 + number)
     return size + <size_t>negative
 
 
