@@ -66,6 +66,26 @@ def test_of_two_equal_keys_the_later_wins_in_the_place_of_the_first(build: str) 
     assert headers(build, RawTable(b"\1at\1\1bt\0\1at\0")) == [("a", "false"), ("b", "false")]
 
 
+@pytest.mark.parametrize("size", range(12))
+def test_keys_are_compared_whole_however_long(build: str, size: int) -> None:
+    keys = [stem + "k" * size for stem in ("", "k", "x", "y", "x-long-", "x-lone-")]
+    table = dict.fromkeys(key + end for key in keys for end in ("", "1", "2"))
+    octets = b"".join(bytes([len(key)]) + key.encode() + b"t\1" for key in table)
+    once = [(key, "true") for key in table]
+    assert headers(build, RawTable(octets)) == once
+    for key in table:
+        again = bytes([len(key)]) + key.encode() + b"t\0"
+        expected = [(name, "false" if name == key else text) for name, text in once]
+        assert headers(build, RawTable(octets + again)) == expected
+
+
+def test_numbers_of_every_length_are_shown(build: str) -> None:
+    numbers = [sign * 10**digits + step for digits in range(19) for sign in (1, -1) for step in (-1, 0, 1)]
+    numbers += [2**63 - 1, -(2**63)]
+    for number in numbers:
+        assert headers(build, {"key": FieldValue("l", number)}) == [("key", str(number))]
+
+
 def test_octets_that_are_no_text_are_shown_also_where_they_make_keys_equal(build: str) -> None:
     assert headers(build, RawTable(b"\1\xfft\1\4\\xfft\0")) == [("\\xff", "false")]
 
