@@ -26,7 +26,7 @@ class TableFile:
     No more than two groups are in memory: the one that is being filled, and the one that is being written.
 
     Args:
-        path: the file.
+        path: the file, new or empty.
         kind: ``"parquet"`` or ``"ipc"`` (Arrow's own file format).
         schema: that of every batch.
         compression: ``"zstd"`` or ``"none"``; for Parquet also ``"snappy"`` and ``"gzip"``.
@@ -54,7 +54,9 @@ class TableFile:
         self._rows = self._octets = 0
         self._written: Future[None] | None = None
         with _blaming_file():
-            self._writer = _writer(path, kind, schema, compression)
+            # To append, since ext4 and others wait for the disk to have what was written to a file cut to nothing.
+            self._sink = pa.OSFile(path, "ab")
+            self._writer = _writer(self._sink, kind, schema, compression)
         self._thread = ThreadPoolExecutor(1)
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -99,21 +101,27 @@ class TableFile:
         finally:
             self._thread.shutdown()
             with suppress(OSError, pa.ArrowException):  # of a file that is whole, `_finish` has reported it
-                self._writer.close()
+                self._close()
 
     def _finish(self) -> None:
         if self._batches:
             self._hand_over()
         self._wait()
         with _blaming_file():
+            self._close()
+
+    def _close(self) -> None:
+        try:
             self._writer.close()
+        finally:
+            self._sink.close()
 
 
-def _writer(path: str, kind: str, schema: pa.Schema, compression: str) -> Any:
+def _writer(sink: Any, kind: str, schema: pa.Schema, compression: str) -> Any:
     if kind == "parquet":
-        return parquet_writer(path, schema, compression)
+        return parquet_writer(sink, schema, compression)
     options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
-    return pa.ipc.new_file(path, schema, options=options)
+    return pa.ipc.new_file(sink, schema, options=options)
 
 
 @contextmanager
