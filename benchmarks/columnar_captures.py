@@ -4,7 +4,9 @@
 
 The captures are made from a seed. Times are those of the clock on the wall, each of a process of its own that
 reads the file once before. tshark runs between two halves of the conversions, whose median counts; what it is
-asked for is what people ask it for: a line of fields a packet.
+asked for is what people ask it for: a line of fields a packet. Each conversion is followed by pyarrow's
+writer alone, which is the limit: it gets the same batches in the same groups, and nothing else runs while it
+writes.
 """
 
 from __future__ import annotations
@@ -41,6 +43,34 @@ for turn in range(2):
     seconds = time.perf_counter() - begin
 print(json.dumps({"rows": rows, "seconds": seconds, "peak": peak()}))
 """
+# Writes a capture to Parquet as `amqpcodec convert` does, but reads no further while it writes. Says for how
+# many seconds it did not read.
+WRITER = """
+import sys, time
+from amqpcodec import arrow
+from amqpcodec._options import resolve
+from amqpcodec.arrow.arrays import with_file
+from amqpcodec.cli.tablefile import TableFile
+from amqpcodec.options import FileOptions
+path, target = sys.argv[1:]
+
+class Alone(TableFile):
+    def _hand_over(self):
+        super()._hand_over()
+        self._wait()
+
+reader = arrow.read_capture(path, "messages")
+batches, batch, reading, begin = iter(reader), None, 0.0, time.perf_counter()
+with Alone(target, "parquet", reader.schema, **resolve(FileOptions, {"compression": "zstd"})) as file:
+    while True:
+        before = time.perf_counter()
+        batch = next(batches, None)
+        reading += time.perf_counter() - before
+        if batch is None:
+            break
+        file.write(with_file(batch, path))
+print(time.perf_counter() - begin - reading)
+"""
 
 
 def capture(folder: Path, megabytes: int) -> tuple[Path, dict[str, int]]:
@@ -64,22 +94,33 @@ def reading(path: Path, table: str) -> dict[str, Any]:
     return min(turns, key=lambda turn: float(turn["seconds"]))
 
 
-def converting(path: Path, messages: int) -> list[float]:
-    """Seconds of turns from a capture to Parquet compressed by Zstandard, start of the command included."""
+def converting(path: Path, messages: int) -> list[tuple[float, float]]:
+    """Seconds of turns from a capture to Parquet compressed by Zstandard, and of pyarrow's writer alone.
+
+    Those of a conversion include the start of the command.
+    """
     import pyarrow.parquet as pq
+
+    def is_whole(target: Path) -> bool:
+        rows = pq.ParquetFile(target).metadata.num_rows
+        target.unlink()
+        return bool(rows == messages)
 
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         target = Path(folder) / "messages.parquet"
         command = [sys.executable, "-m", "amqpcodec", "convert", "--table", "messages"]
         command += ["--compression", "zstd", str(path), str(target)]
-        seconds = []
+        turns = []
         for _ in range(TURNS):
             begin = perf_counter()
             subprocess.run(command, check=True)
-            seconds.append(perf_counter() - begin)
-            assert pq.ParquetFile(target).metadata.num_rows == messages
-            target.unlink()
-        return seconds
+            seconds = perf_counter() - begin
+            assert is_whole(target), "messages are missing"
+            writer = [sys.executable, "-c", WRITER, str(path), str(target)]
+            alone = float(subprocess.run(writer, check=True, capture_output=True).stdout)
+            assert is_whole(target), "messages are missing"
+            turns.append((seconds, alone))
+        return turns
 
 
 def tshark(path: Path) -> float | None:
@@ -103,8 +144,8 @@ def measured(megabytes: int, memory_megabytes: int, folder: Path) -> dict[str, A
     # Every connection begins with a protocol header, which is a row of its own.
     assert frames["rows"] == counts["frames"] + counts["connections"], "frames are missing"
     assert messages["rows"] == counts["messages"], "messages are missing"
-    before, theirs = converting(path, counts["messages"]), tshark(path)
-    parquet = median([*before, *converting(path, counts["messages"])])
+    turns, theirs = converting(path, counts["messages"]), tshark(path)
+    turns += converting(path, counts["messages"])
     large, counts = capture(folder, memory_megabytes)
     whole = reading(large, "messages")
     assert whole["rows"] == counts["messages"], "messages are missing"
@@ -112,7 +153,9 @@ def measured(megabytes: int, memory_megabytes: int, folder: Path) -> dict[str, A
         "megabytes": size,
         "frames": size / frames["seconds"],
         "messages": size / messages["seconds"],
-        "parquet": size / parquet,
+        "parquet": size / median(seconds for seconds, _ in turns),
+        "pyarrow's writer": size / median(alone for _, alone in turns),
+        "share of the writer": median(alone / seconds for seconds, alone in turns),
         "tshark": size / theirs if theirs else None,
         "memory": {
             "megabytes": large.stat().st_size / 1e6,

@@ -174,6 +174,8 @@ def column_verdicts(results: Results) -> Iterator[Verdict]:
         work = f"deliveries of 256 B to messages, {kind}"
         yield _at_most(work, "at most 2x rabbitmq-c's time", figures.get("ratio"), 2, "x its time")
         yield _verdict(f"{work}, two threads", "1.7x one", figures["two threads"], 1.7, "x")
+        chunks = figures.get("two threads, chunks")
+        yield _verdict(f"{work}, two threads, 64 KiB at a time", "1.7x one", chunks, 1.7, "x")
         rate = figures["frames, numbers, GB/s"]
         yield _verdict(f"numbers of frames, {kind}", "3 GB/s", rate, 3, " GB/s")
         work = f"encode messages from columns, {kind}"
@@ -271,6 +273,9 @@ def _capture_verdicts(figures: dict[str, Any]) -> Iterator[Verdict]:
     yield _verdict(f"{file} to frames", "700 MB/s", figures["frames"], 700, " MB/s")
     yield _verdict(f"{file} to messages", "400 MB/s", figures["messages"], 400, " MB/s")
     yield _verdict(f"{file} to Parquet, messages, zstd", "300 MB/s", figures["parquet"], 300, " MB/s")
+    share = figures.get("share of the writer")
+    work = f"{file} to Parquet, beside pyarrow's writer alone"
+    yield _verdict(work, "80% of its speed", share and 100 * share, 80, "%")
     theirs = figures["tshark"]
     ratio = figures["parquet"] / theirs if theirs else None
     yield _verdict(f"{file} to Parquet, beside tshark", "20x its speed", ratio, 20, "x")

@@ -43,6 +43,11 @@ cdef enum:  # the tables
     CONNECTIONS = 4
     ERRORS = 5
 
+cdef enum:
+    # Octets worth a release of the global lock. Fewer take less time than a thread that waits for the lock needs to
+    # wake up: two threads with chunks of 16 KiB do less than one, for twice the CPU time.
+    _LEAST_UNLOCKED = 32768
+
 cdef Py_ssize_t _CHUNK_BYTES = CHUNK_BYTES
 cdef dict _TABLES = {
     "frames": FRAMES, "methods": METHODS, "messages": MESSAGES, "connections": CONNECTIONS, "errors": ERRORS,
@@ -127,6 +132,9 @@ cdef class Feeder(OctetConsumer):
             p, size = <const unsigned char *>PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets)
             packet = NO_NUMBER if event.packet is None else event.packet
             time_ns = NO_NUMBER if event.time_ns is None else event.time_ns
+            if size < _LEAST_UNLOCKED:
+                self._feed(direction, p, size, packet, time_ns)
+                return 0
             with nogil:
                 self._feed(direction, p, size, packet, time_ns)
             return 0

@@ -54,7 +54,7 @@ class TableFile:
         self._rows = self._octets = 0
         self._written: Future[None] | None = None
         with _blaming_file():
-            # To append, since ext4 and others wait for the disk to have what was written to a file cut to nothing.
+            # To append: a file that was cut to nothing, ext4 writes to the disk before it is closed.
             self._sink = pa.OSFile(path, "ab")
             self._writer = _writer(self._sink, kind, schema, compression)
         self._thread = ThreadPoolExecutor(1)
