@@ -5,6 +5,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
+from .._kernel.octets cimport word
+
 cdef enum:
     BOOL = 1
     INT8 = 2
@@ -191,15 +193,8 @@ cdef inline bint copied_blocks(unsigned char *to, const unsigned char *p, size_t
         to += BLOCK
         size -= BLOCK
     masks += BLOCK - size
-    seen = (seen & 0x8080808080808080U) | (first & word_at(masks)) | (second & word_at(masks + 8))
+    seen = (seen & 0x8080808080808080U) | (first & word(masks)) | (second & word(masks + 8))
     return seen == 0
-
-
-cdef inline uint64_t word_at(const unsigned char *p) noexcept nogil:
-    """Eight octets as they lie in memory."""
-    cdef uint64_t word
-    memcpy(&word, p, 8)
-    return word
 
 
 cdef inline bint copied_ascii(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:

@@ -1,5 +1,5 @@
-from . cimport encoder_c
+from .encoder_c cimport Encoder as SlowEncoder
 
 
-cdef class Encoder(encoder_c.Encoder):
+cdef class Encoder(SlowEncoder):
     pass

@@ -2,12 +2,12 @@
 
 from cpython.object cimport PyObject
 
-from . cimport encoder_c
+from .encoder_c cimport Encoder as SlowEncoder
 from .fixed_c cimport Fixed
 
 
-cdef class Encoder(encoder_c.Encoder):
-    __doc__ = encoder_c.Encoder.__doc__  # the generated classes have none of their own, see fast_encoder_py.py
+cdef class Encoder(SlowEncoder):
+    __doc__ = SlowEncoder.__doc__  # the generated classes have none of their own, see fast_encoder_py.py
 
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate):
         """From values to octets in one go, for a method whose frames have one size."""
@@ -18,4 +18,4 @@ cdef class Encoder(encoder_c.Encoder):
                 octets = self._methods.fixed.frame(fixed, channel, method, self._limit)
                 if octets is not None:
                     return octets
-        return encoder_c.Encoder._one_method(self, channel, method, frame_max, validate)
+        return SlowEncoder._one_method(self, channel, method, frame_max, validate)

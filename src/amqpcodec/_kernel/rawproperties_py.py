@@ -153,7 +153,7 @@ class RawProperties(Properties):
     def _decode(self) -> Any:
         reading = self._known()
         octets = self._octets
-        reader = reading.rules.reader(False, False)
+        reader = reading.rules.reader(False)
         reader.attach(octets)
         reader.aim(0, len(octets), self._offset)
         decoded = reading.dispatch.create(self._class)

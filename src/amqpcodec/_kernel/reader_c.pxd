@@ -36,7 +36,7 @@ cdef class ReaderRules:
     cdef bint octets_as_text
     cdef object own_int
 
-    cdef Reader reader(self, bint keeps_texts, bint keeps_tables)
+    cdef Reader reader(self, bint keeps)
 
 
 @cython.final
@@ -55,8 +55,7 @@ cdef class Reader:
     cdef const unsigned char *_end
     cdef long long _base
     cdef unsigned long long _entries
-    cdef bint _keeps_texts
-    cdef bint _keeps_tables
+    cdef bint _keeps
     cdef Kept *_cache
     cdef unsigned long long _last_seconds
     cdef object _last_time

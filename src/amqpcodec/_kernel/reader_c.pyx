@@ -87,15 +87,14 @@ cdef class ReaderRules:
         for tag, kind in profile.readable(strict).items():
             self.kinds[<int>ord(tag)] = kind
 
-    cdef Reader reader(self, bint keeps_texts, bint keeps_tables):
-        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which keys and
-        other short strings will repeat, and `keeps_tables` that whole tables may."""
+    cdef Reader reader(self, bint keeps):
+        """A reader by these rules; `keeps` tells that it will read many payloads, in which short strings and
+        tables will repeat."""
         cdef Reader reader = Reader.__new__(Reader)
         reader._rules = self
         reader.strict = self.strict
         reader.attach(b"")
-        reader._keeps_texts = keeps_texts
-        reader._keeps_tables = keeps_tables
+        reader._keeps = keeps
         return reader
 
 
@@ -284,7 +283,7 @@ cdef class Reader:
             self._pos = p + 4 + size
             return self._raw(p + 4, size)
         self._entries = 0
-        if self._keeps_tables and 0 < size <= CACHED_TABLE:
+        if self._keeps and 0 < size <= CACHED_TABLE:
             return self._cached_table(p + 4, size, field)
         return self._pairs(p + 4 + size, 1, field)
 
@@ -298,7 +297,7 @@ cdef class Reader:
             self._pos = start + size
             return table
         table = self._pairs(start + size, 1, field)
-        self._tables.meet(start, size, mark, table)
+        self._tables.miss(start, size, mark, table)
         return table
 
     cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
@@ -344,7 +343,7 @@ cdef class Reader:
         cdef uint64_t mix
         cdef uint32_t mark
         cdef Kept *kept
-        if not self._keeps_texts or not 0 < size <= CACHED_OCTETS:
+        if not self._keeps or not 0 < size <= CACHED_OCTETS:
             return self._new_text(start, size, field)
         if self._cache is NULL:
             self._make_cache()
@@ -552,7 +551,7 @@ cdef class Reader:
         if kind == SHORTSTR:
             p = self._take(1, end, field)
             p = self._take(p[0], end, field)
-            return self._text(p, self._pos - p, field)
+            return self._new_text(p, self._pos - p, field)
         if kind == CHARACTER:
             return chr(self._take(1, end, field)[0])
         if kind >= BYTEARRAY:

@@ -84,10 +84,9 @@ class ReaderRules:
         self.fast_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
         self.values, self.fast_readers = _readers(profile.name, strict)
 
-    def reader(self, keeps_texts: bool, keeps_tables: bool) -> Reader:
-        """A reader by these rules; `keeps_texts` tells that it will read many payloads, in which keys and
-        other short strings will repeat, and `keeps_tables` that whole tables may. Only the compiled build
-        makes use of that."""
+    def reader(self, keeps: bool) -> Reader:
+        """A reader by these rules; `keeps` tells that it will read many payloads, in which short strings and
+        tables will repeat. Only the compiled build makes use of that."""
         return Reader(self)
 
 

@@ -14,7 +14,6 @@ cdef extern from *:
 
 cdef class ReaderPool:
     cdef ReaderRules _rules
-    cdef bint _keeps_tables
     cdef void *_idle[POOLED]
 
     cdef Reader take(self)

@@ -37,16 +37,14 @@ cdef extern from *:
 
 
 cdef class ReaderPool:
-    """Readers by the same rules: a call takes one and gives it back, with the texts it keeps. `keeps_tables` is
-    as for `ReaderRules.reader`.
+    """Readers by the same rules: a call takes one and gives it back, with the texts it keeps.
 
     Calls may come from several threads at once, and from finalizers while another is on its way; who finds
     none left makes one.
     """
 
-    def __cinit__(self, ReaderRules rules, bint keeps_tables):
+    def __cinit__(self, ReaderRules rules):
         self._rules = rules
-        self._keeps_tables = keeps_tables
 
     def __dealloc__(self):
         cdef Py_ssize_t at
@@ -65,7 +63,7 @@ cdef class ReaderPool:
                 reader = <Reader>idle
                 Py_XDECREF(<PyObject *>idle)  # the pool's reference
                 return reader
-        return self._rules.reader(True, self._keeps_tables)
+        return self._rules.reader(True)
 
     cdef int give_back(self, Reader reader) except -1:
         """Let others have the reader. It no longer holds on to what it has read."""

@@ -6,16 +6,16 @@ from .reader_py import Reader, ReaderRules
 
 
 class ReaderPool:
-    """Lends readers by the same rules; `keeps_tables` as for `ReaderRules.reader`."""
+    """Lends readers by the same rules."""
 
     __slots__ = ("_rules",)
 
-    def __init__(self, rules: ReaderRules, keeps_tables: bool) -> None:
+    def __init__(self, rules: ReaderRules) -> None:
         self._rules = rules
 
     def take(self) -> Reader:
         """A reader that nobody else uses."""
-        return self._rules.reader(False, False)
+        return self._rules.reader(False)
 
     def give_back(self, reader: Reader) -> None:
         """Let others have the reader."""

@@ -74,7 +74,7 @@ class StreamDecoder:
             raise self._entry_refused()
         try:
             self._dialect = dialect = self.dialect
-            self._reader = rules.reader(True, True)
+            self._reader = rules.reader(True)
             self._methods = dialect.method_dispatch
             self._properties = dialect.properties_dispatch
             self._types = dialect.frame_mask

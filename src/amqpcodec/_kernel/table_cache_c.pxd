@@ -9,7 +9,8 @@ cdef enum:
 
 cdef struct KeptTable:
     uint64_t mark  # what `mix_of` makes of the octets that are kept; 0 for none
-    uint64_t met  # the same of those last looked for here in vain
+    uint64_t missed  # the same of those last looked for here in vain
+    uint64_t missed_whole  # a hash of all of those
     PyObject *octets
     PyObject *table
     bint flat  # no value of it can be changed
@@ -19,6 +20,7 @@ cdef class TableCache:
     cdef KeptTable _slots[TABLE_SLOTS]
 
     cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size)
+    cdef int _missed_again(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
 
     # What decoders call for each table, to be inlined.
@@ -31,15 +33,14 @@ cdef class TableCache:
         cdef KeptTable *kept = self.slot(mark)
         return self._compared(kept, start, size) if kept.mark == mark else None
 
-    cdef inline int meet(
+    cdef inline int miss(
         self, const unsigned char *start, Py_ssize_t size, uint64_t mark, dict table
     ) except -1:
-        """Take note of a table that `find` did not know. It is kept once it is met twice, with no other in its
-        place between: those that never repeat would drive out those that do. One that looks like what is
-        kept, and is not, is left out, so that a stream of such tables costs comparisons alone."""
+        """Take note of a table that `find` did not know. Those that never repeat would drive out those that do,
+        so it is kept when it comes again and again, with no other in its place between."""
         cdef KeptTable *kept = self.slot(mark)
-        if kept.met != mark:
-            kept.met = mark
-        elif kept.mark != mark:
-            self._keep(kept, start, size, table)
+        if kept.missed == mark:
+            return self._missed_again(kept, start, size, table)
+        kept.missed = mark
+        kept.missed_whole = 0
         return 0

@@ -18,13 +18,26 @@ from decimal import Decimal
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t at) noexcept
 
+from .octets cimport head, word
+
 import_datetime()
 
 cdef object _IMMUTABLE = frozenset((str, int, float, bool, bytes, type(None), datetime, Decimal))
 
 
+cdef uint64_t _hash_of(const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """A hash of all octets, not 0."""
+    cdef uint64_t mix = <uint64_t>size
+    while size >= 8:
+        mix = (mix ^ word(p)) * 0x9E3779B97F4A7C15U
+        mix ^= mix >> 32
+        p += 8
+        size -= 8
+    return (mix ^ head(p, size)) * 0xD6E8FEB86659FD93U | 1
+
+
 cdef class TableCache:
-    """Field tables that came twice, by their octets."""
+    """Field tables that repeat, by their octets."""
 
     def __dealloc__(self):
         for slot in range(TABLE_SLOTS):
@@ -39,17 +52,27 @@ cdef class TableCache:
             return None
         return PyDict_Copy(<object>kept.table) if kept.flat else _copied(<object>kept.table)
 
+    cdef int _missed_again(
+        self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table
+    ) except -1:
+        """Of a table whose first and last octets came before: keep it if all of them did."""
+        cdef uint64_t whole = _hash_of(start, size)
+        if kept.missed_whole == whole:
+            return self._keep(kept, start, size, table)
+        kept.missed_whole = whole
+        return 0
+
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
         if not _is_of_the_wire(table):
             return 0
         own = _copied(table)
         octets = PyBytes_FromStringAndSize(<const char *>start, size)
         flat = not any([type(value) in (dict, list) for value in table.values()])
-        # Nothing fails from here on.
+        # Nothing fails from here on. The collector may know the dict: whether it does is copied with it.
         _replace(&kept.octets, octets)
         _replace(&kept.table, own)
         kept.flat = flat
-        kept.mark = kept.met
+        kept.mark = kept.missed
         return 0
 
 

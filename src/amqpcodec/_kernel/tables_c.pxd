@@ -6,7 +6,6 @@ from .writer_c cimport WriterRules
 
 cdef class TableCodec:
     cdef ReaderPool _reading
-    cdef ReaderPool _reading_pairs
     cdef ReaderPool _reading_strictly
     cdef WriterRules _writing
     cdef WriterRules _writing_strictly

@@ -23,20 +23,17 @@ _FIELD = "table"
 class TableCodec:
     """Field tables on their own, by one table profile. It may be shared by threads."""
 
-    __slots__ = ("_reading", "_reading_pairs", "_reading_strictly", "_writing", "_writing_strictly")
+    __slots__ = ("_reading", "_reading_strictly", "_writing", "_writing_strictly")
 
     def __init__(self, profile: str) -> None:
         rules = table_profile(profile)
         limits = Limits()
-        lenient = ReaderRules(rules, False, limits, False)
-        self._reading = ReaderPool(lenient, True)
-        self._reading_strictly = ReaderPool(ReaderRules(rules, True, limits, False), True)
-        # These readers outlive a connection, and the mechanism AMQPLAIN has passwords in pairs.
-        self._reading_pairs = ReaderPool(lenient, False)
+        self._reading = ReaderPool(ReaderRules(rules, False, limits, False))
+        self._reading_strictly = ReaderPool(ReaderRules(rules, True, limits, False))
         self._writing = writer_rules(profile, False, limits.table_depth)
         self._writing_strictly = writer_rules(profile, True, limits.table_depth)
         # Codecs are made once, see `table_codec`.
-        share([self._reading, self._reading_pairs, self._reading_strictly])
+        share([self._reading, self._reading_strictly])
 
     def decode_table(self, octets: ReadableBuffer, *, strict: bool = False) -> dict[str, Any]:
         """Read one field table by the table profile of this dialect; see `amqpcodec.decode_table`."""
@@ -57,11 +54,11 @@ class TableCodec:
         return self._decode_pairs(_octets(octets))
 
     def _decode_pairs(self, data: bytes) -> dict[str, Any]:
-        reader = self._reading_pairs.take()
+        reader = self._reading.take()
         reader.attach(data)
         reader.aim(0, len(data), 0)
         table = reader.pairs(_FIELD)
-        self._reading_pairs.give_back(reader)
+        self._reading.give_back(reader)
         return table
 
     def encode_table(self, table: Mapping[str, Any], *, strict: bool = False) -> bytes:

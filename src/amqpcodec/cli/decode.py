@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _backend, capture
+from .._kernel.wire import METHOD
 from .._options import among, resolve
 from ..options import DecodeOptions, DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .ends import Ends
-from .forms import METHOD
 from .jsonline import JsonLines
 from .messages import Message, Messages
 from .moments import moment

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from .._kernel.wire import BODY as CONTENT_BODY
+from .._kernel.wire import HEADER as CONTENT_HEADER
+from .._kernel.wire import METHOD
 from ..capture import CapturedFrame, Fault, Item
 from .messages import Message
 from .rendering import Parts
-
-METHOD, CONTENT_HEADER, CONTENT_BODY = 1, 2, 3  # types of frames
-
 
 OFFSET, SIZE, FIELDS, BODY_SIZE, BODY = "\1", "\2", "\3", "\4", "\5"
 """Stand for values in an outline: no line has these characters, since control characters are escaped."""

@@ -7,8 +7,9 @@ import struct
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
+from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import DIRECTION_NAMES, CapturedFrame, Connection, Fault, Item
-from .forms import CONTENT_BODY, CONTENT_HEADER, METHOD, Form
+from .forms import Form
 from .messages import Message
 from .rendering import Parts, Stamps, frame_kind, json_text
 
@@ -58,10 +59,10 @@ class JsonLines(Form):
         if frame.type == METHOD:
             ids = self._method(payload)
             arguments = f"{{{fields}}}"
-        elif frame.type == CONTENT_HEADER:
+        elif frame.type == HEADER:
             ids = f'"class_id": {payload.properties.spec.class_id}, "method_id": null, "method": null'
             properties, announced = f"{{{fields}}}", body_size
-        elif frame.type == CONTENT_BODY:
+        elif frame.type == BODY:
             shown = f'"{body}"'
         elif kind == "protocol":
             shown = f'"{payload.octets.hex()}"'

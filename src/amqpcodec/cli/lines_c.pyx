@@ -15,6 +15,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from .._kernel.octets cimport is_ascii, word
+from .._kernel.wire cimport BODY, HEADER
 
 from datetime import UTC, datetime
 
@@ -35,8 +36,6 @@ cdef enum:
     _MOST_KEPT = 4096  # outlines
     _KEPT_ROOM = 1048576  # octets of memory that are kept while there is nothing in them
     _DEEPEST = 16
-    _HEADER = 2  # types of frames
-    _BODY = 3
 
 cdef enum:  # the marks of `forms`
     OFFSET_MARK = 1
@@ -166,9 +165,9 @@ cdef class Lines:
         frame = item[7]
         payload = frame.payload
         cdef int kind = frame.type
-        record = payload.properties if kind == _HEADER else payload
+        record = payload.properties if kind == HEADER else payload
         outline = self._outline(item, (type(record), frame.channel, item[8]))
-        if outline is None or (kind == _BODY and type(payload) is not bytes):
+        if outline is None or (kind == BODY and type(payload) is not bytes):
             return False
         self._begin_line(item)
         for at in range(len(outline.parts)):
@@ -348,8 +347,8 @@ cdef class Lines:
         """Room for so many octets behind the others."""
         cdef size_t room
         cdef void *moved
-        if size > self._room - self._used:
-            room = max(2 * self._room, self._used + size)
+        if size >= self._room - self._used:
+            room = max(2 * self._room, self._used + size + 1)
             moved = realloc(self._memory, room)
             if moved is NULL:
                 raise MemoryError

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Fault, Item
 
-_METHOD, _HEADER, _BODY = 1, 2, 3
 _Direction = tuple[int, int | None]  # the number of a connection, and which direction of it
 
 
@@ -75,7 +75,7 @@ class Messages:
                 yield item
             return
         frame = item.frame
-        if not _METHOD <= frame.type <= _BODY:
+        if not METHOD <= frame.type <= BODY:
             return
         direction = item.connection.number, item.direction
         channels = self._open.get(direction)
@@ -87,7 +87,7 @@ class Messages:
                 yield message
             message = None
         if message is None:
-            if frame.type == _METHOD and not frame.payload.spec.content:
+            if frame.type == METHOD and not frame.payload.spec.content:
                 return
             message = Message(item, wanted, queue)
         else:
@@ -108,10 +108,10 @@ class Messages:
 
     def _add(self, message: Message, frame: Any) -> bool:
         """Add a frame to its message; whether more of the message is to come."""
-        if frame.type == _METHOD:
+        if frame.type == METHOD:
             message.method = frame.payload
             return True
-        if frame.type == _HEADER:
+        if frame.type == HEADER:
             message.header = frame.payload
             return bool(message.header.body_size)
         if message.size < self._kept:
@@ -132,6 +132,6 @@ def _wanted(channels: dict[int, Message]) -> Iterator[Message]:
 
 def _continues(message: Message, item: CapturedFrame) -> bool:
     """Whether a frame goes on with a message."""
-    if item.frame.type == _HEADER:
+    if item.frame.type == HEADER:
         return message.header is None
-    return item.frame.type == _BODY and message.header is not None
+    return item.frame.type == BODY and message.header is not None

@@ -12,6 +12,7 @@ from typing import Any
 import amqpcodec
 from amqpcodec._generated.index import DIALECTS
 
+from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Fault, Item
 from .ends import Ends
 from .moments import Moment
@@ -19,7 +20,6 @@ from .parsing import nearest
 from .recent import Recent
 from .rendering import Stamps
 
-_METHOD, _HEADER, _BODY = 1, 2, 3
 _MOST_NAMES = 10_000  # kept to find the nearest of
 _EXCHANGES = ("exchange", "source", "destination")  # arguments with the name of an exchange
 
@@ -93,7 +93,7 @@ class Selection:
     def _by_its_method(self, item: CapturedFrame, queue: str | None) -> bool:
         frame = item.frame
         location = item.connection.number, item.direction, frame.channel
-        if frame.type == _METHOD:
+        if frame.type == METHOD:
             wanted = (
                 (self._matches is None or self._matches(frame.payload.spec.name))
                 and (self._exchanges is None or self._exchanges.fit(_exchanges(frame.payload)))
@@ -101,7 +101,7 @@ class Selection:
             )
             self._content[location] = wanted
             return wanted
-        return frame.type in (_HEADER, _BODY) and bool(self._content.get(location))
+        return frame.type in (HEADER, BODY) and bool(self._content.get(location))
 
     def _of_connections(self, item: Item) -> bool:
         if self._connections is None or item.connection is None:

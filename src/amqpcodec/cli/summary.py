@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .._kernel.wire import HEADER, METHOD
 from ..capture import CLIENT_TO_SERVER, CapturedFrame, Fault, Item
 from ..spec import MethodSpec
 from .rendering import escaped, text
 
-_METHOD, _HEADER = 1, 2
 _NS_PER_MS = 1_000_000
 _MOST = 8  # entries of a list that are shown
 
@@ -49,9 +49,9 @@ class Summary:
         self._dialects[item.connection.number] = item.dialect
         frame = item.frame
         location = item.connection.number, frame.channel, item.direction
-        if frame.type == _METHOD:
+        if frame.type == METHOD:
             self._add_method(item, location, frame.payload)
-        elif frame.type == _HEADER and location in self._open:
+        elif frame.type == HEADER and location in self._open:
             name = self._open.pop(location)
             self._contents[name] += 1
             self._content_octets[name] += frame.payload.body_size

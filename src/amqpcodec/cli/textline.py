@@ -8,8 +8,9 @@ so that columns can be cut and kinds be searched for.
 
 from __future__ import annotations
 
+from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Connection, Fault
-from .forms import CONTENT_BODY, CONTENT_HEADER, METHOD, Form
+from .forms import Form
 from .messages import Message
 from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
 
@@ -62,9 +63,9 @@ class TextLines(Form):
         kind, payload = frame.type, frame.payload
         if kind == METHOD:
             contents = payload.spec.name + fields
-        elif kind == CONTENT_BODY:
+        elif kind == BODY:
             contents = f"{size} octets {body}"
-        elif kind == CONTENT_HEADER:
+        elif kind == HEADER:
             contents = f"{payload.properties.spec.name} body_size={body_size}{fields}"
         else:
             contents = self._rare(item)

@@ -47,7 +47,7 @@ def fast(options: Options) -> Fast:
     serialization, framing = import_module("amqp.serialization"), import_module("amqp.method_framing")
     profile, limits, counts = amqp_profile(options.rules), Limits(), Counts()
     error = import_module("amqp.exceptions").FrameSyntaxError if options.hardened else None
-    pool = ReaderPool(ReaderRules(profile, False, limits, False), True)
+    pool = ReaderPool(ReaderRules(profile, False, limits, False))
     rules = PeerRules(profile, False, limits.table_depth)
     listed = tuple(framing.Message.PROPERTIES)
     known = formats("amqp").properties

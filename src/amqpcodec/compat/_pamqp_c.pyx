@@ -233,7 +233,7 @@ cdef class Codec:
         read_guards, write_guards, derive,
     ):
         cdef size_t place
-        self.readers = ReaderPool(reading, True)
+        self.readers = ReaderPool(reading)
         self.writing = writing
         self.counts = counts
         self.by_class = {(<PeerClass>method).layout.cls: method for method in methods}

@@ -64,7 +64,7 @@ cdef class Codec:
         self, ReaderRules reader_rules, WriterRules writer_rules, dict methods, ClassLayout properties, frames,
         list guards, decode_frame, hardened,
     ):
-        self._readers = ReaderPool(reader_rules, True)
+        self._readers = ReaderPool(reader_rules)
         self._writer_rules = writer_rules
         self._by_index = methods
         self._by_class = {layout.cls: layout for layout in methods.values()}
