@@ -55,7 +55,7 @@ def test_rows_are_those_of_the_library_and_are_counted(spark: Any, folder: Path,
         written = parquet.read_table(row["path"])
         assert row["rows"] == written.num_rows
         assert row["octets"] == Path(row["path"]).stat().st_size
-        assert row["ts_min"], row["ts_max"] == (min(written["ts"]).as_py(), max(written["ts"]).as_py())
+        assert (row["ts_min"], row["ts_max"]) == (min(written["ts"]).as_py(), max(written["ts"]).as_py())
 
 
 @pytest.mark.parametrize("order", ["forwards", "backwards", "any"])
@@ -84,7 +84,7 @@ def test_tasks_need_not_wait_for_each_other(
     if order == "forwards":
         assert not scanned
     elif order == "backwards":
-        assert scanned == list(range(len(recording) - 1, 0, -1))
+        assert scanned == [len(recording) - 1]
     else:
         assert 0 < len(scanned) < len(recording) - 1
 

@@ -54,7 +54,7 @@ class TableFile:
         self._rows = self._octets = 0
         self._written: Future[None] | None = None
         with _blaming_file():
-            # To append: a file that was cut to nothing, ext4 writes to the disk before it is closed.
+            # To append: ext4 flushes a file that was truncated when it is closed, which takes as long as a disk.
             self._sink = pa.OSFile(path, "ab")
             self._writer = _writer(self._sink, kind, schema, compression)
         self._thread = ThreadPoolExecutor(1)

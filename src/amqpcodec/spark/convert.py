@@ -77,8 +77,8 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
             (at, position, part) for at, parts in enumerate(recordings) for position, part in enumerate(parts)
         ]
         # First parts first: those behind them then mostly find the state with which they begin.
-        in_turns = sorted(enumerate(parts), key=lambda each: each[1][1])
-        written: list[tasks.PartFile] = sorted(do(tasks.convert, in_turns), key=attrgetter("path"))
+        by_position = sorted(enumerate(parts), key=lambda each: each[1][1])
+        written: list[tasks.PartFile] = sorted(do(tasks.convert, by_position), key=attrgetter("path"))
         do(commit, [[(file.staged, file.path) for file in written]])
     _warn_of_nothing(job, recordings, written)
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)

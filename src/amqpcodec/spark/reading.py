@@ -42,7 +42,7 @@ def batches(
     columns: Iterable[str],
     options: SparkReadOptions,
     *,
-    leave: Callable[[bytes], object] | None = None,
+    on_state: Callable[[bytes], object] | None = None,
     **others: int,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a part.
@@ -51,7 +51,7 @@ def batches(
         part: what to read.
         columns: as for `amqpcodec.arrow.read_capture`.
         options: how to read.
-        leave: is called with the state behind the part, unless the recording ends there.
+        on_state: is called with the state behind the part, unless the recording ends there.
         others: those of `amqpcodec.arrow` that differ from `options`.
 
     Raises:
@@ -70,8 +70,8 @@ def batches(
         yield from session.read(file, name, end)
     if part.last:
         yield from session.finish()
-    elif leave is not None:
-        leave(session.suspend())
+    elif on_state is not None:
+        on_state(session.suspend())
 
 
 def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:

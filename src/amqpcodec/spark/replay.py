@@ -127,7 +127,8 @@ def _write(job: _Job, argument: tuple[int, _Part]) -> list[OutputFile]:
 def _with_values(found: parquet.FileMetaData, groups: range, wanted: set[str]) -> list[str]:
     """The columns of row groups to read: of those wanted, what is not null throughout, by its path.
 
-    A message has few of the properties, and reading the nulls of the others takes as long as their values.
+    A message has few of the properties, and reading the nulls of the others takes as long as their values. A
+    column of another type, all of whose values are null, is therefore accepted.
     """
     paths = [found.schema.column(index).path for index in range(found.num_columns)]
     known = [index for index, path in enumerate(paths) if path.partition(".")[0] in wanted]

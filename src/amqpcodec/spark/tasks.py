@@ -74,30 +74,33 @@ def begin(job: Job, argument: None) -> list[Recording]:
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
     for at, recording in enumerate(recordings):
         if len(recording) > 1:
-            ranges = [[(each.path, each.end) for each in part.ranges] for part in recording]
-            _store(job.parts(at), json.dumps(ranges).encode())
+            _store(job.parts(at), json.dumps([_ranges(part) for part in recording]).encode())
     return recordings
+
+
+def _ranges(part: Part) -> list[list[object]]:
+    return [[each.path, each.end] for each in part.ranges]
 
 
 def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[PartFile]:
     """Writes the rows of a part to files whose names no other attempt has."""
     number, (recording, at, part) = argument
-    part = replace(part, state=_state(job, recording, at))
+    part = replace(part, state=_state(job, recording, at, part))
     options = job.options
     large = {}
     if _LIMITED not in os.environ:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
         large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
     with closing(_Files(job, number)) as files:
-        leave = partial(_store, job.state(recording, at + 1))
-        for batch in batches(part, _names(options), options, leave=leave, **large):
+        on_state = partial(_store, job.state(recording, at + 1))
+        for batch in batches(part, _names(options), options, on_state=on_state, **large):
             files.add(batch)
             del batch  # before the next one is made
         files.finish()
     return files.written
 
 
-def _state(job: Job, recording: int, at: int) -> bytes | None:
+def _state(job: Job, recording: int, at: int, part: Part) -> bytes | None:
     """The state at the beginning of a part; None for that of a recording.
 
     The task that converts the part before leaves it. Where that is still at work, the recording is scanned
@@ -107,12 +110,13 @@ def _state(job: Job, recording: int, at: int) -> bytes | None:
     while known and (state := _stored(job.state(recording, known))) is None:
         known -= 1
     if known < at:
-        parts = [
-            Part("capture", tuple(FileRange(*each) for each in ranges))
-            for ranges in json.loads(_load(job.parts(recording)))[known:at]
-        ]
-        *_, state = states((replace(parts[0], state=state), *parts[1:]), job.options)
-        _store(job.state(recording, at), state)
+        planned = json.loads(_load(job.parts(recording)))
+        if planned[at] != _ranges(part):
+            raise RuntimeError("the job was planned twice, and files came or went between; run it again")
+        parts = [Part("capture", tuple(FileRange(*each) for each in ranges)) for ranges in planned[known:at]]
+        parts[0] = replace(parts[0], state=state)
+        for number, state in enumerate(states(parts, job.options), known + 1):
+            _store(job.state(recording, number), state)  # each at once, for tasks that begin meanwhile
     return state
 
 

@@ -41,7 +41,7 @@ def _numbers(column: pa.Array) -> list[int]:
 
 def constant(number: int, type_: pa.DataType = _NUMBER) -> pa.Scalar:
     """A whole number, or a truth value."""
-    buffer = pa.py_buffer(pack(f"={_CODES.get(type_, '?')}", number))
+    buffer = pa.py_buffer(pack("=?" if type_ == pa.bool_() else f"={_CODES[type_]}", number))
     return pa.Array.from_buffers(type_, 1, [None, buffer])[0]
 
 
