@@ -89,6 +89,14 @@ def test_tasks_need_not_wait_for_each_other(
         assert 0 < len(scanned) < len(recording) - 1
 
 
+def test_a_part_of_another_plan_is_refused(folder: Path, tmp_path: Path) -> None:
+    reading = resolve(SparkReadOptions, {"paths": [str(folder)], "max_partition_bytes": 30_000})
+    job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
+    (recording,) = tasks.begin(job, None)
+    with pytest.raises(RuntimeError, match="planned twice"):
+        tasks.convert(job, (0, (0, 2, recording[1])))
+
+
 @pytest.mark.quick
 def test_columns_compression_and_mode_are_chosen(spark: Any, folder: Path, tmp_path: Path) -> None:
     columns = ["_corrupt_record", "channel", "args.routing_key"]

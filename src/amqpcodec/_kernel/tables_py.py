@@ -87,6 +87,8 @@ def decode_table(
 ) -> dict[str, Any]:
     """Read one field table (0-9-1 section 4.2.5.5).
 
+    Small tables that repeat stay in memory, to be copied. `decode_pairs` keeps no values.
+
     Args:
         octets: bytes-like: the table's length in 4 octets, then its entries, and nothing after them.
         profile: name of the table profile to read tags by, see `amqpcodec.profiles`.

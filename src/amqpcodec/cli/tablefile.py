@@ -54,7 +54,7 @@ class TableFile:
         self._rows = self._octets = 0
         self._written: Future[None] | None = None
         with _blaming_file():
-            # To append: ext4 flushes a file that was truncated when it is closed, which takes as long as a disk.
+            # To append: ext4 waits for the disk when a file that was truncated is closed.
             self._sink = pa.OSFile(path, "ab")
             self._writer = _writer(self._sink, kind, schema, compression)
         self._thread = ThreadPoolExecutor(1)
