@@ -244,9 +244,10 @@ def _consuming(results: Results) -> Iterator[str]:
     yield "\n## Varied deliveries\n"
     yield from _prose(
         f"""
-        A delivery of `{item}` takes {profile["total"]:,} instructions: 15 objects are made and freed, one of them a dict of 3 entries, and a loop in Python reads three fields.
-        {theirs:.0%} of them are the interpreter's. The rest is spread over the codec: `{name}` has the most,
-        {most:.0%}. The functions are at the end of this page.
+        A delivery of `{item}` takes {profile["total"]:,} instructions: 15 objects are made and freed, one of
+        them a dict of 3 entries, and a loop in Python reads three fields. {theirs:.0%} of them are the
+        interpreter's. The rest is spread over the codec: `{name}` has the most, {most:.0%}. The functions are
+        at the end of this page.
     """,
         "",
     )

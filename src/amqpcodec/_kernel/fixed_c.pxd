@@ -22,7 +22,7 @@ cdef struct Fixed:
     Argument arguments[MOST_ARGUMENTS]
 
 
-cdef inline size_t place(PyObject *cls) noexcept:
+cdef inline size_t hash_of(PyObject *cls) noexcept:
     return <uintptr_t>cls >> 6
 
 
@@ -36,7 +36,7 @@ cdef class FixedMethods:
 
     cdef inline Fixed *find(self, PyTypeObject *cls) noexcept:
         """What is known of a class; NULL if it is none of these."""
-        cdef size_t at = place(<PyObject *>cls) & self._mask
+        cdef size_t at = hash_of(<PyObject *>cls) & self._mask
         while self._entries[at] is not NULL and self._entries[at].cls is not <PyObject *>cls:
             at = (at + 1) & self._mask
         return self._entries[at]

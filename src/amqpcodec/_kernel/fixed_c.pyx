@@ -40,7 +40,7 @@ cdef class FixedMethods:
 
     cdef int _enter(self, type cls) except -1:
         cdef Fixed *fixed = <Fixed *>PyMem_Calloc(1, sizeof(Fixed))
-        cdef size_t at = place(<PyObject *>cls) & self._mask
+        cdef size_t at = hash_of(<PyObject *>cls) & self._mask
         if fixed is NULL:
             raise MemoryError
         while self._entries[at] is not NULL:
