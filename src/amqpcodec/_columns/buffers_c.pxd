@@ -200,16 +200,16 @@ cdef inline bint copied_blocks(unsigned char *to, const unsigned char *p, size_t
 cdef inline bint copied_ascii(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
     """Copy octets; whether all are ASCII."""
     cdef const unsigned char *last
-    cdef uint64_t word, seen
+    cdef uint64_t each, seen
     cdef unsigned char first, middle
     if size >= 8:
         last = p + size - 8
         memcpy(&seen, last, 8)  # may overlap with what the loop copies
         memcpy(to + size - 8, &seen, 8)
         while p < last:
-            memcpy(&word, p, 8)
-            memcpy(to, &word, 8)
-            seen |= word
+            each = word(p)
+            memcpy(to, &each, 8)
+            seen |= each
             p += 8
             to += 8
         return (seen & 0x8080808080808080U) == 0
