@@ -40,7 +40,8 @@ cdef class TableCache:
     """Field tables that repeat, by their octets."""
 
     def __dealloc__(self):
-        for slot in range(TABLE_SLOTS):
+        cdef int slot
+        for slot in range(<int>TABLE_SLOTS):
             Py_XDECREF(self._slots[slot].octets)
             Py_XDECREF(self._slots[slot].table)
 
