@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.implementation import Implementation
+from support.interpreter import collects_when_told, counts_references
 
 from amqpcodec import DecodeError
 
@@ -74,6 +75,7 @@ def test_values_of_pairs_are_not_kept(impl: Implementation) -> None:
     assert len({id(each) for each in seen}) == 4
 
 
+@counts_references
 def test_octets_are_not_held(impl: Implementation) -> None:
     octets = impl.tables.encode_table({"key": 1})
     more = octets + b"x"
@@ -84,6 +86,7 @@ def test_octets_are_not_held(impl: Implementation) -> None:
     assert (sys.getrefcount(octets), sys.getrefcount(more)) == before
 
 
+@collects_when_told
 def test_a_table_may_be_read_while_another_is(impl: Implementation) -> None:
     inner = impl.tables.encode_table({"inner": [1, {"key": "value"}]})
     outer = impl.tables.encode_table({f"key-{number}": {"n": number} for number in range(50)})
