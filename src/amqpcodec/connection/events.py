@@ -188,7 +188,7 @@ class Violation(NamedTuple):
     Attributes:
         channel: the channel at fault, 0 if it is the connection.
         reply_code: the reply code of the fault.
-        reply_text: what is wrong, as the peer is told.
+        reply_text: what is wrong, as sent to the peer.
         class_id: class of the method at fault, else 0.
         method_id: the method at fault, else 0.
         to_send: channel.close or connection.close, already queued; None if the peer cannot be told.

@@ -18,7 +18,7 @@ class Outbox:
 
     Args:
         encoder: of the dialect.
-        timers: are told when octets go.
+        timers: notified when octets are sent.
 
     Attributes:
         size: octets that wait.
