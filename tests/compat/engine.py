@@ -18,6 +18,7 @@ import struct
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, time, timedelta, tzinfo
@@ -190,7 +191,11 @@ def _bounded(seconds: float) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Endless
+        if frame is not None and frame.f_code.co_filename == weakref.__file__:
+            # The interpreter drops what callbacks of weak references raise: stop the call a little later.
+            signal.setitimer(signal.ITIMER_PROF, seconds / 100)
+        else:
+            raise Endless
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
