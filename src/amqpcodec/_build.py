@@ -21,8 +21,11 @@ _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
 _BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
 # A base that C classes cannot have; they are registered as such.
 _ABSTRACT = re.compile(r"^(class \w+)\(Mapping\[.*\]\):", re.MULTILINE)
-# Constants that the .pxd has as C constants, and fast paths that only the pure build has.
-_IMPORTS = re.compile(r"^from \.(?:wire|constants|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
+# Constants that the .pxd has as C constants, verdicts that it has as C functions, and fast paths that
+# only the pure build has.
+_IMPORTS = re.compile(
+    r"^from \.(?:wire|constants|content_order|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE
+)
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
 _DIRECTIVES = {

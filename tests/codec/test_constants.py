@@ -7,7 +7,7 @@ from pathlib import Path
 
 import amqpcodec
 from amqpcodec import profiles
-from amqpcodec._kernel import framing, wire
+from amqpcodec._kernel import content_order, framing, wire
 from amqpcodec.connection import constants
 
 PACKAGE = Path(amqpcodec.__file__).parent
@@ -45,6 +45,12 @@ def test_what_a_frame_may_be_found_to_be() -> None:
     states = constants_of("_kernel/framing.pxd")
     assert {name: vars(framing)[name] for name in states} == states
     assert sorted(states.values()) == [0, 1, 2, 3, 4]
+
+
+def test_the_stages_and_verdicts_of_contents() -> None:
+    assert constants_of("_kernel/content_order.pxd") == {
+        name: value for name, value in numbers_of(content_order).items() if value <= content_order.TOO_MANY
+    }
 
 
 def test_the_numbers_of_the_state_machine_of_connections() -> None:

@@ -10,11 +10,14 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
+from .._kernel.content_order cimport (
+    BEFORE_HEADER, IN_BODY, IN_ORDER, NO_CONTENT, judge_body, judge_header, judge_method,
+)
 from .._kernel.framing cimport WHOLE, frame_at
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
 from .buffers_c cimport append, free_octets
-from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_content, shape_of_method
+from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_method
 
 from .message_sink import Content
 from .rows import FrameOrigin
@@ -126,22 +129,22 @@ cdef class OpenContents:
         Py_ssize_t open_limit, uint64_t body_limit,
     ) noexcept nogil:
         """Add a frame to its content, if it is in order, or begin one with it."""
+        cdef bint same_class
         if channel.kept:
             return DECLINED
         if p[0] == METHOD:
             if not self._open(channel, layout, p, size, position, open_limit):
                 return DECLINED
-        elif channel.method is NULL:
-            return DECLINED
         elif p[0] == HEADER:
-            if channel.header_at or size < LEAST_HEADER or not _fits(channel.layout, channel.method, p):
+            if channel.method is NULL or size < LEAST_HEADER or channel.layout is not layout:
                 return DECLINED
-            if channel.layout is not layout or u64(p + 11) > body_limit:
+            same_class = _is_of_class(p, channel.method)
+            if judge_header(_stage_of(channel), same_class, u64(p + 11), body_limit) != IN_ORDER:
                 return DECLINED
             channel.header_at = channel.frames.used
             channel.header_offset = position.offset
             channel.left = u64(p + 11)
-        elif not channel.header_at or size - OVERHEAD > channel.left:
+        elif judge_body(_stage_of(channel), size - OVERHEAD, channel.left) != IN_ORDER:
             return DECLINED
         else:
             channel.left -= size - OVERHEAD
@@ -158,7 +161,7 @@ cdef class OpenContents:
     ) noexcept nogil:
         """Begin a content with a method that carries one, on a channel where none is open."""
         cdef const Shape *method
-        if channel.method is not NULL:
+        if judge_method(_stage_of(channel)) != IN_ORDER:
             return False
         method = shape_of_method(layout, u32(p + 7)) if size >= LEAST_METHOD else NULL
         if method is not NULL and method.carries_content:
@@ -243,10 +246,15 @@ cdef class OpenContents:
         return content
 
 
-cdef inline bint _fits(const Layout *layout, const Shape *method, const unsigned char *header) noexcept nogil:
-    """Whether a content header goes with a method; one of a class that nobody knows is in error, not out of order."""
-    cdef uint64_t class_id = u16(header + 7)
-    return method.key >> 16 == class_id or shape_of_content(layout, class_id) is NULL
+cdef inline int _stage_of(const Channel *channel) noexcept nogil:
+    if channel.method is NULL:
+        return NO_CONTENT
+    return IN_BODY if channel.header_at else BEFORE_HEADER
+
+
+cdef inline bint _is_of_class(const unsigned char *header, const Shape *method) noexcept nogil:
+    """Return whether a content header is of the class of a method."""
+    return method.key >> 16 == u16(header + 7)
 
 
 cdef size_t whole_content(
@@ -265,15 +273,15 @@ cdef size_t whole_content(
         return 0
     p += size
     size = _frame_at(p, end, HEADER, channel, size_limit)
-    if size < LEAST_HEADER or not _fits(layout, method, p):
+    if size < LEAST_HEADER:
         return 0
     left = u64(p + 11)
-    p += size
-    if left > body_limit:
+    if judge_header(BEFORE_HEADER, _is_of_class(p, method), left, body_limit) != IN_ORDER:
         return 0
+    p += size
     while left:
         size = _frame_at(p, end, BODY, channel, size_limit)
-        if size < OVERHEAD or size - OVERHEAD > left:
+        if size < OVERHEAD or judge_body(IN_BODY, size - OVERHEAD, left) != IN_ORDER:
             return 0
         left -= size - OVERHEAD
         p += size

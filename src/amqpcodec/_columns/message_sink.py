@@ -1,7 +1,7 @@
 """The table `messages`: frames put together to contents.
 
-Content (0-9-1 section 4.2.6): a method, one content header, body frames until the announced size has come;
-all on one channel. What is out of order has the error of `MessageDecoder`, and leaves a row.
+What is out of order has the error of `MessageDecoder`, and leaves a row. It is no error where the recording
+may lack what came before.
 """
 
 from __future__ import annotations
@@ -12,11 +12,26 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec import DecodeError
+from amqpcodec._kernel.content_order import (
+    BEFORE_HEADER,
+    CUT_OFF,
+    IN_BODY,
+    IN_ORDER,
+    NO_HEADER,
+    NO_METHOD,
+    TOO_LARGE,
+    TOO_MANY,
+    TOO_MUCH,
+    class_name,
+    judge_body,
+    judge_header,
+    judge_method,
+    refusal,
+)
 from amqpcodec._kernel.wire import BODY, FRAME_END, HEADER, METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.capture.envelopes import method_ids
-from amqpcodec.errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR
 
 from .contents_py import OpenContents
 from .rows import ENVELOPE, FrameOrigin
@@ -26,8 +41,8 @@ INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not who
 _HEADER_HEAD = struct.Struct("!HHQ")
 _BODY_SIZE = struct.Struct("!Q")
 _LEAST = {METHOD: OVERHEAD + 4, HEADER: OVERHEAD + _HEADER_HEAD.size}  # octets of a frame
+_LEAST_CLASS = OVERHEAD + 2  # octets of a content header's frame that says its class
 _PAYLOAD = slice(7, -1)
-_NO_METHOD = "content header without a method before it"
 _CHANNEL_AT = 1  # octets of a frame before its channel: where the error of a frame out of order is
 
 
@@ -76,6 +91,23 @@ class Content:
         self.error: DecodeError | None = None
         self.culprit = b""
 
+    @property
+    def stage(self) -> int:
+        """The stage of its channel while it is open."""
+        return BEFORE_HEADER if self.header is None else IN_BODY
+
+    @property
+    def class_id(self) -> int | None:
+        """The class of its method; None without one."""
+        return int.from_bytes(self.method[7:9], "big") if self.method is not None else None
+
+    @property
+    def name(self) -> str:
+        """The name of its method."""
+        if self.method is None:
+            return "content"
+        return str(self.dialect.METHODS[method_ids(self.method)].spec.name)
+
     def blame(self, error: DecodeError, octets: bytes) -> None:
         """A frame is wrong: the row is to say so."""
         self.error = error
@@ -122,7 +154,7 @@ class Content:
         content.frames, content.octets, content.last_ns = state.number(1), state.number(0), state.time()
         content.refused = state.flag()
         if state.later(0, 1) and header is not None:
-            content.blame(_unexpected(dialect, _NO_METHOD, origin), header)
+            content.blame(_error(NO_METHOD, origin, dialect), header)
         state.end()
         return content
 
@@ -222,10 +254,10 @@ class MessageSink(Sink):
     ) -> None:
         """A method ends the content that is open, and may open another."""
         method = dialect.METHODS.get(method_ids(octets))
-        cut_off = contents.take(channel)
-        if cut_off is not None:
-            name = method.spec.name if method else "that is not known"
-            self._cut_off(cut_off, f"method {name} before the end of a content", origin, octets, dialect)
+        open_before = contents.take(channel)
+        if open_before is not None and judge_method(open_before.stage) == CUT_OFF:
+            name = f"method {method.spec.name}" if method else "a method that is not known"
+            self._refuse(open_before, CUT_OFF, origin, octets, frame=name)
         contents.know(channel)
         if method is not None and method.spec.content:
             content = Content(origin, dialect, channel)
@@ -238,9 +270,7 @@ class MessageSink(Sink):
         content.count(content.origin, octets)
         if len(contents) < self.decoding.limits.open_messages:
             return True
-        message = f"more than {self.decoding.limits.open_messages} messages open"
-        content.blame(_error(RESOURCE_ERROR, message, content.origin), octets)
-        self.emit(content)
+        self._refuse(content, TOO_MANY, content.origin, octets, limit=self.decoding.limits.open_messages)
         return False
 
     def _header(
@@ -248,15 +278,19 @@ class MessageSink(Sink):
     ) -> None:
         """A content header goes with the method before it, or opens a content that has none."""
         content = contents.take(channel)
-        if content is not None and (message := _misfit(content, octets, dialect)):
-            self._cut_off(content, message, origin, octets, dialect)
-            content = None
+        if content is not None:
+            class_id = int.from_bytes(octets[7:9], "big")
+            same_class = len(octets) < _LEAST_CLASS or class_id == content.class_id
+            verdict = judge_header(content.stage, same_class, 0, 0)
+            if verdict != IN_ORDER:
+                self._refuse(content, verdict, origin, octets, frame=class_name(dialect.PROPERTIES, class_id))
+                content = None
         if content is not None:
             content.count(origin, octets)
         else:
             content = Content(origin, dialect, channel)
             if contents.know(channel):
-                content.blame(_unexpected(dialect, _NO_METHOD, origin), octets)
+                content.blame(_error(NO_METHOD, origin, dialect), octets)
             if not self._may_open(contents, content, octets):
                 return
         content.header, content.header_offset = octets, origin.offset
@@ -269,10 +303,9 @@ class MessageSink(Sink):
             self.emit(content)
             return False
         content.body_size = content.left = _HEADER_HEAD.unpack_from(octets, 7)[2]
-        if content.body_size > self.decoding.limits.body_size:
-            message = f"body of {content.body_size} octets, limit {self.decoding.limits.body_size}"
-            content.blame(_error(CONTENT_TOO_LARGE, message, origin), octets)
-            self.emit(content)
+        limit = self.decoding.limits.body_size
+        if judge_header(BEFORE_HEADER, True, content.body_size, limit) == TOO_LARGE:
+            self._refuse(content, TOO_LARGE, origin, octets, size=content.body_size, limit=limit)
             content.refused = True
         return True
 
@@ -289,19 +322,18 @@ class MessageSink(Sink):
     ) -> None:
         """A body frame adds a part to the content that waits for it; one alone is a row of its own."""
         content = contents.take(channel)
-        if content is not None and content.header is None:
-            message = "body without a content header before it"
-            self._cut_off(content, message, origin, octets, dialect)
-            content = None
+        part = octets[_PAYLOAD]
+        if content is not None:
+            verdict = judge_body(content.stage, len(part), content.left)
+            if verdict != IN_ORDER:
+                announced = content.body_size or 0
+                come = announced - content.left + len(part)
+                self._refuse(content, verdict, origin, octets, size=come, limit=announced)
+                if verdict == TOO_MUCH:
+                    return
+                content = None
         if content is None:
             self._alone(contents, origin, channel, octets, dialect)
-            return
-        part = octets[_PAYLOAD]
-        if len(part) > content.left:
-            size = (content.body_size or 0) - content.left + len(part)
-            message = f"body of {size} octets, {content.body_size} announced"
-            content.blame(_error(FRAME_ERROR, message, origin), octets)
-            self.emit(content)
             return
         content.left -= len(part)
         content.count(origin, octets)
@@ -317,16 +349,24 @@ class MessageSink(Sink):
         content.parts.append(octets[_PAYLOAD])
         error = self.make.payload(origin, octets, dialect)[1]
         if error is None and contents.knows(channel):
-            error = _unexpected(dialect, "body without a content header before it", origin)
+            error = _error(NO_HEADER, origin, dialect)
         if error is not None:
             content.blame(error, octets)
         self.emit(content)
 
-    def _cut_off(
-        self, content: Content, message: str, origin: FrameOrigin, octets: bytes, dialect: ModuleType
+    def _refuse(
+        self, content: Content, verdict: int, origin: FrameOrigin, octets: bytes, **details: Any
     ) -> None:
-        """Add the row of a content that is ended by a frame that should not have come."""
-        content.blame(_unexpected(dialect, message, origin), octets)
+        """Add the row of a content that a frame ends which should not have come.
+
+        Args:
+            content: the content.
+            verdict: on that frame.
+            origin: where that was found.
+            octets: that frame.
+            details: those of `content_order.refusal`.
+        """
+        content.blame(_error(verdict, origin, content.dialect, content=content.name, **details), octets)
         self.emit(content)
 
 
@@ -342,22 +382,9 @@ def _in_order(contents: OpenContents) -> list[Content]:
     return sorted(contents, key=lambda content: content.origin.offset)
 
 
-def _misfit(content: Content, octets: bytes, dialect: ModuleType) -> str:
-    """Why a content header does not go with the content that is open; "" if it does."""
-    if content.header is not None:
-        return "second content header after a method"
-    class_id = int.from_bytes(octets[7:9], "big") if len(octets) >= 10 else -1
-    known, method = dialect.PROPERTIES, content.dialect.METHODS[method_ids(content.method or b"")]
-    if class_id in known and class_id != method.spec.class_id:
-        return f"content header of class {known[class_id].spec.name} after {method.spec.name}"
-    return ""
-
-
-def _unexpected(dialect: Any, message: str, origin: FrameOrigin) -> DecodeError:
-    return _error(dialect.DIALECT.unexpected_frame, message, origin)
-
-
-def _error(code: int, message: str, origin: FrameOrigin) -> DecodeError:
+def _error(verdict: int, origin: FrameOrigin, dialect: Any, **details: Any) -> DecodeError:
+    """Return the error of a frame that was found at `origin`, with the details of `content_order.refusal`."""
+    code, message = refusal(verdict, dialect.DIALECT.unexpected_frame, **details)
     return DecodeError(message, code, origin.offset + _CHANNEL_AT, dialect=origin.connection.dialect)
 
 

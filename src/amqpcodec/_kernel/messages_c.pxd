@@ -1,5 +1,8 @@
 cimport cython
 
+from .content_order cimport (
+    BEFORE_HEADER, CUT_OFF, IN_BODY, IN_ORDER, NO_CONTENT, TOO_LARGE, TOO_MANY, judge_body, judge_header, judge_method,
+)
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Record
 from .stream_c cimport StreamDecoder
@@ -42,20 +45,27 @@ cdef class MessageDecoder(StreamDecoder):
     cdef object _method(self)
     @cython.locals(
         reader=Reader, at=cython.Py_ssize_t, end=cython.Py_ssize_t, header=cython.Py_ssize_t, offset=cython.longlong,
-        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Record,
+        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Record, same_class=cython.bint,
     )
     cdef Message _whole(self, int channel, Record method)
-    @cython.locals(content=Content, properties=Record, body_size=cython.ulonglong)
+    @cython.locals(
+        content=Content, properties=Record, body_size=cython.ulonglong, same_class=cython.bint, verdict=cython.int,
+    )
     cdef object _header(self)
     cdef int _check_class(self, Content content) except -1
-    @cython.locals(content=Content, octets=bytes, size=cython.Py_ssize_t)
+    @cython.locals(
+        content=Content, octets=bytes, size=cython.Py_ssize_t, verdict=cython.int, come=cython.longlong,
+    )
     cdef object _body(self)
     cdef object _body_of(self, Content content)
     @cython.locals(message=Message)
     cdef Message _message(self, Content content, object body, object complete)
-    cdef object _unexpected(self, object message)
+    cdef object _refusal(
+        self, int verdict, Content content, object frame, unsigned long long size, unsigned long long limit
+    )
     cdef object _of(self, Content content, object error)
 
 
+cdef int stage_of(Content content) noexcept
 @cython.locals(message=Message)
 cdef Message new_message(object channel, Record method, Record properties, object body)

@@ -1,15 +1,27 @@
 """The message decoder. One text for both builds: messages_c is this file, compiled.
 
-Content (0-9-1 section 4.2.6): a method frame, one header frame, body frames until the announced size has
-come; all on one channel, other channels in between as they please.
+`content_order` says what is out of order. Frames of other channels may come in between.
 """
 
 from __future__ import annotations
 
 from .._typing import TYPE_CHECKING, Any
-from ..errors import CONTENT_TOO_LARGE, FRAME_ERROR, RESOURCE_ERROR, DecodeError
+from ..errors import DecodeError
 from ..limits import MAX_LIMIT, Limits, checked_limits
+from . import content_order
 from .constructors_py import describe
+from .content_order import (
+    BEFORE_HEADER,
+    CUT_OFF,
+    IN_BODY,
+    IN_ORDER,
+    NO_CONTENT,
+    TOO_LARGE,
+    TOO_MANY,
+    judge_body,
+    judge_header,
+    judge_method,
+)
 from .records_py import Frame, Message
 from .stream_py import DEFAULT_LIMITS, StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
@@ -136,8 +148,7 @@ class MessageDecoder(StreamDecoder):
     def _begin(self, channel: int, method: Any, discarded: bool) -> None:
         """Open a content for a method."""
         if len(self._open) + (self._current is not None) >= self._open_limit:
-            message = f"more than {self._open_limit} messages open"
-            raise self._reader.refuse_frame(RESOURCE_ERROR, message)
+            raise self._refusal(TOO_MANY, None, "", 0, self._open_limit)
         content = self._spare
         if content is None:
             content = Content.__new__(Content)
@@ -162,12 +173,11 @@ class MessageDecoder(StreamDecoder):
         if cut_off is not None:
             self._drop(cut_off)  # also if the method turns out to be unreadable
         method = self._read_method()
-        if cut_off is not None:
+        if cut_off is not None and judge_method(stage_of(cut_off)) == CUT_OFF:
             if cut_off.discarded:
                 cut_off = None
             elif not self._keep:
-                names = f"method {method.spec.name} before the end of a {cut_off.method.spec.name}"
-                raise self._unexpected(names)
+                raise self._refusal(CUT_OFF, cut_off, f"method {method.spec.name}", 0, 0)
         frame = None
         if method._has_content():
             discarded = self._judge(channel, method)
@@ -198,7 +208,8 @@ class MessageDecoder(StreamDecoder):
         offset = self._offset + ENVELOPE_SIZE
         reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)
         class_id = reader.content_head()
-        if class_id != method._class_id() or reader.body_size > self._body_limit:
+        same_class = class_id == method._class_id()
+        if judge_header(BEFORE_HEADER, same_class, reader.body_size, self._body_limit) != IN_ORDER:
             return None
         left = as_signed(reader.body_size)
         size = 0
@@ -230,52 +241,45 @@ class MessageDecoder(StreamDecoder):
                 self._check_class(content)
             raise
         if content is None:
-            raise self._unexpected("content header without a method before it")
-        if content.properties is not None:
-            self._drop(content)
-            raise self._of(content, self._unexpected("second content header after a method"))
-        if properties._class_id() != content.method._class_id():
-            self._drop(content)
-            names = f"{properties.spec.name} after {content.method.spec.name}"
-            raise self._of(content, self._unexpected(f"content header of class {names}"))
-        content.properties = properties
+            raise self._refusal(judge_header(NO_CONTENT, False, 0, 0), None, "", 0, 0)
         body_size = self._reader.body_size
+        same_class = properties._class_id() == content.method._class_id()
+        verdict = judge_header(stage_of(content), same_class, body_size, self._body_limit)
+        if verdict != IN_ORDER and verdict != TOO_LARGE:
+            self._drop(content)
+            raise self._refusal(verdict, content, properties.spec.name, 0, 0)
+        content.properties = properties
         content.body_size = content.left = min(body_size, MAX_LIMIT)
-        if body_size > self._body_limit:
+        if verdict == TOO_LARGE:
             content.discarded = True
-            message = f"body of {body_size} octets, limit {self._body_limit}"
-            raise self._of(content, self._reader.refuse_frame(CONTENT_TOO_LARGE, message))
+            raise self._refusal(TOO_LARGE, content, "", body_size, self._body_limit)
         if content.left:
             return None
         self._drop(content)
         return self._message(content, self._body_of(content), True)
 
     def _check_class(self, content: Content) -> None:
-        """Of a header that cannot be read, what comes first: that it is of another class than its method."""
+        """Raise the error of a header that cannot be read and is of another class than its method."""
         head = self._reader.head()
         class_id = int.from_bytes(head[:2], "big")
         if len(head) >= 2 and class_id != content.method._class_id():
             self._record = None
-            message = f"content header of class {class_id} after {content.method.spec.name}"
-            raise self._of(content, self._unexpected(message)) from None
+            verdict = judge_header(stage_of(content), False, 0, 0)
+            name = content_order.class_name(self._dialect.properties, class_id)
+            raise self._refusal(verdict, content, name, 0, 0) from None
 
     def _body(self) -> Any:
         """A body frame adds a chunk, and ends the content once all octets have come."""
         octets = self._read_body()
         content = self._find(self._reader.channel)
-        if content is None or content.properties is None:
-            error = self._unexpected("body without a content header before it")
-            if content is not None:
-                self._drop(content)
-                self._of(content, error)
-            raise error
         size = len(octets)
-        if size > content.left:
+        if content is None:
+            raise self._refusal(judge_body(NO_CONTENT, size, 0), None, "", 0, 0)
+        verdict = judge_body(stage_of(content), size, content.left)
+        if verdict != IN_ORDER:
             self._drop(content)
-            message = (
-                f"body of {content.body_size - content.left + size} octets, {content.body_size} announced"
-            )
-            raise self._of(content, self._reader.refuse_frame(FRAME_ERROR, message))
+            come = content.body_size - content.left + size
+            raise self._refusal(verdict, content, "", come, content.body_size)
         content.left -= size
         if content.left == 0:
             self._drop(content)
@@ -305,15 +309,33 @@ class MessageDecoder(StreamDecoder):
         self._spare = content
         return message
 
-    def _unexpected(self, message: str) -> DecodeError:
-        return self._reader.refuse_frame(self._dialect.unexpected_frame, message)
+    def _refusal(
+        self, verdict: int, content: Content | None, frame: str, size: int, limit: int
+    ) -> DecodeError:
+        """Return the error of a frame that is out of order, see `content_order.refusal`."""
+        code, message = content_order.refusal(
+            verdict,
+            self._dialect.unexpected_frame,
+            frame=frame,
+            content="" if content is None else content.method.spec.name,
+            size=size,
+            limit=limit,
+        )
+        error = self._reader.refuse_frame(code, message)
+        # A method that cuts a content off is named itself.
+        return error if content is None or verdict == CUT_OFF else self._of(content, error)
 
     def _of(self, content: Content, error: DecodeError) -> DecodeError:
-        """An error about the content of a method, which it names."""
+        """Name the method of a content in an error about it."""
         spec = content.method.spec
         error.class_id = spec.class_id
         error.method_id = spec.method_id
         return error
+
+
+def stage_of(content: Content) -> int:
+    """Return the stage of the channel on which a content is open."""
+    return BEFORE_HEADER if content.properties is None else IN_BODY
 
 
 def new_message(channel: int, method: Any, properties: Any, body: bytes | list[bytes]) -> Message:

@@ -5,8 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import amqpcodec
+
+from .._kernel.content_order import (
+    BEFORE_HEADER,
+    IN_BODY,
+    IN_ORDER,
+    NO_CONTENT,
+    TOO_MUCH,
+    judge_body,
+    judge_header,
+    judge_method,
+    refusal,
+)
 from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Fault, Item
+from .recent import Recent
 
 _Direction = tuple[int, int | None]  # the number of a connection, and which direction of it
 
@@ -38,6 +52,21 @@ class Message:
         self.frames = 1
 
     @property
+    def stage(self) -> int:
+        """The stage of its channel while it is open."""
+        return BEFORE_HEADER if self.header is None else IN_BODY
+
+    @property
+    def name(self) -> str:
+        """The name of its method."""
+        return "content" if self.method is None else str(self.method.spec.name)
+
+    @property
+    def announced(self) -> int:
+        """Octets of its body as announced; 0 before the header."""
+        return 0 if self.header is None else int(self.header.body_size)
+
+    @property
     def body(self) -> bytes:
         """The first octets of the body."""
         return b"".join(self.chunks)
@@ -51,7 +80,8 @@ class Message:
 class Messages:
     """Puts the frames of one file together.
 
-    What is out of order, or cut by a gap, ends the message before it, which then is not complete.
+    What is out of order, or cut by a gap, ends the message before it, which then is not complete. For a
+    frame out of order there is a fault as well, with the text and the reply code of `MessageDecoder`.
 
     Args:
         body_bytes: how many octets of a body to keep.
@@ -60,6 +90,9 @@ class Messages:
     def __init__(self, body_bytes: int) -> None:
         self._kept = body_bytes
         self._open: dict[_Direction, dict[int, Message]] = {}  # those of a direction by channel
+        # The channels of which a method or content header was seen. What is out of order on any other may be
+        # the rest of a message that began before the recording, or in a gap.
+        self._known: Recent[_Direction, set[int]] = Recent()
 
     def feed(self, item: Item, wanted: bool, queue: str | None) -> Iterator[Message | Fault]:
         """Take the next frame or fault; emit the messages that end with it, and a fault that is wanted.
@@ -82,9 +115,14 @@ class Messages:
         if channels is None:
             channels = self._open[direction] = {}
         message = channels.pop(frame.channel, None)
-        if message is not None and not _continues(message, item):
-            if message.wanted:
-                yield message
+        verdict = _judge(message, frame)
+        if verdict != IN_ORDER:
+            yield from self._refuse(verdict, message, item, wanted)
+        if frame.type != BODY:
+            self._know(direction, frame.channel)
+        if verdict != IN_ORDER:
+            if verdict == TOO_MUCH:
+                return
             message = None
         if message is None:
             if frame.type == METHOD and not frame.payload.spec.content:
@@ -119,19 +157,77 @@ class Messages:
         message.size += len(frame.payload)
         return message.header is not None and message.size < message.header.body_size
 
+    def _refuse(
+        self, verdict: int, message: Message | None, item: CapturedFrame, wanted: bool
+    ) -> Iterator[Message | Fault]:
+        """End the message that a frame out of order comes into, and report that frame."""
+        if message is not None:
+            wanted = wanted or message.wanted
+            if message.wanted:
+                yield message
+        known = self._known.get((item.connection.number, item.direction))
+        if wanted and (message is not None or (known is not None and item.frame.channel in known)):
+            yield _fault(verdict, message, item)
+
+    def _know(self, direction: _Direction, channel: int) -> None:
+        known = self._known.get(direction)
+        if known is None:
+            known = self._known[direction] = set()
+        known.add(channel)
+
     def _cut(self, fault: Fault) -> Iterator[Message]:
-        """A break in a direction ends the messages that are open there."""
-        if fault.connection is None or fault.direction is None or fault.octets:
+        """End the messages that a break in a direction leaves open, or a damaged frame on its channel."""
+        if fault.connection is None or fault.direction is None:
             return
-        yield from _wanted(self._open.pop((fault.connection.number, fault.direction), {}))
+        direction = fault.connection.number, fault.direction
+        if not fault.octets:
+            self._known.pop(direction)
+            yield from _wanted(self._open.pop(direction, {}))
+            return
+        channel = int.from_bytes(fault.octets[1:3], "big")
+        known, channels = self._known.get(direction), self._open.get(direction)
+        if known is not None:
+            known.discard(channel)
+        if channels is not None and channel in channels:
+            yield from _wanted({channel: channels.pop(channel)})
 
 
 def _wanted(channels: dict[int, Message]) -> Iterator[Message]:
     return (message for message in channels.values() if message.wanted)
 
 
-def _continues(message: Message, item: CapturedFrame) -> bool:
-    """Whether a frame goes on with a message."""
-    if item.frame.type == HEADER:
-        return message.header is None
-    return item.frame.type == BODY and message.header is not None
+def _judge(message: Message | None, frame: Any) -> int:
+    """Return the verdict on a frame, with the message that is open on its channel."""
+    stage = NO_CONTENT if message is None else message.stage
+    if frame.type == METHOD:
+        return judge_method(stage)
+    if frame.type == HEADER:
+        return judge_header(stage, message is not None and _is_of_class(frame.payload, message), 0, 0)
+    return judge_body(stage, len(frame.payload), 0 if message is None else message.announced - message.size)
+
+
+def _is_of_class(header: Any, message: Message) -> bool:
+    return message.method is not None and header.properties.spec.class_id == message.method.spec.class_id
+
+
+def _fault(verdict: int, message: Message | None, item: CapturedFrame) -> Fault:
+    """Return the fault of a frame that is out of order."""
+    payload: Any = item.frame.payload
+    name, size, announced = "", 0, 0
+    if item.frame.type == METHOD:
+        name = f"method {payload.spec.name}"
+    elif item.frame.type == HEADER:
+        name = payload.properties.spec.name
+    elif message is not None:
+        size, announced = message.size + len(payload), message.announced
+    dialect: Any = amqpcodec.dialect(item.dialect)
+    code, text = refusal(
+        verdict,
+        dialect.DIALECT.unexpected_frame,
+        frame=name,
+        content="" if message is None else message.name,
+        size=size,
+        limit=announced,
+    )
+    octets, place = item.octets, (item.connection, item.direction, item.packet, item.time_ns, item.offset)
+    return Fault("error", text, *place, len(octets), code, octets)

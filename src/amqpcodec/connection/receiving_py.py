@@ -8,6 +8,7 @@ from collections import deque
 from amqpcodec._kernel.records_py import Message
 
 from .._generated.reply_codes import REPLY_ERRORS
+from .._kernel.content_order import CUT_OFF, refusal
 from .._kernel.foreign import foreign_protocol
 from .._typing import Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
@@ -197,8 +198,10 @@ class Receiver:
         method = message.method
         rule: Rule = state.rules[type(method)]
         if not message.complete:
-            fault = Fault(state.dialect.unexpected_frame, f"content of {rule.name} cut off by another method")
-            return self._violated(number, fault, rule.class_id, rule.method_id, None)
+            code, text = refusal(
+                CUT_OFF, state.dialect.unexpected_frame, frame="another method", content=rule.name
+            )
+            return self._violated(number, Fault(code, text), rule.class_id, rule.method_id, None)
         request = entry.apply(state.peer, rule, method)
         sequence_number = entry.sequence_number(rule)
         event = (number, method, message.properties, message.body, request, sequence_number)
