@@ -6,7 +6,7 @@ from typing import Any
 
 from promises import BUILDS, NAMES, chunked, demand
 from support.connections import Pair
-from support.conversations import Conversation, agreed
+from support.conversations import HEARTBEATS, Conversation, agreed
 from support.implementation import Implementation
 
 from amqpcodec import LocalProtocolError
@@ -26,14 +26,15 @@ def connection(data: bytes) -> None:
             received(BUILDS[0], dialect, mode, chunked(octets, size)) == seen[0], "the cut matters", dialect
         )
     else:
-        seen = [talked(impl, dialect, mode, octets) for impl in BUILDS]
+        heartbeat = HEARTBEATS[size % len(HEARTBEATS)]
+        seen = [talked(impl, dialect, mode, heartbeat, octets) for impl in BUILDS]
     demand(seen[0] == seen[1], "the builds differ", dialect, mode, seen)
 
 
-def talked(impl: Implementation, dialect: str, mode: int, program: bytes) -> Any:
+def talked(impl: Implementation, dialect: str, mode: int, heartbeat: int, program: bytes) -> Any:
     """A conversation by a program: legal ones have no violations and keep both sides in step."""
     legal = bool(mode & 2)
-    talk = Conversation(impl, dialect, at_once=bool(mode & 1), legal=legal)
+    talk = Conversation(impl, dialect, at_once=bool(mode & 1), legal=legal, heartbeat=heartbeat)
     talk.run(program[: 4 * MAX_STEPS])
     client, server = talk.pair.client, talk.pair.server
     if legal:

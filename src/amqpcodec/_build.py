@@ -28,12 +28,13 @@ _IMPORTS = re.compile(
 )
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
+# For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds divide as Python
+# does.
 _DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types
     "auto_pickle": False,  # records say themselves how they are pickled
     "binding": False,  # calls are cheaper; docs/architecture.md says what it takes from inspect.signature
-    "cdivision": True,
     "embedsignature": True,
     "embedsignature.format": "clinic",
     "emit_code_comments": False,  # the texts again, line by line: a third of the C
@@ -66,6 +67,8 @@ def extensions(
         # Cython lets only `cdef class` have these, by this table; the classes of our texts become such.
         Options.directive_scopes[directive] = ("class", "cclass")
     paths = _staged(source / package, source, stage)
+    # Cython looks at sources alone: other directives would leave everything as it is.
+    cython.setdefault("force", _put(stage / "directives.txt", repr(_DIRECTIVES)) or None)
     modules = [Extension(_module(path, stage), [str(path)], **_options(path)) for path in paths]
     return list(
         cythonize(  # type: ignore[no-untyped-call]

@@ -7,23 +7,24 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.conversations import Conversation, agreed
+from support.conversations import HEARTBEATS, Conversation, agreed
 from support.implementation import Implementation
 
 from amqpcodec.connection import ConnectionClosed
 
 PROGRAMS = st.binary(max_size=400)
+INTERVALS = st.sampled_from(HEARTBEATS)
 SOFT = (311, 313, 403, 404, 405, 406)
 HARD = (320, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in turn", "crossing"])
 @settings(max_examples=150)
-@given(program=PROGRAMS)
+@given(program=PROGRAMS, heartbeat=INTERVALS)
 def test_legal_conversations_keep_both_sides_in_step(
-    impl: Implementation, dialect: str, at_once: bool, program: bytes
+    impl: Implementation, dialect: str, at_once: bool, program: bytes, heartbeat: int
 ) -> None:
-    talk = Conversation(impl, dialect, at_once=at_once, legal=True)
+    talk = Conversation(impl, dialect, at_once=at_once, legal=True, heartbeat=heartbeat)
     talk.run(program)
     assert talk.violations == []
     client, server = talk.pair.client, talk.pair.server
@@ -57,12 +58,15 @@ def test_other_conversations_end_in_the_close_that_the_code_says(
 
 
 @settings(max_examples=60)
-@given(program=PROGRAMS, mode=st.integers(0, 3))
-@example(program=b"", mode=0)
-def test_both_builds_hold_the_same_conversation(both: Any, dialect: str, program: bytes, mode: int) -> None:
+@given(program=PROGRAMS, mode=st.integers(0, 3), heartbeat=INTERVALS)
+@example(program=b"", mode=0, heartbeat=60)
+@example(program=bytes([14, 33, 0, 0]) * 3, mode=3, heartbeat=3)
+def test_both_builds_hold_the_same_conversation(
+    both: Any, dialect: str, program: bytes, mode: int, heartbeat: int
+) -> None:
     seen = []
     for impl in both:
-        talk = Conversation(impl, dialect, at_once=bool(mode & 1), legal=bool(mode & 2))
+        talk = Conversation(impl, dialect, at_once=bool(mode & 1), legal=bool(mode & 2), heartbeat=heartbeat)
         talk.run(program)
         seen.append((talk.events, talk.pair.client.state, talk.pair.server.state))
     assert seen[0] == seen[1]

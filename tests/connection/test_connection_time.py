@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.connections import Clock, Pair, make
 from support.implementation import Implementation
 
@@ -114,3 +115,25 @@ def test_a_peer_that_is_not_read_is_not_taken_for_gone(impl: Implementation) -> 
     clock.now += 1
     [closed] = pair.client.on_time()
     assert closed.by == "timeout"
+
+
+@pytest.mark.parametrize("interval", [1, 2, 3, 5, 7, 65535])
+def test_half_of_an_odd_interval_is_no_whole_number(impl: Implementation, interval: int) -> None:
+    pair, clock = quiet(impl, interval)
+    assert pair.client.next_deadline() == pair.server.next_deadline() == clock.now + interval / 2
+    clock.now += interval / 2
+    assert (list(pair.client.on_time()), pair.client.data_to_send()) == ([], HEARTBEAT)
+    assert pair.client.next_deadline() == clock.now + interval / 2
+
+
+@pytest.mark.parametrize("interval", [1, 2, 3])
+def test_a_peer_cannot_ask_for_a_flood_of_heartbeats(impl: Implementation, interval: int) -> None:
+    pair, clock = quiet(impl, interval)
+    end = clock.now + 100 * interval
+    heartbeats = 0
+    while clock.now < end and heartbeats <= 1000:
+        clock.now = max(clock.now, pair.client.next_deadline())
+        list(pair.client.on_time())
+        heartbeats += len(pair.client.data_to_send()) // len(HEARTBEAT)
+        list(pair.client.receive_data(HEARTBEAT))
+    assert heartbeats == 200

@@ -61,3 +61,39 @@ def test_a_module_beside_deleted_sources_is_deleted(package: Path, ending: str) 
     staged(package)
     left = {name for name in names(package) if name.endswith(ending)}
     assert left == {f"own_c{ending}", f"shared_c{ending}"}
+
+
+def test_texts_of_both_builds_keep_the_division_of_python(package: Path) -> None:
+    """C's division drops the fraction, and rounds towards zero; modules of C alone may ask for it."""
+    pytest.importorskip("Cython")
+    (package / "shared_py.py").write_text("def half(number):\n    return number / 2\n")
+    (package / "shared_c.pxd").write_text("cpdef double half(int number)\n")
+    (package / "own_c.pyx").write_text(
+        "# cython: cdivision=True\ndef half(int number):\n    return number / 2\n"
+    )
+    stage = package.parent.parent / "stage"
+    _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
+    assert "(((double)__pyx_v_number) / 2.0)" in (stage / "demo" / "shared_c.c").read_text()
+    assert "(((long)__pyx_v_number) / 2)" in (stage / "demo" / "own_c.c").read_text()
+
+
+def test_no_text_of_both_builds_asks_for_the_division_of_c() -> None:
+    root = Path(_build.__file__).parent
+    shared = [path.with_name(f"{path.stem[:-2]}_py.py") for path in root.rglob("*_c.pxd")]
+    texts = [path for path in shared if not path.with_name(f"{path.stem[:-3]}_c.pyx").exists()]
+    assert len(texts) > 20
+    asking = [path.name for path in texts if "cdivision" in path.read_text()]
+    assert asking == []
+
+
+def test_other_directives_compile_everything_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sources are no newer then, which is all that Cython looks at."""
+    pytest.importorskip("Cython")
+    (package / "own_c.pyx").write_text("def half(int number):\n    return number // 2\n")
+    stage = package.parent.parent / "stage"
+    made = stage / "demo" / "own_c.c"
+    _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
+    assert "__Pyx_div_" in made.read_text()
+    monkeypatch.setitem(_build._DIRECTIVES, "cdivision", True)
+    _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
+    assert "__Pyx_div_" not in made.read_text()

@@ -18,6 +18,7 @@ TEXTS = ("", "a", "ct", "PLAIN", "q\u00e4", "x" * 200, "b", "c")
 SIDES = ("client", "server")
 CHANNELS = 4
 STEP = 4  # octets of the program that one step takes
+HEARTBEATS = (60, 1, 2, 3, 5, 7, 65535, 0)  # seconds
 # Sent at the end, or not by hand.
 _LEFT_OUT = ("connection.close",)
 # Without a reply, the sides cannot know which deliveries it has crossed. The same is true of a server that
@@ -42,15 +43,21 @@ class Conversation:
         dialect: name of the dialect.
         at_once: bring all octets over after each step, so that nothing crosses on the way.
         legal: leave out the steps that put octets on the way which nobody has sent.
+        heartbeat: seconds between heartbeats.
 
     Attributes:
-        events: every event, as text, in order.
+        events: every event, as text, in order, and every deadline.
         violations: those of them that are violations, by side.
     """
 
-    def __init__(self, impl: Implementation, dialect: str, *, at_once: bool, legal: bool) -> None:
+    def __init__(
+        self, impl: Implementation, dialect: str, *, at_once: bool, legal: bool, heartbeat: int = 60
+    ) -> None:
         self.clock = Clock()
-        self.pair = Pair(impl, dialect, clock=self.clock, server={"channel_max": CHANNELS}).opened()
+        server = {"channel_max": CHANNELS, "heartbeat": heartbeat}
+        client = {"heartbeat": heartbeat}
+        self.pair = Pair(impl, dialect, clock=self.clock, client=client, server=server).opened()
+        self.heartbeat = heartbeat
         self.at_once = at_once
         self.legal = legal
         self.sides = {"client": self.pair.client, "server": self.pair.server}
@@ -95,9 +102,9 @@ class Conversation:
             case 13 if not self.legal:
                 self.inject(side, op, number, place, seed)
             case 14:
-                self.clock.now += number / 8
+                self.clock.now += number / 253 * (self.heartbeat or 60)  # no round numbers
                 for role, connection in self.sides.items():
-                    self.note(role, connection.on_time())
+                    self.keep_time(role, connection)
             case _:
                 self.carry(side, seed + 1)
 
@@ -180,6 +187,13 @@ class Conversation:
             known = connection.unconfirmed(channel)
         # 0 for all is ambiguous as well where deliveries are on the way.
         return int(known[seed % len(known)]) if known else max(seed % 3, int(not self.at_once))
+
+    def keep_time(self, role: str, connection: Any) -> None:
+        """Have a side do what is due."""
+        self.note(role, connection.on_time())
+        deadline = connection.next_deadline()
+        self.events.append(f"{role} has a deadline at {deadline}")
+        demand(deadline is None or deadline > self.clock.now, "what is due is done", deadline)
 
     # -- what is on the way
 

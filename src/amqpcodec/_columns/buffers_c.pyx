@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Columns of a batch as they lie in memory, see buffers_c.pxd."""
 
 cimport cython

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """From the octets of frames to the cells of rows, without the GIL, by a plan made once.
 
 `rows.py` says what is in them.

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """The contents of a direction that are not complete, without the GIL. The twin of contents_py.py.
 
 Frames in order are added here. `message_sink` decides on all others: it takes the content out as an object, and

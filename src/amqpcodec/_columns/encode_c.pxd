@@ -1,3 +1,4 @@
+# cython: cdivision=True
 # Cells of columns as fields of frames, for the encoder of the compiled build. There is room for all octets that a
 # batch can lead to. A row may be DECLINED; the octets put for it are then removed.
 

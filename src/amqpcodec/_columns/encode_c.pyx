@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Messages in columns back to frames, without the GIL. The twin of encode_py.py.
 
 These functions may decline a row. `encode_py` then writes it, or raises its error.

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """From captures and the events of connections to column sinks. The twin of feeder_py.py.
 
 Each direction stands where its `DirectionState` says, and nowhere else. While it follows frames, they are cut here

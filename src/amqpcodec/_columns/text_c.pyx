@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Values of field tables as the text of map columns, and whether tables are valid. The twin of text.py.
 
 These functions may decline; see cells_c.pyx.

@@ -1,3 +1,4 @@
+# cython: cdivision=True
 # Seconds since 1970 as civil time in UTC, and back: counting days from a year that begins in March, so that leap
 # days end a year. Whoever uses these has called import_datetime().
 from cpython.datetime cimport (

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Methods whose arguments are all numbers and bits, such as basic.ack; of the compiled build only.
 
 Their frames have one size, so they are written right into the bytes object, by the places of the arguments in an

@@ -1,3 +1,4 @@
+# cython: cdivision=True
 """Instances of classes whose fields lie at known places in memory; of the compiled build only.
 
 A generated class is a C struct: the head of an object, Cython's method table, one slot for each field in

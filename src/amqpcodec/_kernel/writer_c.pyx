@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 # distutils: extra_compile_args = -fno-builtin-memset
 """Writing wire types, in C. The twin of writer_py.py: same octets, same refusals.
 

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Where a direction of a connection stands, for who follows frames without the GIL.
 
 The twin of direction_state_py.py.

@@ -1,3 +1,4 @@
+# cython: cdivision=True
 """From a capture file to ordered octets: the fast path, which the compiled build tries first.
 
 It scans the records of pcap, the enhanced packet blocks of pcapng, and ordinary headers. It passes on the octets

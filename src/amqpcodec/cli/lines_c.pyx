@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """Lines of frames that wait to be written. The twin of lines_py.py.
 
 A line is what its form says of all such frames, with the values of this one put in. Common values are written here.

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """`pamqp.frame.unmarshal` and `marshal`, and calls of pamqp's classes, compiled.
 
 Each of these functions takes what nearly every call brings and gives it to pamqp's own function otherwise, with the

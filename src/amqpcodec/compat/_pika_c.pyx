@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False
+# cython: boundscheck=False, wraparound=False, cdivision=True
 """pika's frames from octets and to octets, in pika's own classes; of the compiled build only.
 
 Each function does what pika's does for what nearly every frame is, and leaves the rest to pika's: it is called
