@@ -28,8 +28,7 @@ _IMPORTS = re.compile(
 )
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
-# For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds divide as Python
-# does.
+# For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds keep Python's.
 _DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # annotations are for type checkers; the .pxd has the C types

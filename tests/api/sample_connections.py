@@ -75,9 +75,13 @@ def described(event: Event) -> str:
             return f"{assert_type(frame, Frame)}"
         case connection.Violation(to_send=to_send, error=error):
             return f"{assert_type(to_send, Method | None)} {assert_type(error, DecodeError | None)}"
-        case connection.ChannelClosed(by=by, reply_code=code):
+        case connection.ChannelClosed(by=by, reply_code=code, unconfirmed=numbers, crossed=crossed):
+            assert_type(crossed, Method | None)
+            assert_type(numbers, tuple[int, ...])
             return f"{assert_type(by, Literal['peer', 'local'])} {assert_type(code, int)}"
-        case connection.ConnectionClosed(reply_text=text):
+        case connection.ConnectionClosed(reply_text=text, outstanding=outstanding):
+            for left in assert_type(outstanding, tuple[connection.Outstanding, ...]):
+                assert_type(left.awaited, tuple[Method, ...])
             return assert_type(text, str)
         case _:
             assert_never(event)

@@ -25,6 +25,7 @@ from amqpcodec.connection import (
     ConnectionLimits,
     MessageReceived,
     MethodReceived,
+    Outstanding,
     ServerLogin,
     Settled,
     Violation,
@@ -33,6 +34,7 @@ from amqpcodec.reply_errors import AmqpAccessRefused
 
 EXAMPLE = Path(__file__).resolve().parent.parent.parent / "examples" / "blocking.py"
 LOGIN = ServerLogin(lambda name, password: password == "guest")
+OPENING = (Outstanding(1, awaited=(amqp.Channel.Open(),)),)
 
 
 async def confirm(stream: AmqpStream) -> None:
@@ -133,7 +135,7 @@ def test_a_handler_that_is_done_closes_the_connection() -> None:
     async def be_done(stream: AmqpStream) -> None:
         await anext(stream)
 
-    assert ended(be_done) == ([ConnectionClosed("peer", 200, "")], [])
+    assert ended(be_done) == ([ConnectionClosed("peer", 200, "", outstanding=OPENING)], [])
 
 
 def test_a_handler_that_fails_is_an_internal_error_and_reported() -> None:
@@ -143,7 +145,8 @@ def test_a_handler_that_fails_is_an_internal_error_and_reported() -> None:
         await anext(stream)
         raise failure
 
-    assert ended(fail) == ([ConnectionClosed("peer", 541, "INTERNAL_ERROR")], [failure])
+    closed = ConnectionClosed("peer", 541, "INTERNAL_ERROR", outstanding=OPENING)
+    assert ended(fail) == ([closed], [failure])
 
 
 def test_a_handler_that_is_cancelled_forces_the_connection_to_close() -> None:

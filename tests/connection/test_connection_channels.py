@@ -288,8 +288,10 @@ def test_both_sides_may_close_a_channel_at_once(impl: Implementation) -> None:
         with pytest.raises(LocalProtocolError, match="is being closed"):
             side.send(1, pair.amqp.Channel.Flow(True))
     pair.talk()
-    assert pair.taken("client") == [ChannelClosed(1, "local", 200, "client")]
-    assert pair.taken("server") == [ChannelClosed(1, "local", 406, "server")]
+    close = pair.amqp.Channel.Close
+    theirs, ours = close(406, "server", 0, 0), close(200, "client", 0, 0)
+    assert pair.taken("client") == [ChannelClosed(1, "local", 200, "client", crossed=theirs)]
+    assert pair.taken("server") == [ChannelClosed(1, "local", 406, "server", crossed=ours)]
     assert pair.client.channels == pair.server.channels == ()
 
 

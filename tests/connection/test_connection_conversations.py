@@ -77,7 +77,13 @@ def test_a_conversation_closed_by_both_sides_at_once_is_closed_for_both(impl: Im
     talk.pair.client.close(200, "client")
     talk.pair.server.close(320, "server")
     talk.settle()
-    closed = [ConnectionClosed("local", 320, "server"), ConnectionClosed("local", 200, "client")]
+    ours, theirs = (
+        talk.names["connection.close"](*told, 0, 0) for told in ((200, "client"), (320, "server"))
+    )
+    closed = [
+        ConnectionClosed("local", 320, "server", crossed=ours),
+        ConnectionClosed("local", 200, "client", crossed=theirs),
+    ]
     assert sorted(talk.events) == sorted(
         f"{role} {event!r}" for role, event in zip(("server", "client"), closed, strict=True)
     )

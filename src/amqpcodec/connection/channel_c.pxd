@@ -9,6 +9,7 @@ cdef class Channel:
     cdef public object number
     cdef public int state
     cdef public object closing
+    cdef public object crossed
     cdef readonly Tags deliveries
     cdef readonly Tags publishes
     cdef int _role

@@ -56,6 +56,7 @@ class Channel:
         number: channel number; 0 for the connection itself.
         state: one of `constants`.
         closing: what the channel was closed with by this side.
+        crossed: what the peer closed it with meanwhile.
         consumers: by consumer tag, whether its deliveries need no acknowledgement.
         deliveries: delivery tags that the client has not settled.
         publishes: sequence numbers that the server has not confirmed.
@@ -63,7 +64,7 @@ class Channel:
 
     __slots__ = (
         "_asked", "_leaving", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted",
-        "_withdrawn", "closing", "consumers", "deliveries", "number", "publishes", "state",
+        "_withdrawn", "closing", "consumers", "crossed", "deliveries", "number", "publishes", "state",
     )  # fmt: skip
 
     def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:
@@ -71,6 +72,7 @@ class Channel:
         self._role = role
         self.state = CHANNEL_OPENING
         self.closing: Any = None
+        self.crossed: Any = None
         self.deliveries = Tags()
         self.publishes = Tags()
         self._limits = limits
@@ -291,6 +293,11 @@ class Channel:
     def waiting(self, sender: int) -> tuple[Any, ...]:
         """The requests of a side that wait for their reply, oldest first."""
         return tuple(method for _, method in self._pending[sender])
+
+    def end(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]]:
+        """Return what is open, now that the channel ends: publishes, deliveries and requests of this side."""
+        self.deliveries.restore(self._uncommitted)  # what was settled in a transaction is void
+        return self.publishes.waiting(), self.deliveries.waiting(), self.waiting(self._role)
 
 
 __all__ = ["STATES", "Channel"]

@@ -204,6 +204,20 @@ class Violation(NamedTuple):
     error: DecodeError | None = None
 
 
+class Outstanding(NamedTuple):
+    """Holds what was open on a channel when the connection ended.
+
+    Attributes:
+        channel: channel number; 0 for requests of the connection itself.
+        unconfirmed, unacknowledged, awaited: as `ChannelClosed` has them.
+    """
+
+    channel: int
+    unconfirmed: tuple[int, ...] = ()
+    unacknowledged: tuple[int, ...] = ()
+    awaited: tuple[Method, ...] = ()
+
+
 @_event
 class ChannelClosed(NamedTuple):
     """A channel is closed; its number may be used again.
@@ -212,6 +226,11 @@ class ChannelClosed(NamedTuple):
         channel: channel number.
         by: ``"peer"`` if the peer closed it, ``"local"`` if this side did.
         reply_code, reply_text, class_id, method_id: as in channel.close.
+        unconfirmed: sequence numbers of publishes that were not confirmed, in order.
+        unacknowledged: delivery tags that were not settled, in order. Settling them in a transaction that was
+            not committed does not count.
+        awaited: the requests of this side that were not answered, oldest first.
+        crossed: the channel.close of the peer, if this side had sent one as well; else None.
     """
 
     channel: int
@@ -220,6 +239,10 @@ class ChannelClosed(NamedTuple):
     reply_text: str
     class_id: int = 0
     method_id: int = 0
+    unconfirmed: tuple[int, ...] = ()
+    unacknowledged: tuple[int, ...] = ()
+    awaited: tuple[Method, ...] = ()
+    crossed: Method | None = None
 
 
 @_event
@@ -240,6 +263,8 @@ class ConnectionClosed(NamedTuple):
         reply_text: as in connection.close, or what happened.
         class_id: class of the method at fault, else 0.
         method_id: the method at fault, else 0.
+        outstanding: what was open on each channel where something was, by their numbers.
+        crossed: the connection.close of the peer, if this side had sent one as well; else None.
     """
 
     by: Literal["peer", "local", "version", "eof", "timeout"]
@@ -247,6 +272,8 @@ class ConnectionClosed(NamedTuple):
     reply_text: str = ""
     class_id: int = 0
     method_id: int = 0
+    outstanding: tuple[Outstanding, ...] = ()
+    crossed: Method | None = None
 
 
 Event: TypeAlias = (
@@ -276,6 +303,7 @@ __all__ = [
     "MessageReceived",
     "MethodReceived",
     "Opened",
+    "Outstanding",
     "ProtocolHeaderReceived",
     "Settled",
     "Unblocked",

@@ -183,7 +183,10 @@ class Connection:
         return STATES[0] if entry is None else STATES[entry.state]
 
     def unacknowledged(self, channel: int) -> tuple[int, ...]:
-        """Delivery tags of a channel that the client has not settled yet, in order."""
+        """Delivery tags of a channel that the client has not settled yet, in order.
+
+        Of a channel that is closed, `ChannelClosed` or `ConnectionClosed` has them; so below.
+        """
         entry = self._state.channels.get(channel)
         return () if entry is None else entry.deliveries.waiting()
 

@@ -39,8 +39,9 @@ cdef class Receiver:
     cpdef int pass_handshake(self, Rule rule, object method) except -1
     @cython.locals(state=State, entry=Channel)
     cdef object _on_close(self, object number, object method)
-    @cython.locals(entry=Channel)
     cdef object _on_close_ok(self, object number)
+    @cython.locals(entry=Channel)
+    cdef object _channel_over(self, object number, object by, object close)
     cpdef int leave(self, object close) except -1
     cdef object _over(self, object event)
     cdef bint _answer(self, object number, object method) except -1

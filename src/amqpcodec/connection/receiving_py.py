@@ -10,7 +10,7 @@ from amqpcodec._kernel.records_py import Message
 from .._generated.reply_codes import REPLY_ERRORS
 from .._kernel.content_order import CUT_OFF, refusal
 from .._kernel.foreign import foreign_protocol
-from .._typing import Any
+from .._typing import TYPE_CHECKING, Any
 from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
 from .constants import (
     BLOCKED,
@@ -53,6 +53,9 @@ from .rules_py import Rule
 from .state_py import State
 from .timers_py import NEVER, Timers
 from .tuples_py import make_event
+
+if TYPE_CHECKING:
+    from typing import Literal
 
 CONNECTION_FORCED = 320
 _HEARTBEAT = 8
@@ -244,22 +247,28 @@ class Receiver:
                 self._outbox.put_method(0, close_ok)
                 return self._over(ConnectionClosed("peer", *_told(method)))
             # Where both have sent a close, each also waits for the other's answer.
+            state.crossed = method
             self._answer(0, close_ok)
             return None
         if not self._answer(number, state.classes["channel.close-ok"]()):
             return self._flooded()
-        if state.channels[number].state == CHANNEL_CLOSING:
+        entry = state.channels[number]
+        if entry.state == CHANNEL_CLOSING:
+            entry.crossed = method
             return None
-        del state.channels[number]
-        return ChannelClosed(number, "peer", *_told(method))
+        return self._channel_over(number, "peer", method)
 
     def _on_close_ok(self, number: int) -> Any:
         """The peer has answered a close of this side."""
         state = self._state
         if number == 0:
             return self._over(ConnectionClosed("local", *_told(state.closing)))
-        entry = state.channels.pop(number)
-        return ChannelClosed(number, "local", *_told(entry.closing))
+        return self._channel_over(number, "local", state.channels[number].closing)
+
+    def _channel_over(self, number: int, by: Literal["peer", "local"], close: Any) -> ChannelClosed:
+        """Drop a channel, by this close; what was open on it goes into the event."""
+        entry = self._state.channels.pop(number)
+        return ChannelClosed(number, by, *_told(close), *entry.end(), entry.crossed)
 
     def leave(self, close: Any) -> None:
         """This side has sent connection.close."""
@@ -269,13 +278,12 @@ class Receiver:
         self._timers.start_close(state.limits.close_seconds)
 
     def _over(self, event: ConnectionClosed) -> ConnectionClosed:
-        """The connection is over, by this event."""
+        """The connection is over, by this event; what was open goes into it."""
         state = self._state
         state.handshake.phase = OVER
-        state.channels.clear()
         self._timers.stop()
         self._decoder.reset()
-        return event
+        return event._replace(outstanding=state.end(), crossed=state.crossed)
 
     def _answer(self, number: int, method: Any) -> bool:
         """Queue what the protocol itself demands, unless the peer lets too much of it pile up."""

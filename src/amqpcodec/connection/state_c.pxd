@@ -17,6 +17,7 @@ cdef class State:
     cdef readonly dict channels
     cdef readonly Channel zero
     cdef public object closing
+    cdef public object crossed
     cdef public bint blocked
     cdef int _connection_class
 

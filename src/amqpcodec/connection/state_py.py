@@ -22,6 +22,7 @@ from .constants import (
     RUNNING,
     START,
 )
+from .events import Outstanding
 from .faults import Fault
 from .handshake_py import Handshake
 from .rules_py import ROLES, Rule, classes_of, rules_of
@@ -44,12 +45,13 @@ class State:
         channels: the channels that are not closed, by number.
         zero: pairs the requests of the connection itself.
         closing: the connection.close that this side has sent.
+        crossed: that of the peer, if this side had sent one.
         blocked: whether the server reads no publishes for now.
     """
 
     __slots__ = (
-        "_connection_class", "blocked", "channels", "classes", "closing", "dialect", "handshake", "limits",
-        "peer", "role", "rules", "zero",
+        "_connection_class", "blocked", "channels", "classes", "closing", "crossed", "dialect", "handshake",
+        "limits", "peer", "role", "rules", "zero",
     )  # fmt: skip
 
     def __init__(self, role: int, dialect: Dialect, handshake: Handshake, limits: ConnectionLimits) -> None:
@@ -64,6 +66,7 @@ class State:
         self.zero = Channel(0, role, limits)
         self.zero.state = CHANNEL_OPEN
         self.closing: Any = None
+        self.crossed: Any = None
         self.blocked = False
         self._connection_class = -1 if dialect.connection_class is None else dialect.connection_class
 
@@ -89,6 +92,14 @@ class State:
         entry = self.channels[number]
         entry.state = CHANNEL_CLOSING
         entry.closing = close
+
+    def end(self) -> tuple[Outstanding, ...]:
+        """Drop the channels, now that the connection is over; return what was open on them."""
+        numbers = sorted(self.channels)
+        channels = [self.zero, *[self.channels[number] for number in numbers]]
+        self.channels.clear()
+        ended = [Outstanding(channel.number, *channel.end()) for channel in channels]
+        return tuple([each for each in ended if any(each[1:])])
 
     def discards(self, number: int, rule: Rule) -> bool:
         """Whether a method of the peer is to be ignored: after a close, all but closes are (1.5.2.5)."""
