@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from .connection import ClientLogin, Connection, ConnectionClosed, Event, Opened, ServerLogin
-from .errors import LocalProtocolError, ReplyError
+from .errors import ConnectionLostError, LocalProtocolError, ReplyError
 from .reply_errors import REPLY_ERRORS
 
 BUFFER_SIZE = 65536
@@ -145,33 +145,48 @@ class AmqpStream(asyncio.BufferedProtocol):
         """Write at once what was sent, and wait while the transport has enough to write.
 
         Raises:
-            ConnectionResetError: the transport is gone.
+            ConnectionLostError: the transport is gone.
         """
         self._flush()
         await self._writable.wait()
         if self._transport.is_closing():
-            raise ConnectionResetError("the connection is lost") from self._reason
+            raise ConnectionLostError("the connection is lost") from self._reason
 
-    async def close(self, reply_code: int = 200, reply_text: str = "") -> None:
+    async def close(self, reply_code: int = 200, reply_text: str = "") -> ConnectionClosed | None:
         """Close the connection, and wait for the peer's answer. Events until then are dropped.
 
         Args:
             reply_code, reply_text: as in connection.close.
+
+        Returns:
+            The last event, which has what was open; None if it was taken before.
         """
+        self._send_close(reply_code, reply_text)
+        return await self._wait_closed()
+
+    def _send_close(self, reply_code: int, reply_text: str) -> None:
         try:
             if self.connection.state in ("handshake", "open"):
                 self.connection.close(reply_code, reply_text)
         except LocalProtocolError:  # too early, or nobody reads it
             self._end()
-        async for _ in self:
-            pass
+
+    async def _wait_closed(self) -> ConnectionClosed | None:
+        closed = None
+        async for event in self:
+            if isinstance(event, ConnectionClosed):
+                closed = event
+        return closed
 
     async def __aenter__(self) -> AmqpStream:
         return self
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Close the connection. A task that is cancelled does not wait for the peer's answer."""
         try:
-            await self.close(*self._farewell(error))
+            self._send_close(*self._farewell(error))
+            if error is None or isinstance(error, Exception):
+                await self._wait_closed()
         finally:
             self._end()
 
@@ -249,7 +264,8 @@ async def connect(
 
     Raises:
         ReplyError: the server has closed the connection: of the class for its reply code.
-        OSError: there is no connection.
+        ConnectionLostError: the server has ended the stream without a close, or takes too long.
+        OSError: there is no connection. A ConnectionLostError is one, too.
     """
     loop = asyncio.get_running_loop()
     if port is None:
@@ -264,9 +280,11 @@ async def connect(
             match event:
                 case Opened():
                     return stream
+                case ConnectionClosed(by="eof" | "timeout", reply_text=text):
+                    raise ConnectionLostError(text) from stream._reason
                 case ConnectionClosed(reply_code=code, reply_text=text):
                     raise REPLY_ERRORS.get(code, ReplyError)(text)
-        raise ConnectionResetError("the connection is lost")
+        raise ConnectionLostError("the connection is lost") from stream._reason
     except BaseException:
         stream._end()
         raise

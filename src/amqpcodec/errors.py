@@ -5,6 +5,7 @@
     +-- EncodeError (also a ValueError)     values that the protocol cannot carry
     +-- DecoderInUseError (also a RuntimeError)  one decoder entered twice at once
     +-- LocalProtocolError (also a RuntimeError)  a call that would break the protocol
+    +-- ConnectionLostError (also a ConnectionResetError)  a connection that ended without a close
     +-- UnknownReleaseError (also an ImportError)  another library whose release is not known
     +-- ReplyError                          what a peer says with a reply code
         +-- AmqpNotFound, AmqpFrameError    one class per reply code: `amqpcodec.reply_errors`
@@ -231,6 +232,13 @@ class LocalProtocolError(AmqpError, RuntimeError):
         return type(self), (self.message, self.reply_code, self.channel)
 
 
+class ConnectionLostError(AmqpError, ConnectionResetError):
+    """A connection ended without a close of the peer, or did not come about in time.
+
+    It is an OSError as well: a peer that is down behind a proxy looks like one that is down.
+    """
+
+
 class UnknownReleaseError(AmqpError, ImportError):
     """Another library cannot be accelerated: its files are not those of a release that is known."""
 
@@ -269,6 +277,7 @@ def _dotted(method: str | None, field: str | None) -> str:
 
 __all__ = [
     "AmqpError",
+    "ConnectionLostError",
     "DecodeError",
     "DecoderInUseError",
     "EncodeError",

@@ -188,7 +188,7 @@ def refused(error: amqpcodec.AmqpError) -> tuple[int, str]:
             return error.reply_code, error.message
         case amqpcodec.ReplyError():
             return assert_type(error.code, int), assert_type(error.name, str)
-        case amqpcodec.DecoderInUseError() | errors.UnknownReleaseError():
+        case amqpcodec.DecoderInUseError() | errors.UnknownReleaseError() | errors.ConnectionLostError():
             return 0, str(error)
         case _:
             return 0, str(error)
@@ -197,6 +197,7 @@ def refused(error: amqpcodec.AmqpError) -> tuple[int, str]:
 def one_tree() -> list[type[Exception]]:
     """The classes are the same, wherever they are imported from."""
     tree: list[type[errors.AmqpError]] = [
+        errors.ConnectionLostError,
         errors.DecodeError,
         errors.EncodeError,
         errors.DecoderInUseError,

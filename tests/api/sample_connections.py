@@ -100,4 +100,4 @@ async def talk() -> None:
         assert_type(stream, AmqpStream)
         assert_type(stream.connection, Connection)
         assert_type(stream.writable, bool)
-        await stream.close(200, "bye")
+        assert_type(await stream.close(200, "bye"), connection.ConnectionClosed | None)

@@ -42,6 +42,7 @@ def encode_error() -> EncodeError:
         (DecodeError, ValueError),
         (EncodeError, ValueError),
         (DecoderInUseError, RuntimeError),
+        (errors.ConnectionLostError, ConnectionResetError),
         (ReplyError, AmqpError),
     ],
 )

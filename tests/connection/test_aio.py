@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import runpy
+import socket
 import ssl
+import struct
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -14,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from amqpcodec import aio
+from amqpcodec import AmqpError, aio
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect, serve
 from amqpcodec.connection import (
@@ -97,6 +99,26 @@ def test_a_client_publishes_to_a_server_with_confirms() -> None:
     assert with_server(client) == list(range(1, 201))
 
 
+def test_closing_says_what_was_not_confirmed() -> None:
+    async def never_confirm(stream: AmqpStream) -> None:
+        async for event in stream:
+            if isinstance(event, MethodReceived) and isinstance(event.method, amqp.Channel.Open):
+                stream.connection.send(1, amqp.Channel.OpenOk())
+
+    async def client(port: int) -> None:
+        stream = await connect("127.0.0.1", port)
+        channel = stream.connection.open_channel()
+        confirm = amqp.Confirm.Select()
+        stream.connection.send(channel, confirm)
+        stream.connection.send_message(channel, amqp.Basic.Publish(), None, b"body")
+        closed = await stream.close()
+        assert closed is not None
+        assert closed.outstanding == (Outstanding(1, (1,), (), (amqp.Channel.Open(), confirm)),)
+        assert await stream.close() is None
+
+    with_server(client, never_confirm)
+
+
 def test_a_refused_login_raises_the_error_of_its_code() -> None:
     async def client(port: int) -> None:
         with pytest.raises(AmqpAccessRefused, match="login was refused"):
@@ -156,6 +178,100 @@ def test_a_handler_that_is_cancelled_forces_the_connection_to_close() -> None:
 
     [closed], reported = ended(be_cancelled)
     assert (closed.by, closed.reply_code, reported) == ("peer", 320, [])
+
+
+async def cut_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A proxy whose broker is down: it accepts, and hangs up."""
+    writer.close()
+
+
+async def cut_off_later(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readexactly(8)
+    writer.write(amqp.encode_method(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US")))
+    await reader.read(1)
+    writer.close()
+
+
+async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    linger = struct.pack("ii", 1, 0)  # closing sends RST
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+
+
+async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
+
+
+@pytest.mark.parametrize("answer", [cut_off, cut_off_later, reset, say_nothing])
+def test_a_broker_that_is_down_behind_a_proxy_looks_like_one_that_is_down(answer: Any) -> None:
+    async def run() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        limits = ConnectionLimits(handshake_seconds=0.2)
+        with pytest.raises(ConnectionResetError) as raised:
+            await asyncio.wait_for(connect("127.0.0.1", port, connection_limits=limits), 10)
+        assert isinstance(raised.value, ConnectionResetError)
+        assert isinstance(raised.value, AmqpError)
+        silent = answer is say_nothing
+        assert str(raised.value) == (
+            "no connection within 0.2 seconds"
+            if silent
+            else "the peer has ended the stream without connection.close"
+        )
+        server.close()
+
+    asyncio.run(run())
+
+
+def test_a_block_that_is_cancelled_does_not_wait_for_the_peer() -> None:
+    """The peer is there, and answers nothing."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        stream, transport = await served(close_seconds=60)
+        begin = loop.time()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), stream:
+                await anext(stream)
+        assert loop.time() - begin < 5
+        close = amqp.Connection.Close(320, "CONNECTION_FORCED - the server ends", 0, 0)
+        assert transport.written.endswith(amqp.encode_method(0, close))
+        assert transport.closing
+
+    asyncio.run(run())
+
+
+def test_a_block_that_is_cancelled_while_it_waits_for_the_peer_ends_at_once() -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        stream, transport = await served(close_seconds=60)
+        begin = loop.time()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), stream:
+                pass
+        assert loop.time() - begin < 5
+        assert transport.closing
+
+    asyncio.run(run())
+
+
+def test_a_client_that_is_cancelled_closes_by_the_usual_code() -> None:
+    seen: list[Any] = []
+
+    async def watch(stream: AmqpStream) -> None:
+        seen.extend([event async for event in stream])
+
+    async def client(port: int) -> None:
+        stream = await connect("127.0.0.1", port)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05), stream:
+                await anext(stream)
+        while not seen:
+            await asyncio.sleep(0.01)
+
+    with_server(client, watch)
+    assert seen == [ConnectionClosed("peer", 200, "")]
 
 
 def test_a_handler_that_is_done_before_the_handshake_ends_the_connection() -> None:
@@ -448,3 +564,18 @@ def test_a_close_that_is_cancelled_closes_the_transport() -> None:
         assert transport.closing
 
     asyncio.run(leave())
+
+
+def test_a_reader_that_waits_is_told_when_time_ends_the_connection() -> None:
+    async def wait(stream: AmqpStream) -> list[Any]:
+        return [event async for event in stream]
+
+    async def run() -> None:
+        stream, transport = await served(close_seconds=0.05)
+        reader = asyncio.ensure_future(wait(stream))
+        await asyncio.sleep(0)
+        stream.connection.close()
+        [closed] = await asyncio.wait_for(reader, 10)
+        assert (closed.by, transport.closing) == ("timeout", True)
+
+    asyncio.run(run())
