@@ -491,6 +491,14 @@ def _states() -> Iterator[tuple[str, bytes, bytes]]:
         yield table, octets, session.suspend()
 
 
+def _lists(tree: list[Any]) -> Iterator[list[Any]]:
+    """Every list in a state."""
+    yield tree
+    for value in tree:
+        if isinstance(value, list):
+            yield from _lists(value)
+
+
 class TestDamage:
     @pytest.mark.parametrize("state", [1, "text", memoryview(b"")])
     def test_a_state_that_is_no_bytes_is_refused(self, state: Any) -> None:
@@ -531,6 +539,19 @@ class TestDamage:
                     refused += 1
         assert refused > 100
         assert taken > 10
+
+    @pytest.mark.parametrize("impl", BUILDS)
+    def test_a_value_too_many_is_refused_wherever_it_stands(self, impl: str) -> None:
+        for table, _, state in _states():
+            tree = list(unpack(state)._values)
+            lists = list(_lists(tree))
+            assert len(lists) > 10
+            for values in lists:
+                values.append([])
+                with pytest.raises(ValueError, match="the state is damaged: "):
+                    arrow.CaptureSession(table, port=None, _impl=impl, state=pack(tree))
+                values.pop()
+            arrow.CaptureSession(table, port=None, _impl=impl, state=pack(tree))
 
     @pytest.mark.parametrize("size", [float("inf"), float("-inf"), float("nan"), 10**400, -1, [], None, "x"])
     def test_octets_of_no_size_are_refused(self, size: Any) -> None:

@@ -295,6 +295,50 @@ def test_both_sides_may_close_a_channel_at_once(impl: Implementation) -> None:
     assert pair.client.channels == pair.server.channels == ()
 
 
+def test_deliveries_that_do_not_ascend_are_settled_by_their_tags(impl: Implementation) -> None:
+    """A tag up to that of a `multiple` is settled, whenever it came."""
+    pair = Pair(impl).opened()
+    amqp, client = pair.amqp, pair.client
+    client.send(1, amqp.Basic.Consume(queue="q", consumer_tag="ct", no_wait=True))
+    for tag in (5, 3, 9, 1, 4, 3, 8):
+        deliver = amqp.Basic.Deliver("ct", tag, False, "", "q")
+        [_] = client.receive_data(amqp.encode_message(1, deliver, None, b""))
+    assert client.unacknowledged(1) == (1, 3, 4, 5, 8, 9)
+    for method, left in [
+        (amqp.Basic.Ack(3, multiple=True), (4, 5, 8, 9)),
+        (amqp.Basic.Ack(5), (4, 8, 9)),
+        (amqp.Basic.Nack(8, multiple=True), (9,)),
+        (amqp.Basic.Ack(0, multiple=True), ()),
+    ]:
+        client.send(1, method)
+        assert client.unacknowledged(1) == left
+
+
+def test_messages_for_a_channel_that_is_being_closed_are_dropped(impl: Implementation) -> None:
+    limits = ConnectionLimits(open_bytes=5000)
+    pair = Pair(impl, client={"connection_limits": limits}).opened(2)
+    amqp, client = pair.amqp, pair.client
+    for channel in (1, 2):
+        client.send(channel, amqp.Basic.Consume(queue="q", consumer_tag="ct", no_wait=True))
+    client.close_channel(1)
+    deliver = amqp.Basic.Deliver("ct", 1, False, "", "q")
+    for size in (0, 1, 200_000):
+        octets = amqp.encode_message(1, deliver, None, bytes(size), frame_max=4096)
+        chunks = [octets[at : at + 999] for at in range(0, len(octets), 999)]
+        assert [event for chunk in chunks for event in client.receive_data(chunk)] == []
+    # What is dropped is not kept until it is complete: others may have all the room.
+    last = 4500 - 4088 + 8  # octets of the last frame
+    unfinished, whole = (
+        amqp.encode_message(channel, deliver, None, bytes(4500), frame_max=4096) for channel in (1, 2)
+    )
+    assert list(client.receive_data(unfinished[:-last])) == []
+    [event] = client.receive_data(whole)
+    assert (event.channel, event.body, client.state) == (2, bytes(4500), "open")
+    assert list(client.receive_data(unfinished[-last:])) == []
+    [closed] = client.receive_data(amqp.encode_method(1, amqp.Channel.CloseOk()))
+    assert (closed.channel, closed.unacknowledged) == (1, ())
+
+
 def test_an_answer_goes_before_the_close_that_came_behind_its_request(impl: Implementation) -> None:
     """Events come one by one: what follows has not happened yet."""
     pair = Pair(impl).opened()

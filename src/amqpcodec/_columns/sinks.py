@@ -351,6 +351,7 @@ class ConnectionSink(Sink):
                 if name not in kinds:
                     raise damaged("there is no such column")
                 cells[name] = _cell(kinds[name], cell)
+                cell.end()
             summary.restore(cells)
             fields.end()
 

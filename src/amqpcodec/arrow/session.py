@@ -211,10 +211,13 @@ class CaptureSession:
         return (record_batch(self.schema, batch) for batch in self._sink.batches(final))
 
     def _restore(self, state: Fields) -> None:
-        for (name, mine), theirs in zip(self._terms, state.items(), strict=True):
+        terms = state.fields()
+        for name, mine in self._terms:
+            theirs = terms.fields()
             theirs.expect(name, "this is no state of a session")
             theirs.expect(mine, f"the state was made with another {name}")
             theirs.end()
+        terms.end()
         self._before = state.number(0)
         for position in state.items():
             self._position = FilePosition.restored(position)
