@@ -80,3 +80,47 @@ def test_of_consumers_cancelled_without_waiting_a_client_remembers_so_many(impl:
     for number, tag in enumerate(tags, 1):
         deliver(pair, number, tag)
     assert pair.client.unacknowledged(1) == (1,)
+
+
+def test_a_server_cancels_consumers_that_there_are(impl: Implementation) -> None:
+    pair = asked(impl, "a", "b")
+    basic, server = pair.amqp.Basic, pair.server
+    for tag in ("a", "nobody"):  # asked for and not there yet; never asked for
+        with pytest.raises(LocalProtocolError, match=f"basic.cancel to no consumer: '{tag}'"):
+            server.send(1, basic.Cancel(tag, no_wait=True))
+    assert server.data_to_send() == b""
+    for tag in ("a", "b"):
+        server.send(1, basic.ConsumeOk(tag))
+    server.send(1, basic.Cancel("a", no_wait=True))
+    with pytest.raises(LocalProtocolError, match="basic.cancel to no consumer: 'a'"):
+        server.send(1, basic.Cancel("a", no_wait=True))
+    pair.talk()
+    assert pair.client.consumers(1) == server.consumers(1) == ("b",)
+
+
+def test_a_server_cancels_a_consumer_whose_tag_it_has_chosen(impl: Implementation) -> None:
+    """A client that does not wait for the tag does not know it."""
+    pair = Pair(impl).opened()
+    basic = pair.amqp.Basic
+    pair.client.send(1, basic.Consume(queue="q", no_wait=True))
+    pair.talk()
+    pair.server.send(1, basic.Cancel("made", no_wait=True))
+    pair.talk()
+    assert pair.taken("client")[-1].method == basic.Cancel("made", no_wait=True)
+
+
+@pytest.mark.parametrize("no_wait", [False, True])
+def test_a_client_takes_the_cancel_of_a_consumer_that_it_does_not_know(
+    impl: Implementation, no_wait: bool
+) -> None:
+    """It may have cancelled it meanwhile, without waiting."""
+    pair = asked(impl, "a")
+    client, basic = pair.client, pair.amqp.Basic
+    receive(pair, basic.ConsumeOk("a"))
+    client.send(1, basic.Cancel("a", no_wait=True))
+    for tag in ("a", "nobody"):
+        [event] = receive(pair, basic.Cancel(tag, no_wait=no_wait))
+        assert (event.method.consumer_tag, event.request) == (tag, None)
+        if not no_wait:
+            client.send(1, basic.CancelOk(tag))
+    assert (client.state, client.channel_state(1), client.consumers(1)) == ("open", "open", ())

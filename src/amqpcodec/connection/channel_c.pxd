@@ -30,6 +30,7 @@ cdef class Channel:
     cdef int _add_consumer(self, object tag, bint no_ack) except -1
     cdef int _cancel(self, object tag) except -1
     cdef int _leave(self, object tag, bint no_ack) except -1
+    @cython.locals(to_consumer=cython.bint)
     cdef object _own_fault(self, Rule rule, object method)
     @cython.locals(multiple=cython.bint)
     cdef object _settle_fault(self, int sender, Rule rule, object method)

@@ -115,7 +115,8 @@ class Channel:
         """What this side alone has to heed: it can know better than its peer."""
         if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
             return Fault(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
-        if rule.kind == DELIVER and not ("" in self.consumers or method.consumer_tag in self.consumers):
+        to_consumer = rule.kind == DELIVER or (rule.kind == CANCEL and self._role == SERVER)
+        if to_consumer and not ("" in self.consumers or method.consumer_tag in self.consumers):
             return Fault(COMMAND_INVALID, f"{rule.name} to no consumer: '{method.consumer_tag}'")
         if rule.kind in (DELIVER, GET_OK):
             last = self.deliveries.last
