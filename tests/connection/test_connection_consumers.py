@@ -92,7 +92,7 @@ def test_a_server_cancels_consumers_that_there_are(impl: Implementation) -> None
     for tag in ("a", "b"):
         server.send(1, basic.ConsumeOk(tag))
     server.send(1, basic.Cancel("a", no_wait=True))
-    with pytest.raises(LocalProtocolError, match="basic.cancel to no consumer: 'a'"):
+    with pytest.raises(LocalProtocolError, match=r"basic\.cancel to no consumer: 'a'"):
         server.send(1, basic.Cancel("a", no_wait=True))
     pair.talk()
     assert pair.client.consumers(1) == server.consumers(1) == ("b",)
