@@ -14,7 +14,7 @@ from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
 from codecgen.emit_facts import render_facts
-from codecgen.emit_fast import emit_method_functions, emit_properties_functions, render_fast
+from codecgen.emit_fast import method_functions, properties_functions, render_fast
 from codecgen.emit_module import render_module
 from codecgen.emit_records import emit_method, emit_properties
 from codecgen.emit_reply_codes import render_reply_codes
@@ -79,15 +79,11 @@ def properties_text(*fields: Field) -> str:
 
 def fast_text(*fields: Field) -> str:
     """The fast paths of a method with these fields."""
-    code = Code()
-    emit_method_functions(code, method(*fields))
-    return code.text()
+    return "\n".join(method_functions(method(*fields)).values())
 
 
 def fast_properties_text(*fields: Field) -> str:
-    code = Code()
-    emit_properties_functions(code, class_of(fields))
-    return code.text()
+    return "\n".join(properties_functions(class_of(fields)).values())
 
 
 def function(text: str, name: str) -> list[str]:
@@ -386,16 +382,15 @@ def test_the_pure_build_reads_a_length_together_with_what_is_before_it() -> None
         "start = pos + 3",
         "pos = start + size",
         "record.s = data[start:pos].decode()",
-        "size = _read_I(data, pos)[0]",
         "start = pos + 4",
-        "pos = start + size",
+        "pos = start + _read_I(data, pos)[0]",
         "record.t = reader.fast_table(data, start, pos, end)",
         "return pos",
     ]
 
 
 def test_the_pure_build_looks_whether_a_longstr_is_there_before_copying_it() -> None:
-    assert function(fast_text(field("s", "longstr")), "read_DemoCall")[3:] == [
+    assert function(fast_text(field("s", "longstr")), "read_DemoCall")[2:] == [
         "if pos > end:",
         "    raise Declined",
         "record.s = bytes(data[start:pos])",
@@ -409,11 +404,7 @@ def test_the_pure_build_writes_what_has_a_fixed_size_in_one_go() -> None:
         "value0 = record.n",
         "value1 = record.b0",
         "value2 = record.b1",
-        "if (",
-        "    type(value0) is not int",
-        "    or type(value1) is not bool",
-        "    or type(value2) is not bool",
-        "):",
+        "if type(value0) is not int or type(value1) is not bool or type(value2) is not bool:",
         "    raise Declined",
         "octets = _encode(record.s)",
         "out += _write_HHQBB(9, 7, value0, value1 | value2 << 1, len(octets))",
@@ -423,13 +414,18 @@ def test_the_pure_build_writes_what_has_a_fixed_size_in_one_go() -> None:
 
 
 def test_the_pure_build_writes_what_has_a_length_of_its_own_on_its_own() -> None:
-    assert function(
-        fast_text(field("s", "longstr"), field("t", "table"), field("b", "bit")), "write_DemoCall"
-    )[6:] == [
+    fields = (field("s", "longstr"), field("t", "table"), field("b", "bit"))
+    assert function(fast_text(*fields), "write_DemoCall")[4:] == [
         "out += long_octets(record.s)",
         "fast_table(out, record.t, rules.depth_limit, rules.fast_writers)",
         "out.append(value2)",
     ]
+
+
+def test_conditions_that_do_not_fit_on_a_line_stand_on_one_each() -> None:
+    lines = function(fast_text(*bits(5)), "write_DemoCall")[5:12]
+    tests = [f"type(value{place}) is not bool" for place in range(5)]
+    assert lines == ["if (", f"    {tests[0]}", *(f"    or {test}" for test in tests[1:]), "):"]
 
 
 def test_a_method_without_arguments_has_a_fast_path_too() -> None:
@@ -495,10 +491,25 @@ def test_what_is_rare_has_no_fast_path() -> None:
     assert fast_paths(class_of(many)) == []
 
 
-def test_the_fast_paths_stand_in_tables_by_the_name_of_their_class() -> None:
-    text = render_fast(dialect(class_of((), method(field("n")))), "demo.methods_py")
-    assert '\n\nREADERS: dict[str, FastRead] = {\n    "DemoCall": read_DemoCall,\n}\n' in text
-    assert text.endswith('\nWRITERS: dict[str, FastWrite] = {\n    "DemoCall": write_DemoCall,\n}\n')
+def test_classes_with_the_same_fields_share_a_function_that_reads() -> None:
+    other = replace(method(field("n")), method_id=8, name="other", python_name="DemoOther")
+    third = replace(method(field("m")), method_id=9, name="third", python_name="DemoThird")
+    classes = class_of((), method(field("n")), other, third)
+    text = render_fast(dialect(classes), "demo.methods_py")
+    # What writes a method writes its ids as well.
+    assert fast_paths(classes) == [
+        "read_DemoCall", "write_DemoCall", "write_DemoOther", "read_DemoThird", "write_DemoThird"
+    ]  # fmt: skip
+    assert text.endswith("\n\n\n# Classes that have the fields of another.\nread_DemoOther = read_DemoCall\n")
+
+
+def test_a_dialect_takes_the_fast_paths_that_are_those_of_its_base() -> None:
+    base = dialect(class_of((field("p"),), method(field("n"))))
+    derived = dialect(class_of((field("p"),), method(field("n", "long"))))
+    text = render_fast(derived, "demo.methods_py", base)
+    taken = "from demo.demo_1_fast_py import (\n    read_DemoProperties, write_DemoProperties\n)\n"
+    assert taken in text
+    assert re.findall(r"^def (\w+)\(", text, re.MULTILINE) == ["read_DemoCall", "write_DemoCall"]
 
 
 def test_a_module_of_fast_paths_has_the_structs_that_it_uses_and_no_others() -> None:

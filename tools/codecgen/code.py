@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 
 WIDTH = 110
 
@@ -41,6 +42,23 @@ class Code:
         with self.block(head):
             for argument in arguments:
                 self.line(f"{argument},")
+        self.line(tail)
+
+    def any_of(self, conditions: list[str]) -> None:
+        """Add an `if` with several conditions: on one line where it fits, else a condition a line."""
+        flat = f"if {' or '.join(conditions)}:"
+        if len(self._indent) + len(flat) <= WIDTH:
+            self.line(flat)
+            return
+        with self.block("if ("):
+            for place, condition in enumerate(conditions):
+                self.line(f"or {condition}" if place else condition)
+        self.line("):")
+
+    def names(self, head: str, names: list[str], tail: str = ")") -> None:
+        """Add names, as many on a line as fit."""
+        with self.block(head):
+            self.lines(*wrap(", ".join(names), WIDTH - len(self._indent)))
         self.line(tail)
 
     def docstring(self, paragraphs: list[str], entries: Sequence[str] = ()) -> None:

@@ -23,6 +23,9 @@ from codecgen.output import MARKER
 from codecgen.peers import Peer
 
 _PACKAGE = "src/amqpcodec"
+# Dialects that take fast paths from another, by their modules. Only from one of their own kind: an import
+# would otherwise load functions that nobody calls. docs/architecture.md has the figures.
+_FAST_BASES = {"amqp091": "rabbitmq", "amqp08": "qpid08", "amqp09": "qpid08"}
 _OF_WIRE_TYPES = f"{MARKER} from tools/codecgen/wire_types.py; do not edit.\n"
 
 
@@ -37,10 +40,12 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
         f"{generated}/wire_types.py": _OF_WIRE_TYPES + render_python(),
         f"{generated}/wire_types.pxd": _OF_WIRE_TYPES + render_c(),
     }
+    by_module = {dialect.module: dialect for dialect in dialects}
     for dialect in dialects:
         module = f"amqpcodec.{dialect.module}"
         target = f"amqpcodec._generated.{dialect.module}"
-        for ending, text in _render_texts(dialect, module, target).items():
+        base = by_module.get(_FAST_BASES.get(dialect.module, ""))
+        for ending, text in _render_texts(dialect, module, target, base).items():
             files[f"{generated}/{dialect.module}{ending}"] = text
         files[f"{_PACKAGE}/{dialect.module}.py"] = header(dialect.sources) + render_namespace(dialect, target)
     if peers:
@@ -68,14 +73,18 @@ def render_package(dialect: Dialect, package_name: str) -> dict[str, str]:
     }
 
 
-def _render_texts(dialect: Dialect, module: str, target: str) -> dict[str, str]:
-    """The texts that make up a dialect's module `module`, by the endings they add to the path `target`."""
+def _render_texts(dialect: Dialect, module: str, target: str, base: Dialect | None = None) -> dict[str, str]:
+    """Return the texts of a dialect's module `module`, by the endings they add to the path `target`.
+
+    `base` is a dialect whose fast paths it takes where they are the same.
+    """
     marked = header(dialect.sources)
+    both = sorted({*dialect.sources, *(base.sources if base else ())}, key=lambda source: source.path)
     facts = f"{target}_facts"
     return {
         "_facts.py": marked + render_facts(dialect),
         "_py.py": marked + render_module(dialect, module, facts),
-        "_fast_py.py": marked + render_fast(dialect, f"{target}_py"),
+        "_fast_py.py": header(both) + render_fast(dialect, f"{target}_py", base),
         "_c.pxd": marked + render_types(dialect),
     }
 

@@ -1,8 +1,8 @@
 """The fast paths of the pure build: straight-line functions that read and write one class each.
 
-They stand in a module beside the classes. Each works on local names, and reads or writes what has a fixed
-size in one go. It checks no more than it takes to decline what the slow path has to judge, which is `_read`
-and `_write` of the class.
+They stand in a module beside the classes. Their names are `read_` and `write_` with the name of the class.
+Each works on local names, and reads or writes what has a fixed size in one go. It checks no more than it
+takes to decline what the slow path has to judge: `_read` and `_write` of the class.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from struct import calcsize
 
-from codecgen.code import Code, string
+from codecgen.code import Code
 from codecgen.layout import BitRun, Flag, flags, steps, words
 from codecgen.model import Class, Dialect, Field, Method
 from codecgen.wire_types import WIRE_TYPES
@@ -20,42 +20,73 @@ from codecgen.wire_types import WIRE_TYPES
 _IMPORTS = """\
 from struct import Struct
 
-from amqpcodec._kernel.fast_reader_py import FastRead, Octets, timestamp
-from amqpcodec._kernel.fast_writer_py import FastWrite, fast_table, long_octets, seconds
-from amqpcodec._kernel.reader_py import Reader
+from amqpcodec._kernel.fast_reader_py import timestamp
+from amqpcodec._kernel.fast_writer_py import fast_table, long_octets, seconds
 from amqpcodec._kernel.values import Declined
-from amqpcodec._kernel.writer_py import WriterRules
-from amqpcodec._typing import TYPE_CHECKING, Any
+from amqpcodec._typing import TYPE_CHECKING
+"""
+
+_TYPES = """\
+if TYPE_CHECKING:
+    from amqpcodec._kernel.fast_reader_py import Octets
+    from amqpcodec._kernel.reader_py import Reader
+    from amqpcodec._kernel.writer_py import WriterRules
+    from amqpcodec._typing import Any
 """
 
 _STRUCT = re.compile(r"\b_(read|write)_([A-Za-z]+)\(")
 
 
-def render_fast(dialect: Dialect, classes: str) -> str:
-    """The text of a dialect's fast paths; `classes` is the module that has the classes."""
-    body = Code()
-    names = []
+def render_fast(dialect: Dialect, classes: str, base: Dialect | None = None) -> str:
+    """Return the text of a dialect's fast paths.
+
+    Args:
+        dialect: the dialect.
+        classes: the module that has its classes.
+        base: a dialect in the same package; what is the same there is imported from it.
+    """
+    package, module = classes.rsplit(".", 1)
+    wanted = functions(dialect)
+    theirs = functions(base) if base is not None else {}
+    taken = [name for name, text in wanted.items() if theirs.get(name) == text]
+    own = {name: text for name, text in wanted.items() if name not in taken}
+    aliases = _aliases(own)
+    texts = [text for name, text in own.items() if name not in aliases]
+    code = Code()
+    code.docstring([f"{dialect.label or dialect.name}: the fast paths of the pure build."])
+    code.lines("", "from __future__ import annotations", "", *_IMPORTS.splitlines())
+    if base is not None and taken:
+        code.names(f"from {package}.{base.module}_fast_py import (", taken)
+    code.lines("", *_TYPES.splitlines(), f"    from {package} import {module} as of", "")
+    code.lines("_encode = str.encode  # whatever a subclass makes of it", *_structs("".join(texts)))
+    for text in texts:
+        code.lines("", "", *text.splitlines())
+    if aliases:
+        code.lines("", "", "# Classes that have the fields of another.")
+        code.lines(*(f"{name} = {other}" for name, other in aliases.items()))
+    return code.text()
+
+
+def functions(dialect: Dialect) -> dict[str, str]:
+    """Return all functions of a dialect, text by name; a class with rare fields has none."""
+    texts = {}
     for cls in dialect.classes:
         for method in cls.methods:
             if _are_fast(method.fields):
-                emit_method_functions(body, method)
-                names.append(method.python_name)
+                texts.update(method_functions(method))
         if cls in dialect.content_classes and has_fast_path(cls):
-            emit_properties_functions(body, cls)
-            names.append(cls.properties_name)
-    code = Code()
-    code.docstring([f"{dialect.label or dialect.name}: the fast paths of the pure build."])
-    code.lines("", "from __future__ import annotations", "", *_IMPORTS.splitlines(), "")
-    package, module = classes.rsplit(".", 1)
-    code.lines("if TYPE_CHECKING:", f"    from {package} import {module} as of", "")
-    code.lines("_encode = str.encode  # whatever a subclass makes of it", *_structs(body.text()))
-    code.lines(*body.text().splitlines(), "", "")
-    for table, kind in (("READERS: dict[str, FastRead]", "read"), ("WRITERS: dict[str, FastWrite]", "write")):
-        with code.block(f"{table} = {{"):
-            for name in names:
-                code.line(f"{string(name)}: {kind}_{name},")
-        code.line("}")
-    return code.text()
+            texts.update(properties_functions(cls))
+    return texts
+
+
+def _aliases(texts: dict[str, str]) -> dict[str, str]:
+    """Find functions that do what an earlier one does: the name of that one by theirs.
+
+    Only functions that read are the same. Those that write a method write its ids as well.
+    """
+    first: dict[str, str] = {}
+    names = {name: first.setdefault(text.partition("\n")[2], name) for name, text in texts.items()}
+    return {name: other for name, other in names.items() if name != other}
 
 
 def has_fast_path(cls: Class) -> bool:
@@ -68,37 +99,41 @@ def _are_fast(fields: tuple[Field, ...]) -> bool:
 
 
 def _structs(text: str) -> Iterator[str]:
-    """The structs that the functions use, by direction and layout."""
+    """The structs that functions use, by direction and layout."""
     for direction, layout in sorted(set(_STRUCT.findall(text))):
         call = "unpack_from" if direction == "read" else "pack"
         yield f'_{direction}_{layout} = Struct(">{layout}").{call}'
 
 
-def emit_method_functions(code: Code, method: Method) -> None:
-    """Reading and writing of a method's arguments, after empty lines."""
-    with _reading(code, method.python_name):
-        _emit_method_reading(code, method)
-    with _writing(code, method.python_name):
-        _emit_method_writing(code, method)
+def method_functions(method: Method) -> dict[str, str]:
+    """Return the functions that read and write a method's arguments, text by name."""
+    name = method.python_name
+    reading, writing = Code(), Code()
+    with _reading(reading, name):
+        _emit_method_reading(reading, method)
+    with _writing(writing, name):
+        _emit_method_writing(writing, method)
+    return {f"read_{name}": reading.text(), f"write_{name}": writing.text()}
 
 
-def emit_properties_functions(code: Code, cls: Class) -> None:
-    """Reading and writing of the properties of a class, after empty lines."""
-    with _reading(code, cls.properties_name):
-        _emit_properties_reading(code, flags(cls.properties))
-    with _writing(code, cls.properties_name):
-        _emit_properties_writing(code, flags(cls.properties))
+def properties_functions(cls: Class) -> dict[str, str]:
+    """Return the functions that read and write the properties of a class, text by name."""
+    name = cls.properties_name
+    reading, writing = Code(), Code()
+    with _reading(reading, name):
+        _emit_properties_reading(reading, flags(cls.properties))
+    with _writing(writing, name):
+        _emit_properties_writing(writing, flags(cls.properties))
+    return {f"read_{name}": reading.text(), f"write_{name}": writing.text()}
 
 
 def _reading(code: Code, name: str) -> AbstractContextManager[None]:
-    code.lines("", "")
     return code.block(
         f"def read_{name}(record: of.{name}, reader: Reader, data: Octets, pos: int, end: int) -> int:"
     )
 
 
 def _writing(code: Code, name: str) -> AbstractContextManager[None]:
-    code.lines("", "")
     return code.block(f"def write_{name}(record: of.{name}, out: bytearray, rules: WriterRules) -> None:")
 
 
@@ -132,10 +167,13 @@ def _read_call(layout: str) -> str:
 
 def _emit_method_reading(code: Code, method: Method) -> None:
     for run, last in _runs(method.fields):
+        if last is not None and not run:
+            _emit_size_and_reading(code, last)
+            continue
         layout = _layout(run)
         targets = [_target(step, place) for place, step in enumerate(run)]
         if last is not None:
-            layout += "B" if last.type == "shortstr" else "I"
+            layout += _size_layout(last)
             targets.append("size")
         code.line(f"{', '.join(targets)} = {_read_call(layout)}")
         for place, step in enumerate(run):
@@ -143,8 +181,7 @@ def _emit_method_reading(code: Code, method: Method) -> None:
         if last is None:
             code.line(f"return pos + {_size(layout)}")
             return
-        code.line(f"start = pos + {_size(layout)}")
-        code.line("pos = start + size")
+        code.lines(f"start = pos + {_size(layout)}", "pos = start + size")
         _emit_sized_reading(code, last)
     code.line("return pos")
 
@@ -162,6 +199,18 @@ def _emit_conversion(code: Code, step: Field | BitRun, number: str) -> None:
             code.line(f"record.{field.attribute} = {number} & {1 << place} != 0")
     elif step.type == "timestamp":
         code.line(f"record.{step.attribute} = timestamp({number})")
+
+
+def _size_layout(field: Field) -> str:
+    """Return the layout of the size before a value."""
+    return "B" if field.type == "shortstr" else "I"
+
+
+def _emit_size_and_reading(code: Code, field: Field) -> None:
+    """A value with its size before it, at `pos`."""
+    layout = _size_layout(field)
+    code.lines(f"start = pos + {_size(layout)}", f"pos = start + {_read_call(layout)}")
+    _emit_sized_reading(code, field)
 
 
 def _emit_sized_reading(code: Code, field: Field) -> None:
@@ -207,10 +256,8 @@ def _emit_type_checks(code: Code, fields: tuple[Field, ...]) -> None:
             code.line(f"value{place} = record.{field.attribute}")
             checks.append(f"type(value{place}) is not {WIRE_TYPES[field.type].annotation}")
     if checks:
-        code.line("if (")
-        for place, check in enumerate(checks):
-            code.line(f"    or {check}" if place else f"    {check}")
-        code.lines("):", "    raise Declined")
+        code.any_of(checks)
+        code.line("    raise Declined")
 
 
 def _is_checked(field: Field) -> bool:
@@ -256,10 +303,7 @@ def _emit_property_reading(code: Code, field: Field) -> None:
         return
     layout = WIRE_TYPES[field.type].layout
     if not layout:
-        size = "data[pos]" if field.type == "shortstr" else "_read_I(data, pos)[0]"
-        code.line(f"start = pos + {1 if field.type == 'shortstr' else 4}")
-        code.line(f"pos = start + {size}")
-        _emit_sized_reading(code, field)
+        _emit_size_and_reading(code, field)
         return
     number = _read_call(layout)
     code.line(f"record.{field.attribute} = {f'timestamp({number})' if field.type == 'timestamp' else number}")

@@ -33,13 +33,16 @@ class Dispatch:
         self.readers: dict[int, tuple[type[Any], FastRead]] = {}
         self.writers: dict[type[Any], FastWrite] = {}
         self._reads: dict[type[Any], FastRead] = {}
+        # The fast paths of a dialect's classes stand in a module beside theirs.
+        modules = {cls.__module__ for cls in classes.values()}
+        fast = {name: vars(import_module(f"{name.removesuffix('_py')}_fast_py")) for name in modules}
         for number, cls in classes.items():
-            # The fast paths of a dialect's classes stand in a module beside theirs.
-            fast = import_module(f"{cls.__module__.removesuffix('_py')}_fast_py")
-            if cls.__name__ in fast.READERS:
-                self._reads[cls] = fast.READERS[cls.__name__]
-                self.readers[number] = cls, self._reads[cls]
-                self.writers[cls] = fast.WRITERS[cls.__name__]
+            functions = fast[cls.__module__]
+            read = functions.get(f"read_{cls.__name__}")
+            if read is not None:
+                self._reads[cls] = read
+                self.readers[number] = cls, read
+                self.writers[cls] = functions[f"write_{cls.__name__}"]
 
     def has(self, index: int) -> bool:
         """Whether something is registered."""
