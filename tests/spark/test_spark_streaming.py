@@ -246,13 +246,13 @@ def test_files_are_taken_in_turns_where_there_is_not_room_for_all(files: list[by
 
 @pytest.mark.needs("maxFilesPerTrigger")
 def test_files_whose_numbers_are_the_same_are_both_read(files: list[bytes], tmp_path: Path) -> None:
-    for path, name in zip(put(tmp_path, files, 0, 2, age=7200), ("t01.pcap", "t1.pcap"), strict=True):
+    for path, name in zip(put(tmp_path, files, 0, 2, age=7200), ("t_01.pcap", "t_1.pcap"), strict=True):
         path.rename(tmp_path / name)
     source = reader(tmp_path)
     first = source.latestOffset({}, at_most(1))
     second = source.latestOffset(first, at_most(1))
     assert [position["last"] for offset in (first, second) for position in offset.values()] == [
-        str(tmp_path / "t01.pcap"), str(tmp_path / "t1.pcap"),
+        str(tmp_path / "t_01.pcap"), str(tmp_path / "t_1.pcap"),
     ]  # fmt: skip
 
 

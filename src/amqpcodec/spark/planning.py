@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,8 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from ..options import SparkReadOptions
 from .files import File, listed, recognised, side_by_side
-
-_DIGITS = re.compile(r"\d+")
+from .series import natural, series
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def recordings(files: Iterable[File], rotated: str, flow_timeout: float) -> list
     Args:
         files: any.
         rotated: ``"false"``: every file is one of its own; ``"true"``: all captures in a folder are one;
-            ``"auto"``: those are whose names differ in numbers only, and whose times follow each other.
+            ``"auto"``: those of a series are, if their times follow each other.
         flow_timeout: seconds of silence between two files that make them two recordings with ``"auto"``.
     """
     sets: defaultdict[str, list[File]] = defaultdict(list)
@@ -111,21 +109,6 @@ def _following(files: Sequence[File], flow_timeout: float) -> Iterator[tuple[Fil
             run = []
         run.append(file)
     yield tuple(run)
-
-
-def series(path: str, rotated: str) -> str:
-    """What the files of one recording have in common; `rotated` as for `recordings`."""
-    folder, slash, name = path.rpartition("/")
-    if rotated == "false":
-        return path
-    return folder + slash + ("" if rotated == "true" else _DIGITS.sub("#", name).rstrip("#"))
-
-
-def natural(name: str) -> list[tuple[str, int]]:
-    """Orders names by the numbers in them; no two names are the same to it."""
-    words = [*re.split(r"(\d+)", name), ""]
-    order = [(text, int(number or 0)) for text, number in zip(words[::2], words[1::2], strict=False)]
-    return [*order, (name, 0)]
 
 
 def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:

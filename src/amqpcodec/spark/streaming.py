@@ -25,8 +25,9 @@ from pyspark.sql.types import StructType
 from ..options import SparkReadOptions
 from .files import Location, recognised
 from .packaging import Packaged
-from .planning import Part, files_of, natural, parts_of, series
+from .planning import Part, files_of, parts_of
 from .reading import states
+from .series import natural, series
 from .source import AmqpReader
 from .versions import lack, need
 
