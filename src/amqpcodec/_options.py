@@ -239,6 +239,20 @@ class Words(Kind):
         return ",".join(value)
 
 
+class Pattern(Kind):
+    """A regular expression."""
+
+    metavar = "REGEX"
+
+    def check(self, value: Any) -> str:
+        pattern: str = super().check(value)
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        return pattern
+
+
 class Ports(Kind):
     """Ports, each once and in ascending order; None for every one."""
 

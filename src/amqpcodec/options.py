@@ -16,7 +16,20 @@ from typing import Annotated, Literal, TypedDict
 
 from ._backend import IMPL
 from ._kernel.wire import OVERHEAD
-from ._options import AUTO, Choice, Dialect, Flag, Kind, Number, Option, Ports, Seconds, Size, Words
+from ._options import (
+    AUTO,
+    Choice,
+    Dialect,
+    Flag,
+    Kind,
+    Number,
+    Option,
+    Pattern,
+    Ports,
+    Seconds,
+    Size,
+    Words,
+)
 from .limits import Limits
 
 __all__ = [
@@ -247,8 +260,17 @@ class _SparkRecordings(TypedDict, total=False):
         Option(
             Choice("auto", "true", "false"),
             "auto",
-            "which captures are one recording: those whose names differ in numbers only and whose times "
-            "follow each other, all in a folder, or each its own",
+            "which captures are one recording: those of a series, as their names tell, whose times follow "
+            "each other, all in a folder, or each its own",
+        ),
+    ]
+    series_pattern: Annotated[
+        str | None,
+        Option(
+            Pattern(),
+            None,
+            "a regular expression that says which series a file belongs to: its first group, or else the "
+            "name without what it matches",
         ),
     ]
     stitch: Annotated[
@@ -270,6 +292,14 @@ class _SparkCorrupt(TypedDict, total=False):
 class _SparkFiles(TypedDict, total=False):
     recursive_file_lookup: Annotated[bool, Option(Flag(), False, "whether folders in folders are read")]
     path_glob_filter: Annotated[str | None, Option(Kind(), None, "a pattern that names of files have to fit")]
+    bad_files: Annotated[
+        Literal["fail", "skip"],
+        Option(
+            Choice("fail", "skip"),
+            "fail",
+            "what becomes of files that cannot be read: they fail all, or each is a row in errors",
+        ),
+    ]
 
 
 class _SparkSource(TypedDict, total=False):
@@ -287,7 +317,7 @@ class _SparkSource(TypedDict, total=False):
         Option(
             Seconds(),
             60.0,
-            "seconds after which a file is complete though none with a later name is there; of streaming",
+            "seconds after which a file is complete though none of its series has a later name; of streaming",
         ),
     ]
     max_files_per_trigger: Annotated[

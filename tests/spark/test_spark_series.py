@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +104,16 @@ def test_a_pattern_says_what_a_series_is(pattern: str, together: list[str], apar
 def test_no_two_names_are_the_same_in_the_order() -> None:
     names = ["t01.pcap", "t1.pcap", "t1.pcap.gz", "t1.pcap.zst", "t_1", "t_01"]
     assert len({str(natural(name)) for name in names}) == len(names)
+
+
+def test_the_documented_names_are_of_the_series_beside_them() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    table = page.partition("| recorder | files | series |")[2].partition("\n\n")[0]
+    rows = [line.split(" | ") for line in table.splitlines()[2:]]
+    assert len(rows) > 7
+    for _, files, wanted in rows:
+        found = [series(name, "auto") for name in re.findall("`([^`]+)`", files)]
+        if "`" in wanted:
+            assert set(found) == set(re.findall("`([^`]+)`", wanted))
+        else:
+            assert len(set(found)) == len(found)

@@ -16,8 +16,8 @@ from .. import arrow
 from .._options import among, resolve, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
-from .nothing import NothingFoundWarning, nothing_found
-from .planning import Recording
+from .nothing import NothingFoundWarning, nothing_found, warn_of_files
+from .planning import Part, Recording
 from .steps import commit, each, removed_on_failure
 
 STATISTICS = pa.schema(
@@ -74,12 +74,16 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     with removed_on_failure(spark, job):
         recordings: list[Recording] = do(tasks.begin, [None])
         parts = [
-            (at, position, part) for at, parts in enumerate(recordings) for position, part in enumerate(parts)
-        ]
+            (at, position, part)
+            for at, recording in enumerate(recordings)
+            for position, part in enumerate(recording)
+            if part.kind != "bad" or job.options["table"] == "errors"
+        ] or [(0, 0, Part("capture", ()))]  # a file that has the columns
         # First parts first: those behind them then mostly find the state with which they begin.
         by_position = sorted(enumerate(parts), key=lambda each: each[1][1])
         written: list[tasks.PartFile] = sorted(do(tasks.convert, by_position), key=attrgetter("path"))
         do(commit, [[(file.staged, file.path) for file in written]])
+    warn_of_files(recordings, job.options["paths"], 5)
     _warn_of_nothing(job, recordings, written)
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)
     found = dict(zip(tasks.PartFile._fields, columns, strict=True))

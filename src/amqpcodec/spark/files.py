@@ -41,9 +41,11 @@ class File:
     Attributes:
         path: as it is named in rows: absolute, or a URI.
         size: its octets.
-        kind: ``"capture"`` or ``"stream"``; ``"empty"`` for a file with nothing in it.
+        kind: ``"capture"`` or ``"stream"``; ``"empty"`` for a file with nothing in it, ``"bad"`` for one that
+            cannot be read.
         compressed: whether it can only be read from its start.
         first_ns: when its first packet came; None if that is not known.
+        fault: of a bad one, what is wrong.
     """
 
     path: str
@@ -51,6 +53,7 @@ class File:
     kind: str
     compressed: bool = False
     first_ns: int | None = None
+    fault: str = ""
 
     @property
     def name(self) -> str:
@@ -116,8 +119,10 @@ def open_file(path: str) -> BinaryIO:
     return opened
 
 
-def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -> list[tuple[str, int]]:
-    """The files that paths mean, each once, in order: path and size.
+def listed(
+    paths: Iterable[str], *, recursive: bool, name_pattern: str | None
+) -> list[tuple[str, int | None]]:
+    """The files that paths mean, each once, in order: path and size, which is None of what is no file.
 
     Args:
         paths: of files and folders, with ``*``, ``?``, ``[...]`` and ``{a,b}`` in them.
@@ -131,15 +136,12 @@ def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -
         FileNotFoundError: a path means no file at all.
         ValueError: a path or pattern that cannot be.
     """
-    found: dict[str, int] = {}
+    found: dict[str, int | None] = {}
     fits = re.compile(_expression(name_pattern) if name_pattern else ".*", re.DOTALL)
     for path in paths:
         location = Location(path)
         there = [
-            info
-            for pattern in _alternatives(location.inner)
-            for info in _globbed(location.system, pattern)
-            if info.type != fs.FileType.NotFound
+            info for pattern in _alternatives(location.inner) for info in _globbed(location.system, pattern)
         ]
         if not there:
             raise FileNotFoundError(f"there is no file {path!r}")
@@ -150,21 +152,35 @@ def listed(paths: Iterable[str], *, recursive: bool, name_pattern: str | None) -
     return sorted(found.items())
 
 
-def recognised(files: Iterable[tuple[str, int]], kind: str, *, times: bool) -> list[File]:
-    """What files are.
+def recognised(
+    files: Iterable[tuple[str, int | None]], kind: str, *, times: bool, bad_files: str = "fail"
+) -> list[File]:
+    """Return what files are.
 
     Args:
         files: path and size.
         kind: what all of them are, or ``"auto"``: detected from their first octets.
         times: whether the time of first packets is wanted.
+        bad_files: ``"skip"`` finds those that cannot be read, and says why; ``"fail"`` raises.
 
     Raises:
         ValueError: a file is nothing that is known.
         OSError: a file cannot be read.
     """
-
     named = list(files)
-    return side_by_side(lambda file: _look(*file, kind, times), named, [path for path, _ in named])
+    look = _look if bad_files == "fail" else _look_at_any
+    return side_by_side(lambda file: look(*file, kind, times), named, [path for path, _ in named])
+
+
+def check_regular(path: str, size: int | None) -> int:
+    """Return the size of what was listed.
+
+    Raises:
+        FileNotFoundError: it is no file.
+    """
+    if size is None:
+        raise FileNotFoundError(f"{path!r} is no file: a link to what is not there, a pipe or a device")
+    return size
 
 
 def side_by_side(
@@ -184,19 +200,32 @@ def side_by_side(
         return list(threads.map(look, looked))
 
 
-def _look(path: str, size: int, kind: str, times: bool) -> File:
-    if not size:
+def _look_at_any(path: str, size: int | None, kind: str, times: bool) -> File:
+    """Look at a file that may be bad. Captures are bad if nothing can be read of them."""
+    try:
+        found = _look(path, size, kind, times)
+        if found.kind == "capture":
+            with closing(open_file(path)) as file:
+                next(iter(read_packets(ByteSource(file))), None)
+    except (ValueError, OSError) as error:
+        return File(path, size or 0, "bad", fault=str(error))
+    return found
+
+
+def _look(path: str, size: int | None, kind: str, times: bool) -> File:
+    octets = check_regular(path, size)
+    if not octets:
         return File(path, 0, "empty")
     with closing(open_file(path)) as file:
         source = ByteSource(file)
         found = _kind(source) if kind == "auto" else kind
         if not found:
             raise ValueError(
-                f"{path!r} is neither a capture nor a stream of frames; leave it out, by pathGlobFilter, or "
-                "say what it is by the option input"
+                f"{path!r} is neither a capture nor a stream of frames; leave it out, by pathGlobFilter or "
+                "badFiles, or say what it is by the option input"
             )
         first = _first_time(source) if times and found == "capture" else None
-        return File(path, size, found, bool(source.compression), first)
+        return File(path, octets, found, bool(source.compression), first)
 
 
 def _kind(source: ByteSource) -> str:
@@ -230,7 +259,9 @@ def _globbed(system: Any, pattern: str) -> list[Any]:
     parts = pattern.split("/")
     wild = next((at for at, part in enumerate(parts) if _WILD.search(part)), None)
     if wild is None:
-        return [system.get_file_info(pattern)]
+        info = system.get_file_info(pattern)
+        is_link = isinstance(system, fs.LocalFileSystem) and os.path.islink(pattern)
+        return [info] if is_link or info.type != fs.FileType.NotFound else []
     found = [system.get_file_info("/".join(parts[:wild]) or "/")]
     for part in parts[wild:]:
         fits = re.compile(_expression(part), re.DOTALL)
@@ -258,10 +289,20 @@ def _children(system: Any, info: Any) -> list[Any]:
     if info.type != fs.FileType.Directory:
         return []
     found = list(system.get_file_info(fs.FileSelector(info.path)))
+    if isinstance(system, fs.LocalFileSystem):
+        found += _dangling(info.path)
     try:
         return sorted(found, key=lambda child: str(child.path))
     except UnicodeDecodeError as error:
         raise ValueError(f"the name {error.object!r} is not UTF-8: name others, or rename it") from error
+
+
+def _dangling(folder: str) -> Iterator[Any]:
+    """Yield the symbolic links in a folder that lead nowhere, which Arrow leaves out."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink() and not os.path.exists(entry.path):
+                yield fs.FileInfo(entry.path, fs.FileType.NotFound)
 
 
 def _hidden(info: Any) -> bool:

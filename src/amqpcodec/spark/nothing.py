@@ -1,4 +1,7 @@
-"""What is said where captures have nothing of what was asked for: mostly, the broker has another port."""
+"""What is said where there is nothing of what was asked for, or a file is skipped.
+
+Mostly, the broker has another port.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,36 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from ..options import SparkReadOptions
-from .planning import Part
+from .planning import Part, Recording
 
 
 class NothingFoundWarning(UserWarning):
-    """Captures have no AMQP on the ports that were asked for."""
+    """Captures have no AMQP on the ports that were asked for, or there are none."""
+
+
+class BadFileWarning(UserWarning):
+    """A file is skipped, or not read as part of its series."""
+
+
+def warn_of_bad(parts: Iterable[Part], stacklevel: int = 2) -> None:
+    """Warn of each file that is skipped; `stacklevel` as for `warnings.warn`."""
+    for part in parts:
+        if part.kind == "bad":
+            message = f"skipped {part.ranges[0].path!r}: {part.fault}"
+            warnings.warn(message, BadFileWarning, stacklevel + 1)
+
+
+def warn_of_files(recordings: Iterable[Recording], paths: Iterable[str], stacklevel: int = 2) -> None:
+    """Warn of each file that is skipped, or if paths mean nothing that could be read."""
+    parts = [part for recording in recordings for part in recording]
+    warn_of_bad(parts, stacklevel + 1)
+    if not parts:
+        warnings.warn(no_files(paths), NothingFoundWarning, stacklevel + 1)
+
+
+def no_files(paths: Iterable[str]) -> str:
+    """The message where paths mean no file, or only empty ones."""
+    return f"nothing to read: no file, or only empty ones, in {', '.join(map(repr, paths))}"
 
 
 def nothing_found(options: SparkReadOptions, where: str = "") -> str:

@@ -32,16 +32,18 @@ class Part(InputPartition):
     """What one task reads: ranges of a recording that follow each other.
 
     Attributes:
-        kind: ``"capture"`` or ``"stream"``.
+        kind: ``"capture"`` or ``"stream"``; ``"bad"`` for what is not read.
         ranges: of one file or several.
         state: that of reading at the beginning of the first; None at the start of the recording.
         last: whether the recording ends behind them.
+        fault: of a bad one, why it is not read.
     """
 
     kind: str
     ranges: tuple[FileRange, ...]
     state: bytes | None = field(default=None, repr=False)
     last: bool = True
+    fault: str = ""
 
 
 Recording = tuple[Part, ...]  # its parts, in order
@@ -51,29 +53,38 @@ def plan(options: SparkReadOptions) -> list[Recording]:
     """The recordings that are to be read, in parts as large as the options say, still without states.
 
     Raises:
-        ValueError: no path, or a file that is nothing that is known.
-        OSError: a path means no file, or a file cannot be read.
+        ValueError: no path; with ``badFiles=fail``, a file that is nothing that is known.
+        OSError: a path means no file; with ``badFiles=fail``, a file cannot be read.
     """
     if not options["paths"]:
         raise ValueError("no path: say what to load")
     names = files_of(options)
     times = options["rotated"] != "false"
-    files = [file for file in recognised(names, options["input"], times=times) if file.kind != "empty"]
-    found: list[Recording] = []
-    for together in recordings(files, options["rotated"], options["flow_timeout"]):
+    looked = recognised(names, options["input"], times=times, bad_files=options["bad_files"])
+    found: list[Recording] = [(bad_part(file.path, file.fault),) for file in looked if file.kind == "bad"]
+    files = [file for file in looked if file.kind not in ("empty", "bad")]
+    rule = options["rotated"], options["flow_timeout"], options["series_pattern"]
+    for together in recordings(files, *rule):
         parts = parts_of(together, options)
         found += [parts] if options["stitch"] else [(replace(part, last=True),) for part in parts]
     return found
 
 
-def files_of(options: SparkReadOptions) -> list[tuple[str, int]]:
+def bad_part(path: str, fault: str) -> Part:
+    """Return the part of a file that is not read: a row of the table `errors`, and none of others."""
+    return Part("bad", (FileRange(path, None),), fault=fault)
+
+
+def files_of(options: SparkReadOptions) -> list[tuple[str, int | None]]:
     """The files that the options mean; as `files.listed`."""
     return listed(
         options["paths"], recursive=options["recursive_file_lookup"], name_pattern=options["path_glob_filter"]
     )
 
 
-def recordings(files: Iterable[File], rotated: str, flow_timeout: float) -> list[tuple[File, ...]]:
+def recordings(
+    files: Iterable[File], rotated: str, flow_timeout: float, pattern: str | None = None
+) -> list[tuple[File, ...]]:
     """Files put together that are one recording, in the order in which they were made.
 
     Args:
@@ -81,11 +92,12 @@ def recordings(files: Iterable[File], rotated: str, flow_timeout: float) -> list
         rotated: ``"false"``: every file is one of its own; ``"true"``: all captures in a folder are one;
             ``"auto"``: those of a series are, if their times follow each other.
         flow_timeout: seconds of silence between two files that make them two recordings with ``"auto"``.
+        pattern: as for `series`.
     """
     sets: defaultdict[str, list[File]] = defaultdict(list)
     for file in files:
         alone = file.kind != "capture" or file.first_ns is None
-        sets[series(file.path, "false" if alone else rotated)].append(file)
+        sets[series(file.path, "false" if alone else rotated, pattern)].append(file)
     found = []
     for together in sets.values():
         ordered = sorted(together, key=lambda file: (file.first_ns or 0, natural(file.name)))

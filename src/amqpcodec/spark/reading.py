@@ -60,6 +60,10 @@ def batches(
         NotCompiledError: see `check_build`.
     """
     check_build(options["impl"])
+    if part.kind == "bad":
+        if options["table"] == "errors":
+            yield _fault_row(part, columns)
+        return
     if part.kind == "stream":
         for each in part.ranges:
             yield from _stream(each, columns, options, others)
@@ -105,6 +109,12 @@ def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | Non
     """The ranges of a part as `CaptureSession.read` takes them."""
     for each in part.ranges:
         yield partial(open_file, each.path), each.path, each.end
+
+
+def _fault_row(part: Part, columns: Iterable[str]) -> pa.RecordBatch:
+    """The row of a file that is not read."""
+    row = {"file": part.ranges[0].path, "kind": "file", "code": "FILE", "message": part.fault}
+    return pa.RecordBatch.from_pylist([row], arrow.schema("errors", columns=columns))
 
 
 def _stream(

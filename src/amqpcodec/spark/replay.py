@@ -18,7 +18,7 @@ from .._options import among, resolve, takes
 from ..errors import AmqpError
 from ..options import SparkEncodingOptions, SparkWriteOptions
 from .committer import Committer
-from .files import listed, open_file
+from .files import check_regular, listed, open_file
 from .outputs import OutputFile, write_part
 from .reading import check_build
 from .steps import commit, each, removed_on_failure
@@ -86,7 +86,8 @@ class _Part(NamedTuple):
 def _plan(job: _Job, argument: None) -> Iterator[_Part]:
     """The row groups that each task reads."""
     check_build(job.options["impl"])
-    files = [path for path, size in listed(job.paths, recursive=True, name_pattern=None) if size]
+    found = listed(job.paths, recursive=True, name_pattern=None)
+    files = [path for path, size in found if check_regular(path, size)]
     wanted = _wanted(job.options)
     for path in files:
         away = wanted & {folder.partition("=")[0] for folder in path.split("/")[:-1] if "=" in folder}

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
-from .nothing import noticing
+from .nothing import noticing, warn_of_files
 from .options import read_options, write_options
 from .packaging import Packaged
 from .planning import Part, Recording, plan
@@ -105,8 +105,10 @@ class AmqpReader(Packaged, DataSourceReader):
             return [part for recording in found for part in recording]
 
     def recordings(self) -> list[Recording]:
-        """What is to be read."""
-        return plan(self.options)
+        """What is to be read; warns of what is not."""
+        found = plan(self.options)
+        warn_of_files(found, self.options["paths"])
+        return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
