@@ -2,79 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
-import struct
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import synthetic_capture
 
 pytest.importorskip("pyspark")
 
+from support.followed import COLUMNS, at_most, batch, expected, in_order, put, reader, recorded, rows_between
+
 from amqpcodec import arrow
 from amqpcodec.spark import register, table_schema
+from amqpcodec.spark.nothing import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.streaming import AmqpStreamReader
 from amqpcodec.spark.versions import lack
-
-COLUMNS = ["file", "flow", "packet", "ts_ns", "direction", "offset", "routing_key", "body", "complete"]
-HEADER = 24
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     """A capture as a rotation leaves it: cut between packets, amid connections and messages."""
     path = tmp_path_factory.mktemp("recorded") / "a.pcap"
-    synthetic_capture.record(path, 200_000, 4, seed=3, bursts=30)
-    octets, at, cuts = path.read_bytes(), HEADER, [HEADER]
-    while at < len(octets):
-        at += 16 + struct.unpack_from("<I", octets, at + 8)[0]
-        if at - cuts[-1] > 30_000:
-            cuts.append(at)
-    cuts.append(len(octets))
-    return [octets[:HEADER] + octets[begin:end] for begin, end in pairwise(cuts)]
-
-
-def put(folder: Path, files: list[bytes], first: int, last: int, age: float = 0) -> list[Path]:
-    """Files of a rotation as they come, and how long ago the last octet was written."""
-    paths = []
-    for number in range(first, last):
-        path = folder / f"trace_{number:05d}.pcap"
-        path.write_bytes(files[number])
-        os.utime(path, (path.stat().st_mtime - age,) * 2)
-        paths.append(path)
-    return paths
-
-
-def expected(paths: list[Path]) -> list[tuple[Any, ...]]:
-    """The rows of one session over files that is not finished."""
-    session = arrow.CaptureSession(columns=COLUMNS)
-    rows = [row for path in paths for batch in session.read(path) for row in batch.to_pylist()]
-    return in_order(rows)
-
-
-def in_order(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row[name] for name in COLUMNS) for row in rows), key=repr)
-
-
-def reader(folder: Path, **options: str) -> AmqpStreamReader:
-    schema = table_schema("messages", columns=COLUMNS)
-    return AmqpStreamReader(read_options({"path": str(folder), **options}), schema)
-
-
-def at_most(files: int) -> Any:
-    """What a batch may take, as PySpark since 4.2 says it."""
-    from pyspark.sql.streaming.datasource import ReadMaxFiles
-
-    return ReadMaxFiles(files)
-
-
-def rows_between(source: AmqpStreamReader, start: Any, end: Any) -> list[dict[str, Any]]:
-    batches = [batch for part in source.partitions(start, end) for batch in source.read(part)]
-    return pa.Table.from_batches(batches).to_pylist() if batches else []
+    return recorded(path, 200_000, seed=3, bursts=30, piece=30_000)
 
 
 def stream(spark: Any, folder: Path, work: Path, **options: str) -> Any:
@@ -166,7 +118,6 @@ def test_large_files_are_read_in_parts(files: list[bytes], tmp_path: Path) -> No
 
 
 def test_the_last_file_waits_until_it_is_complete(files: list[bytes], tmp_path: Path) -> None:
-    assert reader(tmp_path / "nothing").latestOffset({}) == {}
     put(tmp_path, files, 0, 1)
     source = reader(tmp_path)
     assert source.latestOffset({}) == {}
@@ -218,13 +169,36 @@ def test_a_file_that_is_gone_before_it_is_read_is_reported(
         assert in_order(rows_between(reader(tmp_path), first, end))
 
 
-def test_a_file_that_comes_between_those_of_a_batch_is_reported(files: list[bytes], tmp_path: Path) -> None:
-    first, second, _ = put(tmp_path, files, 0, 3, age=7200)
+def test_a_file_that_comes_between_those_of_a_batch_is_read_after_it(
+    files: list[bytes], tmp_path: Path
+) -> None:
+    first, second, third = put(tmp_path, files, 0, 3, age=7200)
     second.unlink()
     end = reader(tmp_path).latestOffset({})
-    second.write_bytes(first.read_bytes())
-    with pytest.raises(FileNotFoundError, match="others have come between them"):
-        reader(tmp_path).partitions({}, end)
+    put(tmp_path, files, 1, 2, age=7200)
+    assert in_order(rows_between(reader(tmp_path), {}, end)) == expected([first, third])
+    source = reader(tmp_path)
+    with pytest.warns(
+        BadFileWarning, match=rf"^'{second}' came after '{third}' was read: it is read on its own"
+    ):
+        behind = source.latestOffset(end)
+    assert in_order(rows_between(source, end, behind)) == in_order(batch(second))
+    assert source.latestOffset(behind) == behind
+
+
+def test_a_path_that_means_nothing_is_warned_of_once(files: list[bytes], tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    paths = json.dumps([f"{tmp_path}/there/*.pcap", f"{tmp_path}/here"])
+    source = AmqpStreamReader(read_options({"paths": paths}), table_schema("messages"))
+    with pytest.warns(NothingFoundWarning) as caught:
+        assert source.latestOffset({}) == {}
+    assert [str(warning.message) for warning in caught] == [
+        f"nothing to read: no file, or only empty ones, in '{tmp_path}/there/*.pcap'",
+        f"nothing to read: no file, or only empty ones, in '{tmp_path}/here'",
+    ]
+    put(tmp_path / "here", files, 0, 2)
+    (end,) = source.latestOffset({}).values()
+    assert end["files"] == "1"
 
 
 @pytest.mark.needs("maxFilesPerTrigger")

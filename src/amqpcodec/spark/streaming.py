@@ -1,18 +1,18 @@
 """``readStream.format("amqp")``: the files that a rotating capture puts into a folder, each once.
 
-An offset says for every series of files which was the last one taken, and where reading stands behind it: the
-state of `amqpcodec.arrow.CaptureSession`. So connections go on from file to file, and from run to run.
+An offset says for every series of files which were taken, and where reading stands behind them: the state of
+`amqpcodec.arrow.CaptureSession`. So connections go on from file to file, and from run to run.
 """
 
 from __future__ import annotations
 
 import base64
+import warnings
 import zlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from operator import itemgetter
 from time import time
@@ -23,11 +23,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
-from .files import Location, recognised
+from .files import File, Location, recognised
+from .nothing import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
-from .planning import Part, files_of, parts_of
-from .reading import states
-from .series import natural, series
+from .planning import Part, bad_part, files_of, parts_of
+from .positions import Position, Sizes, Step, Stored, by_series, check_offset
+from .reading import states, with_states
 from .source import AmqpReader
 from .versions import lack, need
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING or lack("maxFilesPerTrigger") is None:
 else:  # each batch has all that is there, and so has the one batch of Trigger.AvailableNow
     SupportsTriggerAvailableNow = object
 
-Offset = dict[str, dict[str, str]]  # by series: `last`, the path, `files`, how many so far, and `state`
+Offset = dict[str, Stored]  # a position by series
 
 
 class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -63,9 +64,12 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             need("maxFilesPerTrigger")
         self._options = options
         self._reader = AmqpReader(options, schema)
-        self._planned: dict[str, tuple[Part, ...]] = {}  # of the latest offset, not to be followed twice
-        self._target: dict[str, str] | None = None  # where to stop: the last file of each series
+        self._planned: dict[
+            tuple[str, str, str], list[Part]
+        ] = {}  # of the latest offset, not to be followed twice
+        self._target: frozenset[str] | None = None  # the only files to take
         self._reached: Offset = {}  # what was asked for last
+        self._nowhere: set[str] = set()  # paths that meant nothing, and were warned of
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Nothing is taken yet."""
@@ -78,40 +82,55 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Stop behind the files that are complete now."""
-        self._target = {name: paths[-1] for name, paths in self._complete().items()}
+        complete = (self._complete(Step(new=files)) for files in self._series().values())
+        self._target = frozenset(chain.from_iterable(step.new for step in complete))
 
     def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:  # noqa: N802
-        """Take the complete files behind an offset, as many as the limit allows.
+        """Take the complete files that were not taken before an offset, as many as the limit allows.
 
         Before PySpark 4.2, both are missing: it continues behind the last batch. After a restart, Spark asks
         for an empty batch where it had stopped.
+
+        Raises:
+            OSError: with ``badFiles=fail``, a file cannot be read, or has changed since it was read; or files
+                have come too late.
+            ValueError: with ``badFiles=fail``, a file is nothing that is known; an offset that was made with
+                other options.
         """
         if start is None:
             start = self._reached
+        self._check(start)
+        there = self._series()
         end = dict(start)
         self._planned = {}
-        for name, new in self._new(start, getattr(limit, "max_files", None)).items():
-            parts, state = self._followed(new, start.get(name))
-            self._planned[_key(name, start, new[-1])] = parts
-            end[name] = {"last": new[-1], "files": str(_taken(start, name) + len(new)), "state": state}
+        for name, step in self._new(start, there, getattr(limit, "max_files", None)).items():
+            before = Position.stored(start.get(name))
+            _warn_of_late(step, before)
+            parts, state = self._followed(step, before)
+            warn_of_bad(parts)
+            behind = before.behind(step, there[name], state)
+            end[name] = behind.text()
+            self._planned[_key(name, start, end)] = parts
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """The files between two offsets, each with the state at its beginning."""
+        """The files between two offsets, each with the state at its beginning.
+
+        Raises:
+            FileNotFoundError: a file that was planned before a restart is gone.
+            OSError, ValueError: as for `latestOffset`.
+        """
+        self._check(start)
         self._reached = end
         found: list[InputPartition] = []
         for name, position in end.items():
             if position == start.get(name):
                 continue
-            parts = self._planned.get(_key(name, start, position["last"]))
+            parts = self._planned.get(_key(name, start, end))
             if parts is None:  # planned before a restart
-                paths = self._behind(self._series().get(name, []), start.get(name), position["last"])
-                if paths[-1:] != [position["last"]] or _taken(start, name) + len(paths) != _taken(end, name):
-                    raise FileNotFoundError(
-                        f"the files up to {position['last']!r}, which are to be read again, are not there "
-                        "any more, or others have come between them"
-                    )
-                parts, _ = self._followed(paths, start.get(name))
+                before = Position.stored(start.get(name))
+                step = Position.stored(position).since(before).located(self._series().get(name, {}))
+                parts, _ = self._followed(step, before)
             found += parts
         return found
 
@@ -119,93 +138,109 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         """The rows of a part."""
         return self._reader.read(partition)
 
-    def _new(self, start: Offset, room: int | None) -> dict[str, list[str]]:
+    def _check(self, offset: Offset) -> None:
+        check_offset(offset, self._options["rotated"], self._options["series_pattern"])
+
+    def _new(self, start: Offset, there: dict[str, Sizes], room: int | None) -> dict[str, Step]:
         """The complete files behind an offset, by series; the oldest if there is not room for all.
 
         Among series none has to wait for another that is busier: sooner or later its next file is the oldest.
         """
-        # With a target, nothing is taken of a series that is not in it.
-        stops, stop = ({}, None) if self._target is None else (self._target, "")
         found = {
-            name: self._behind(paths, start.get(name), stops.get(name, stop))
-            for name, paths in self._complete().items()
+            name: self._complete(Position.stored(start.get(name)).step(files))
+            for name, files in there.items()
         }
+        if self._target is not None:
+            found = {name: step.among(self._target) for name, step in found.items()}
         if room is not None:
-            waiting = [_dated(name, paths) for name, paths in found.items()]
-            found = {name: [] for name in found}
-            for _, name, path in islice(merge(*waiting, key=itemgetter(0)), room):
-                found[name].append(path)
-        return {name: paths for name, paths in found.items() if paths}
+            waiting = [_dated(chain(step.late, step.new)) for step in found.values()]
+            taken = {path for _, path in islice(merge(*waiting, key=itemgetter(0)), room)}
+            found = {name: step.among(taken) for name, step in found.items()}
+        return {name: step for name, step in found.items() if step}
 
-    def _series(self) -> dict[str, list[str]]:
-        """The files there are, by series, in order."""
+    def _series(self) -> dict[str, Sizes]:
+        """The files there are, by series, in order; warns once of a path that means none."""
         options = self._options
-        try:
-            names = files_of(options)
-        except FileNotFoundError:
-            return {}  # not yet
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for path, _ in names:
-            found[series(path, options["rotated"])].append(path)
-        return {name: sorted(paths, key=natural) for name, paths in sorted(found.items())}
+        found: Sizes = {}
+        for path in options["paths"]:
+            try:
+                files = dict(files_of(options | {"paths": (path,)}))
+            except FileNotFoundError:
+                files = {}  # not yet
+            if not files and path not in self._nowhere:
+                self._nowhere.add(path)
+                warnings.warn(no_files([path]), NothingFoundWarning, stacklevel=2)
+            found |= files
+        return by_series(found.items(), options["rotated"], options["series_pattern"])
 
-    def _complete(self) -> dict[str, list[str]]:
-        """The files that nothing more is written to."""
-        found = {}
-        for name, paths in self._series().items():
-            old = time() - _changed(paths[-1]) >= self._options["min_file_age"]
-            complete = paths if old else paths[:-1]
-            if complete:
-                found[name] = complete
-        return found
+    def _complete(self, step: Step) -> Step:
+        """Those files of a step that nothing more is written to.
 
-    def _behind(self, paths: Iterable[str], position: Mapping[str, str] | None, end: str | None) -> list[str]:
-        """The files behind a position, up to one."""
-        begin = natural(position["last"]) if position else []
-        return [
-            path for path in paths if natural(path) > begin and (end is None or natural(path) <= natural(end))
-        ]
+        A later file of the series shows that, if it was not there before; else its age. The newest one may
+        be empty for long, since recorders write their first octets late.
+        """
+        late = {path: size for path, size in step.late.items() if size != 0 and self._is_old(path)}
+        new = dict(step.new)
+        newest = next(reversed(new), None)
+        if newest is not None and (new[newest] == 0 or not self._is_old(newest)):
+            new.popitem()
+        return Step(late, new, step.changed)
 
-    def _followed(
-        self, paths: Sequence[str], position: Mapping[str, str] | None
-    ) -> tuple[tuple[Part, ...], str]:
-        """What is to be read of files that follow each other, and the state behind them."""
+    def _is_old(self, path: str) -> bool:
+        return time() - _changed(path) >= self._options["min_file_age"]
+
+    def _followed(self, step: Step, before: Position) -> tuple[list[Part], str]:
+        """What is to be read of a step, and the state behind it."""
         options = self._options
-        sizes = [(path, _size(path)) for path in paths]
-        files = [file for file in recognised(sizes, options["input"], times=False) if file.kind != "empty"]
-        captures = [file for file in files if file.kind == "capture"]
-        alone = [parts_of([file], options) for file in files if file.kind != "capture"]
+        named = chain(step.late.items(), step.new.items())
+        files = recognised(named, options["input"], times=False, bad_files=options["bad_files"])
+        parts = [bad_part(path, self._change(path, size, before)) for path, size in step.changed.items()]
+        captures: list[File] = []
+        for file in files:
+            if file.kind == "bad":
+                parts.append(bad_part(file.path, file.fault))
+            elif file.kind == "capture" and options["rotated"] != "false" and file.path not in step.late:
+                captures.append(file)
+            elif file.kind != "empty":
+                parts += with_states(parts_of([file], options), options)
         if not captures:
-            return sum(alone, ()), position["state"] if position else ""
-        state = _unpacked(position["state"]) if position and options["rotated"] != "false" else None
-        parts = list(parts_of(captures, options))
-        parts[0] = replace(parts[0], state=state)
-        following = list(states(parts, options))
-        kept = [replace(part, last=False) for part in parts]
-        for at, each in enumerate(following[:-1], 1):
-            kept[at] = replace(kept[at], state=each)
-        if options["rotated"] == "false":
-            kept[-1] = replace(kept[-1], last=True)
-        return (*kept, *sum(alone, ())), _packed(following[-1])
+            return parts, before.state
+        following = list(parts_of(captures, options))
+        following[0] = replace(following[0], state=_unpacked(before.state))
+        known = list(states(following, options))
+        parts += (
+            replace(part, state=state, last=False)
+            for part, state in zip(following, [following[0].state, *known[:-1]], strict=True)
+        )
+        return parts, _packed(known[-1])
+
+    def _change(self, path: str, size: int | None, before: Position) -> str:
+        """What is wrong with a file that has changed; raises `OSError` unless bad files are skipped."""
+        fault = (
+            f"has changed since it was read: it had {before.taken[path]} octets, and has {size}; a longer "
+            "minFileAge keeps files from being read too early, and a seriesPattern from being put together"
+        )
+        if self._options["bad_files"] == "fail":
+            raise OSError(f"{path!r} {fault}")
+        return fault
 
 
-def _key(name: str, start: Offset, last: str) -> str:
-    return f"{name}\n{start.get(name, {}).get('last', '')}\n{last}"
+def _key(name: str, start: Offset, end: Offset) -> tuple[str, str, str]:
+    """What a step of a series is known by."""
+    return name, str(start.get(name)), str(end[name])
 
 
-def _taken(offset: Offset, name: str) -> int:
-    """How many files of a series are behind an offset."""
-    return int(offset[name]["files"]) if name in offset else 0
+def _warn_of_late(step: Step, before: Position) -> None:
+    for path in step.late:
+        message = (
+            f"{path!r} came after {before.last!r} was read: it is read on its own, not as part of its series"
+        )
+        warnings.warn(message, BadFileWarning, stacklevel=3)
 
 
-def _size(path: str) -> int:
-    location = Location(path)
-    return int(location.system.get_file_info(location.inner).size or 0)
-
-
-def _dated(name: str, paths: Iterable[str]) -> Iterator[tuple[float, str, str]]:
+def _dated(paths: Iterable[str]) -> Iterator[tuple[float, str]]:
     """The files of a series, each looked at only when it is its turn: those before it are taken first."""
-    return ((_changed(path), name, path) for path in paths)
+    return ((_changed(path), path) for path in paths)
 
 
 def _changed(path: str) -> float:
