@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import time
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,46 @@ def test_a_query_takes_what_comes_and_reads_again_what_was_not_committed(
     assert in_order(written(spark, tmp_path)) == wanted
 
 
+def test_recorders_in_a_folder_lose_nothing_where_the_stream_is_stopped_in_its_batches(
+    spark: Any, tmp_path: Path
+) -> None:
+    folder, stops, rng = tmp_path / "in", 21, random.Random(1)
+    folder.mkdir()
+    files = [recorded(tmp_path / "a", 150_000, seed=seed, bursts=20, piece=11_000) for seed in (8, 9)]
+    coming = [(at, who) for who in (0, 1) for at in range(len(files[who]))]
+    coming.sort()
+    assert len(coming) > stops + 2
+
+    def one_more() -> None:
+        at, who = coming.pop(0)
+        (folder / f"rabbit{who}_{at}.pcap").write_bytes(files[who][at])
+
+    one_more()
+    one_more()
+    for _ in range(stops):
+        one_more()  # so another one is complete
+        planned, deadline = written_offsets(tmp_path), time.monotonic() + 120
+        query = stream(spark, folder, tmp_path).start()
+        while written_offsets(tmp_path) == planned:
+            assert time.monotonic() < deadline
+            assert query.exception() is None
+            time.sleep(0.01)
+        time.sleep(rng.random() / 3)
+        query.stop()
+    while coming:
+        one_more()
+    for path in folder.iterdir():
+        os.utime(path, (0, 0))
+    found = run(spark, folder, tmp_path)
+    wanted = [row for who in (0, 1) for row in batch(f"{folder}/rabbit{who}_*.pcap")]
+    assert in_order(found) == in_order(wanted)
+
+
+def written_offsets(work: Path) -> list[str]:
+    """The batches that were planned."""
+    return sorted(path.name for path in (work / "checkpoint" / "offsets").glob("[0-9]*"))
+
+
 @pytest.mark.needs("maxFilesPerTrigger")
 def test_offsets_go_on_where_another_reader_stood(files: list[bytes], tmp_path: Path) -> None:
     paths = put(tmp_path, files, 0, len(files), age=7200)
@@ -184,6 +226,16 @@ def test_a_file_that_comes_between_those_of_a_batch_is_read_after_it(
         behind = source.latestOffset(end)
     assert in_order(rows_between(source, end, behind)) == in_order(batch(second))
     assert source.latestOffset(behind) == behind
+
+
+def test_an_empty_file_is_not_complete_while_it_is_the_newest(files: list[bytes], tmp_path: Path) -> None:
+    """A recorder writes its first octets when a buffer is full."""
+    (path,) = put(tmp_path, [b""], 0, 1, age=7200)
+    source = reader(tmp_path)
+    assert source.latestOffset({}) == {}
+    put(tmp_path, files, 0, 1, age=7200)
+    end = source.latestOffset({})
+    assert in_order(rows_between(source, {}, end)) == expected([path])
 
 
 def test_a_path_that_means_nothing_is_warned_of_once(files: list[bytes], tmp_path: Path) -> None:

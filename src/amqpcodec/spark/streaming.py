@@ -179,15 +179,15 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         A later file of the series shows that, if it was not there before; else its age. The newest one may
         be empty for long, since recorders write their first octets late.
         """
-        late = {path: size for path, size in step.late.items() if size != 0 and self._is_old(path)}
+        late = {path: size for path, size in step.late.items() if self._is_done(path, size)}
         new = dict(step.new)
-        newest = next(reversed(new), None)
-        if newest is not None and (new[newest] == 0 or not self._is_old(newest)):
+        if new and not self._is_done(*next(reversed(new.items()))):
             new.popitem()
         return Step(late, new, step.changed)
 
-    def _is_old(self, path: str) -> bool:
-        return time() - _changed(path) >= self._options["min_file_age"]
+    def _is_done(self, path: str, size: int | None) -> bool:
+        """Whether nothing more is written to a file, going by itself; what is no file does not grow."""
+        return size is None or (size > 0 and time() - _changed(path) >= self._options["min_file_age"])
 
     def _followed(self, step: Step, before: Position) -> tuple[list[Part], str]:
         """What is to be read of a step, and the state behind it."""
