@@ -122,7 +122,7 @@ def open_file(path: str) -> BinaryIO:
 def listed(
     paths: Iterable[str], *, recursive: bool, name_pattern: str | None
 ) -> list[tuple[str, int | None]]:
-    """The files that paths mean, each once, in order: path and size, which is None of what is no file.
+    """Return the files that paths mean, each once, in order: path and size, None for what is no file.
 
     Args:
         paths: of files and folders, with ``*``, ``?``, ``[...]`` and ``{a,b}`` in them.

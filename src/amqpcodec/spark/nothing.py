@@ -39,7 +39,7 @@ def warn_of_files(recordings: Iterable[Recording], paths: Iterable[str], stackle
 
 
 def no_files(paths: Iterable[str]) -> str:
-    """The message where paths mean no file, or only empty ones."""
+    """Return the message where paths mean no file, or only empty ones."""
     return f"nothing to read: no file, or only empty ones, in {', '.join(map(repr, paths))}"
 
 

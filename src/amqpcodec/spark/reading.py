@@ -112,7 +112,7 @@ def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | Non
 
 
 def _fault_row(part: Part, columns: Iterable[str]) -> pa.RecordBatch:
-    """The row of a file that is not read."""
+    """Return the row of a file that is not read."""
     row = {"file": part.ranges[0].path, "kind": "file", "code": "FILE", "message": part.fault}
     return pa.RecordBatch.from_pylist([row], arrow.schema("errors", columns=columns))
 

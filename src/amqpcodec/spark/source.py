@@ -105,7 +105,7 @@ class AmqpReader(Packaged, DataSourceReader):
             return [part for recording in found for part in recording]
 
     def recordings(self) -> list[Recording]:
-        """What is to be read; warns of what is not."""
+        """Return what is to be read; warn of what is not."""
         found = plan(self.options)
         warn_of_files(found, self.options["paths"])
         return found

@@ -64,9 +64,8 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             need("maxFilesPerTrigger")
         self._options = options
         self._reader = AmqpReader(options, schema)
-        self._planned: dict[
-            tuple[str, str, str], list[Part]
-        ] = {}  # of the latest offset, not to be followed twice
+        # Of the latest offset, not to be followed twice.
+        self._planned: dict[tuple[str, str, str], list[Part]] = {}
         self._target: frozenset[str] | None = None  # the only files to take
         self._reached: Offset = {}  # what was asked for last
         self._nowhere: set[str] = set()  # paths that meant nothing, and were warned of
@@ -108,8 +107,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             _warn_of_late(step, before)
             parts, state = self._followed(step, before)
             warn_of_bad(parts)
-            behind = before.behind(step, there[name], state)
-            end[name] = behind.text()
+            end[name] = before.behind(step, there[name], state).text()
             self._planned[_key(name, start, end)] = parts
         return end
 
@@ -142,7 +140,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         check_offset(offset, self._options["rotated"], self._options["series_pattern"])
 
     def _new(self, start: Offset, there: dict[str, Sizes], room: int | None) -> dict[str, Step]:
-        """The complete files behind an offset, by series; the oldest if there is not room for all.
+        """Return the complete files behind an offset, by series; the oldest if there is not room for all.
 
         Among series none has to wait for another that is busier: sooner or later its next file is the oldest.
         """
@@ -159,7 +157,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         return {name: step for name, step in found.items() if step}
 
     def _series(self) -> dict[str, Sizes]:
-        """The files there are, by series, in order; warns once of a path that means none."""
+        """Return the files there are, by series, in order; warn once of a path that means none."""
         options = self._options
         found: Sizes = {}
         for path in options["paths"]:
@@ -174,7 +172,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         return by_series(found.items(), options["rotated"], options["series_pattern"])
 
     def _complete(self, step: Step) -> Step:
-        """Those files of a step that nothing more is written to.
+        """Return the step without files that may still be written to.
 
         A later file of the series shows that, if it was not there before; else its age. The newest one may
         be empty for long, since recorders write their first octets late.
@@ -186,11 +184,11 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         return Step(late, new, step.changed)
 
     def _is_done(self, path: str, size: int | None) -> bool:
-        """Whether nothing more is written to a file, going by itself; what is no file does not grow."""
+        """Return whether a file by itself shows that it is complete; what is no file does not grow."""
         return size is None or (size > 0 and time() - _changed(path) >= self._options["min_file_age"])
 
     def _followed(self, step: Step, before: Position) -> tuple[list[Part], str]:
-        """What is to be read of a step, and the state behind it."""
+        """Return the parts to read of a step, and the state behind it."""
         options = self._options
         named = chain(step.late.items(), step.new.items())
         files = recognised(named, options["input"], times=False, bad_files=options["bad_files"])
@@ -215,7 +213,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         return parts, _packed(known[-1])
 
     def _change(self, path: str, size: int | None, before: Position) -> str:
-        """What is wrong with a file that has changed; raises `OSError` unless bad files are skipped."""
+        """Return what is wrong with a file that has changed; raise `OSError` unless bad files are skipped."""
         fault = (
             f"has changed since it was read: it had {before.taken[path]} octets, and has {size}; a longer "
             "minFileAge keeps files from being read too early, and a seriesPattern from being put together"
@@ -226,7 +224,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
 
 
 def _key(name: str, start: Offset, end: Offset) -> tuple[str, str, str]:
-    """What a step of a series is known by."""
+    """Return what a step of a series is known by."""
     return name, str(start.get(name)), str(end[name])
 
 
@@ -239,12 +237,12 @@ def _warn_of_late(step: Step, before: Position) -> None:
 
 
 def _dated(paths: Iterable[str]) -> Iterator[tuple[float, str]]:
-    """The files of a series, each looked at only when it is its turn: those before it are taken first."""
+    """Yield the files of a series, each looked at only when those before it are taken."""
     return ((_changed(path), path) for path in paths)
 
 
 def _changed(path: str) -> float:
-    """When a file was last written to, in seconds since 1970; infinite if unknown."""
+    """Return when a file was last written to, in seconds since 1970; infinite if unknown."""
     location = Location(path)
     changed = location.system.get_file_info(location.inner).mtime
     return inf if changed is None else float(changed.timestamp())
