@@ -49,6 +49,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording in four files, and a table with a message that is not complete."""
     folder = tmp_path_factory.mktemp("commands")
     write_rotated(folder / "set", busy(folder / "whole", 250_000), seed=1, files=4)
+    first, second, *_ = sorted((folder / "set").iterdir())
+    (folder / "doubtful").mkdir()
+    for name, path in (("a_00001", first), ("a_10002", second), ("a_20002", second)):
+        (folder / "doubtful" / f"{name}.pcap").write_bytes(path.read_bytes())
     rows = {"routing_key": ["a", "b"], "complete": [True, False]}
     parquet.write_table(pa.table(rows), folder / "incomplete.parquet")
     return folder
@@ -63,6 +67,7 @@ def ran(java: None, folder: Path) -> dict[str, Ran]:
             "convert", "set", "chosen", "--table", "methods", "--columns", "name,channel",
         ],
         "convert another port": ["convert", "set", "nothing", "--port", "7"],
+        "convert doubtful files": ["convert", "doubtful", "apart"],
         "convert again": ["convert", "set", "chosen"],
         "replay": ["replay", "table", "streams"],
         "replay again": ["replay", "table", "streams"],
@@ -108,6 +113,14 @@ def test_columns_of_another_table_are_converted(ran: dict[str, Ran], folder: Pat
 def test_a_port_without_amqp_is_named(ran: dict[str, Ran]) -> None:
     found = ran["convert another port"]
     assert (found.code, found.errors) == (0, "amqpcodec: no messages found on port 7; try --port any")
+
+
+def test_captures_that_cannot_be_stitched_are_named(ran: dict[str, Ran], folder: Path) -> None:
+    found = ran["convert doubtful files"]
+    assert found.code == 0
+    assert found.errors.startswith("amqpcodec: connections do not go on from one capture to the next ")
+    assert f"'{folder}/doubtful/a_20002.pcap'; --rotated true takes" in found.errors
+    assert found.errors.endswith("--rotated false each as its own")
 
 
 @pytest.mark.parametrize("command", ["convert", "replay"])

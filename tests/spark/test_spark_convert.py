@@ -20,6 +20,7 @@ from amqpcodec import arrow, rabbitmq
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark import pcap_to_parquet, tasks
+from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.planning import Part
 from amqpcodec.spark.reading import states as reading_states
 
@@ -59,6 +60,19 @@ def test_rows_are_those_of_the_library_and_are_counted(spark: Any, folder: Path,
         assert (row["ts_min"], row["ts_max"]) == (min(times), max(times))
 
 
+def test_captures_that_cannot_be_stitched_are_named_where_the_conversion_was_asked_for(
+    spark: Any, folder: Path, tmp_path: Path
+) -> None:
+    first, second, _ = sorted(folder.iterdir())
+    for name, path in (("a_00001", first), ("a_10002", second), ("a_20002", second)):
+        (tmp_path / f"{name}.pcap").write_bytes(path.read_bytes())
+    with pytest.warns(
+        UnstitchedWarning, match=r"a_00001\.pcap', '.*a_10002\.pcap', '.*a_20002\.pcap'; rotated=true"
+    ):
+        pcap_to_parquet(spark, str(tmp_path / "*.pcap"), str(tmp_path / "out"))
+    assert len(names(tmp_path / "out")) == 4
+
+
 @pytest.mark.parametrize("order", ["forwards", "backwards", "any"])
 def test_tasks_need_not_wait_for_each_other(
     folder: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
@@ -72,7 +86,7 @@ def test_tasks_need_not_wait_for_each_other(
         return reading_states(parts, options)
 
     monkeypatch.setattr(tasks, "states", states)
-    (recording,) = tasks.begin(job, None)
+    ((recording,), _) = tasks.begin(job, None)[0]
     arguments = [(number, (0, number, part)) for number, part in enumerate(recording)]
     if order == "backwards":
         arguments.reverse()
@@ -93,7 +107,7 @@ def test_tasks_need_not_wait_for_each_other(
 def test_a_part_of_another_plan_is_refused(folder: Path, tmp_path: Path) -> None:
     reading = resolve(SparkReadOptions, {"paths": [str(folder)], "max_partition_bytes": 30_000})
     job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
-    (recording,) = tasks.begin(job, None)
+    ((recording,), _) = tasks.begin(job, None)[0]
     with pytest.raises(RuntimeError, match="planned twice"):
         tasks.convert(job, (0, (0, 2, recording[1])))
 

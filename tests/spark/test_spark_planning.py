@@ -21,6 +21,7 @@ from amqpcodec import arrow
 from amqpcodec._columns.schemas import TABLES
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
+from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.planning import plan
 from amqpcodec.spark.reading import batches, with_states
 
@@ -147,6 +148,39 @@ def test_captures_made_side_by_side_are_kept_apart(tmp_path: Path) -> None:
     assert rows(options(tmp_path)) == read(*map(Path, together))
 
 
+@pytest.mark.parametrize("recorders", [2, 3])
+@pytest.mark.parametrize("table", ["messages", "connections", "errors"])
+def test_recorders_that_fill_one_series_side_by_side_are_stitched_each_on_its_own(
+    tmp_path: Path, recorders: int, table: str
+) -> None:
+    octets = busy(tmp_path / "whole")
+    expected = []
+    for number in range(1, recorders + 1):
+        paths = write_rotated(tmp_path / f"{number}", octets, seed=number, files=6)
+        moved = [tmp_path / "set" / path.name.replace("_0", f"_{number}") for path in paths]
+        (tmp_path / "set").mkdir(exist_ok=True)
+        for path, target in zip(paths, moved, strict=True):
+            path.rename(target)
+        expected += session(moved, table)
+    assert rows(options(tmp_path / "set", table=table)) == expected
+    if table == "messages":
+        assert all(row["complete"] for row in expected)
+
+
+def test_files_whose_order_is_in_doubt_are_named(tmp_path: Path) -> None:
+    octets = busy(tmp_path / "whole")
+    first, second = write_rotated(tmp_path / "set", octets, seed=2, files=2)
+    twin = second.with_name("trace_20002.pcap")
+    twin.write_bytes(second.read_bytes())
+    second.rename(second.with_name("trace_20001.pcap"))
+    with pytest.warns(UnstitchedWarning) as caught:
+        assert len(plan(options(tmp_path / "set"))) == 3
+    (warning,) = caught
+    assert all(repr(str(path)) in str(warning.message) for path in (first, twin))
+    for settled in ({"rotated": "true"}, {"rotated": "false"}, {"stitch": False}):
+        plan(options(tmp_path / "set", **settled))  # any warning fails
+
+
 def test_files_that_follow_each_other_are_put_together_by_name_and_time(tmp_path: Path) -> None:
     octets = busy(tmp_path / "whole.pcap")
     first, second, third = write_rotated(tmp_path / "set", octets, seed=2, files=3)
@@ -176,7 +210,8 @@ def test_compressed_files_are_put_together_only_on_request(tmp_path: Path) -> No
     for path in paths:
         path.with_suffix(".pcap.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
         path.unlink()
-    assert len(recordings(tmp_path / "set")) == 3
+    with pytest.warns(UnstitchedWarning, match=r"compressed one .*00001\.pcap\.gz'"):
+        assert len(recordings(tmp_path / "set")) == 3
     found = rows(options(tmp_path / "set", rotated="true", max_group_bytes=1, max_partition_bytes=100))
     assert [row | {"file": None} for row in found] == [row | {"file": None} for row in expected]
     assert found[0]["file"] == str(tmp_path / "set" / "trace_00001.pcap.gz")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +38,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     def write(spark: SparkSession) -> str:
         from ..spark import pcap_to_parquet
+        from ..spark.chains import UnstitchedWarning
         from ..spark.nothing import NothingFoundWarning
 
         options = given(arguments, TableOptions) | given(arguments, SparkConversionOptions)
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", NothingFoundWarning)
+            for ours in (NothingFoundWarning, UnstitchedWarning):
+                warnings.simplefilter("always", ours)
             written = pcap_to_parquet(spark, arguments.files, arguments.out, **options).toArrow()
         for warning in caught:
-            if issubclass(warning.category, NothingFoundWarning):
-                output.complain(str(warning.message).replace("port=any", "--port any"))
+            if issubclass(warning.category, NothingFoundWarning | UnstitchedWarning):
+                output.complain(re.sub(r"\b(port|rotated)=", r"--\1 ", str(warning.message)))
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))

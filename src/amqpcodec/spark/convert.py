@@ -16,6 +16,7 @@ from .. import arrow
 from .._options import among, resolve, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
+from .chains import UnstitchedWarning
 from .nothing import NothingFoundWarning, nothing_found, warn_of_files
 from .planning import Part, Recording
 from .steps import commit, each, removed_on_failure
@@ -72,7 +73,8 @@ def pcap_to_parquet(
 def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     do = partial(each, spark, job)
     with removed_on_failure(spark, job):
-        recordings: list[Recording] = do(tasks.begin, [None])
+        begun: tasks.Begun = do(tasks.begin, [None])[0]
+        recordings = begun.recordings
         parts = [
             (at, position, part)
             for at, recording in enumerate(recordings)
@@ -84,6 +86,8 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
         written: list[tasks.PartFile] = sorted(do(tasks.convert, by_position), key=attrgetter("path"))
         do(commit, [[(file.staged, file.path) for file in written]])
     warn_of_files(recordings, job.options["paths"], 5)
+    for text in begun.warnings:
+        warnings.warn(text, UnstitchedWarning, stacklevel=4)
     _warn_of_nothing(job, recordings, written)
     columns = list(zip(*written, strict=True)) or [()] * len(tasks.PartFile._fields)
     found = dict(zip(tasks.PartFile._fields, columns, strict=True))

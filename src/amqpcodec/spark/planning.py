@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql.datasource import InputPartition
 
 from ..options import SparkReadOptions
-from .files import File, listed, recognised, side_by_side
+from .chains import UnstitchedWarning, chains, unstitched
+from .files import File, listed, recognised
 from .series import natural, series
 
 
@@ -47,10 +49,20 @@ class Part(InputPartition):
 
 
 Recording = tuple[Part, ...]  # its parts, in order
+Warn = Callable[[str], object]
 
 
-def plan(options: SparkReadOptions) -> list[Recording]:
+def warn_unstitched(text: str) -> None:
+    """Issue an `UnstitchedWarning`."""
+    warnings.warn(text, UnstitchedWarning, stacklevel=2)
+
+
+def plan(options: SparkReadOptions, warn: Warn = warn_unstitched) -> list[Recording]:
     """The recordings that are to be read, in parts as large as the options say, still without states.
+
+    Args:
+        options: what to read, and how.
+        warn: as for `recordings`; not called if nothing is to be stitched.
 
     Raises:
         ValueError: no path; with ``badFiles=fail``, a file that is nothing that is known.
@@ -64,7 +76,7 @@ def plan(options: SparkReadOptions) -> list[Recording]:
     found: list[Recording] = [(bad_part(file.path, file.fault),) for file in looked if file.kind == "bad"]
     files = [file for file in looked if file.kind not in ("empty", "bad")]
     rule = options["rotated"], options["flow_timeout"], options["series_pattern"]
-    for together in recordings(files, *rule):
+    for together in recordings(files, *rule, warn if options["stitch"] else str):
         parts = parts_of(together, options)
         found += [parts] if options["stitch"] else [(replace(part, last=True),) for part in parts]
     return found
@@ -83,7 +95,7 @@ def files_of(options: SparkReadOptions) -> list[tuple[str, int | None]]:
 
 
 def recordings(
-    files: Iterable[File], rotated: str, flow_timeout: float, pattern: str | None = None
+    files: Iterable[File], rotated: str, flow_timeout: float, pattern: str | None, warn: Warn
 ) -> list[tuple[File, ...]]:
     """Files put together that are one recording, in the order in which they were made.
 
@@ -93,34 +105,23 @@ def recordings(
             ``"auto"``: those of a series are, if their times follow each other.
         flow_timeout: seconds of silence between two files that make them two recordings with ``"auto"``.
         pattern: as for `series`.
+        warn: is called with a text that names files which may belong together and are not put together.
     """
     sets: defaultdict[str, list[File]] = defaultdict(list)
     for file in files:
         alone = file.kind != "capture" or file.first_ns is None
         sets[series(file.path, "false" if alone else rotated, pattern)].append(file)
-    found = []
+    found, unsure = [], []
     for together in sets.values():
-        ordered = sorted(together, key=lambda file: (file.first_ns or 0, natural(file.name)))
-        found += list(_following(ordered, flow_timeout)) if rotated == "auto" else [tuple(ordered)]
+        if rotated == "auto":
+            runs, doubtful = chains(together, flow_timeout)
+            found += runs
+            unsure += doubtful
+        else:
+            found.append(tuple(sorted(together, key=lambda file: (file.first_ns or 0, natural(file.name)))))
+    if unsure:
+        warn(unstitched(unsure))
     return sorted(found, key=lambda recording: recording[0].path)
-
-
-def _following(files: Sequence[File], flow_timeout: float) -> Iterator[tuple[File, ...]]:
-    """Runs of files of which each begins when the one before it has ended.
-
-    If two of them overlap, they were made side by side whatever their names say, and all are on their own.
-    """
-    ends = side_by_side(File.last_ns, files[:-1], [file.path for file in files])
-    begins = [file.first_ns or 0 for file in files[1:]]
-    pauses = [None if end is None else begin - end for begin, end in zip(begins, ends, strict=True)]
-    apart = any(pause is not None and pause < 0 for pause in pauses)
-    run = [files[0]]
-    for file, pause in zip(files[1:], pauses, strict=True):
-        if apart or pause is None or pause > flow_timeout * 1e9:
-            yield tuple(run)
-            run = []
-        run.append(file)
-    yield tuple(run)
 
 
 def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:

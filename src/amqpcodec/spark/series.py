@@ -15,6 +15,7 @@ _DATE = r"(?:19|20)\d\d(?P<d>[-_.]?)(?:0[1-9]|1[0-2])(?P=d)(?:0[1-9]|[12]\d|3[01
 _CLOCK = r"(?:[01]\d|2[0-3])(?:(?P<c>[-_:.h]?)[0-5]\d(?:(?P=c)[0-6]\d)?)?(?:Z|[-+]\d\d:?\d\d)?"
 _SECONDS = r"[01]\d{9}"  # since 1970; netsniff-ng writes its numbers with as many digits
 _TIME = rf"(?:{_DATE}(?:[-_.T ]?{_CLOCK})?|{_SECONDS})"
+_ANY_TIME = re.compile(rf"(?<!\d){_TIME}(?!\d)")
 # A time, perhaps with a number beside it, or a number alone.
 _TAIL = re.compile(
     rf"(?:(?:^|[-_. ])\d{{5,}}[-_. ])?(?:^|[-_. ])?{_TIME}(?:[-_. ]\d{{5,}})?$"
@@ -58,6 +59,11 @@ def natural(name: str) -> list[tuple[str, int]]:
     order = [(text, int(number or 0)) for text, number in zip(words[::2], words[1::2], strict=False)]
     begun = _NUMBER_FIRST.search(name, name.rfind("/") + 1)
     return [("", int(begun[1]) if begun else 0), *order, (name, 0)]
+
+
+def serials(name: str) -> list[int]:
+    """Return the numbers in a name that are no times, in order."""
+    return [int(number) for number in re.findall(r"\d+", _ANY_TIME.sub(" ", uncompressed(name)))]
 
 
 def _by_pattern(name: str, pattern: str) -> str:

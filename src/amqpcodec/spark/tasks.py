@@ -67,15 +67,28 @@ class PartFile(NamedTuple):
     ts_max: int | None
 
 
-def begin(job: Job, argument: None) -> list[Recording]:
+class Begun(NamedTuple):
+    """What is known when a conversion begins.
+
+    Attributes:
+        recordings: what is to be read.
+        warnings: for the one who asked for it, whom a worker cannot warn.
+    """
+
+    recordings: list[Recording]
+    warnings: list[str]
+
+
+def begin(job: Job, argument: None) -> list[Begun]:
     """Gives what is to be read, and makes the folder for what will be written."""
     check_build(job.options["impl"])
-    recordings = plan(job.options)
+    warnings: list[str] = []
+    recordings = plan(job.options, warnings.append)
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
     for at, recording in enumerate(recordings):
         if len(recording) > 1:
             _store(job.parts(at), json.dumps([_ranges(part) for part in recording]).encode())
-    return recordings
+    return [Begun(recordings, warnings)]
 
 
 def _ranges(part: Part) -> list[list[object]]:
