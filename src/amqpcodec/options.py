@@ -277,9 +277,30 @@ class _SparkRecordings(TypedDict, total=False):
         bool, Option(Flag(), True, "whether connections go on from one part of a recording to the next")
     ]
     max_group_bytes: Annotated[
-        int, Option(Size(), 1 << 30, "bytes of small files that follow each other for one task")
+        int | None,
+        Option(
+            Size(),
+            None,
+            "bytes of small files that follow each other for one task; by default the share of a core, 1g at "
+            "most",
+        ),
     ]
-    max_partition_bytes: Annotated[int, Option(Size(), 256 << 20, "bytes of a large file for one task")]
+    max_partition_bytes: Annotated[
+        int | None,
+        Option(
+            Size(),
+            None,
+            "bytes of a large file for one task; by default the share of a core, 256m at most",
+        ),
+    ]
+    min_partitions: Annotated[
+        int | None,
+        Option(
+            Number(),
+            None,
+            "tasks to divide the files among, if these are large enough; by default one for each core",
+        ),
+    ]
 
 
 class _SparkCorrupt(TypedDict, total=False):

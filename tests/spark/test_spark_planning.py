@@ -21,8 +21,10 @@ from amqpcodec import arrow
 from amqpcodec._columns.schemas import TABLES
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
+from amqpcodec.spark import planning
 from amqpcodec.spark.chains import UnstitchedWarning
-from amqpcodec.spark.planning import plan
+from amqpcodec.spark.files import File
+from amqpcodec.spark.planning import parts_of, plan
 from amqpcodec.spark.reading import batches, with_states
 
 
@@ -244,3 +246,73 @@ def test_states_are_not_needed_for_a_recording_of_one_part(tmp_path: Path) -> No
     busy(tmp_path / "a.pcap", 20_000)
     recording = plan(options(tmp_path))[0]
     assert with_states(recording, options(tmp_path)) == (replace(recording[0], state=None),)
+
+
+def shared(sizes: list[int], total: int | None = None, **others: object) -> list[int]:
+    """Megabytes of each part of a recording whose files have so many."""
+    files = [File(f"/c/t_{at:05}", size << 20, "capture") for at, size in enumerate(sizes)]
+    known = {file.path: file.size for file in files}
+    found = []
+    for part in parts_of(files, options(**others), None if total is None else total << 20):
+        before = {each.path: 0 for each in part.ranges}
+        if len(part.ranges) == 1 and part.ranges[0].end is not None:
+            found.append(part.ranges[0].end >> 20)  # of a range, where it ends
+        else:
+            found.append(sum(known[path] for path in before) >> 20)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "cores", "parts"),
+    [
+        (100, 10, 1, 1), (100, 10, 2, 4), (100, 10, 8, 8), (100, 10, 50, 50), (100, 10, 100, 100),
+        (1000, 1, 2, 4), (1000, 1, 8, 8), (1000, 1, 64, 63), (1000, 1, 1000, 250),
+        (1, 1000, 2, 4), (1, 1000, 8, 8), (10, 3000, 2, 120), (3, 1, 64, 1), (2, 3, 64, 2),
+    ],
+)  # fmt: skip
+def test_a_recording_is_divided_among_cores(count: int, size: int, cores: int, parts: int) -> None:
+    found = shared([size] * count, min_partitions=cores)
+    assert len(found) == parts
+    if count >= parts:
+        assert sum(found) == count * size
+        assert max(found[:-1], default=0) - min(found[:-1], default=0) <= size
+        assert found[-1] <= max(found)
+
+
+def test_without_a_number_of_tasks_the_cores_of_the_machine_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "cores", lambda: 5)
+    assert len(shared([10] * 100)) == 5
+    monkeypatch.undo()
+    assert 1 <= planning.cores() <= (os.cpu_count() or 1)
+
+
+def test_recordings_that_keep_all_cores_busy_are_not_divided() -> None:
+    assert shared([10] * 50, total=5000, min_partitions=8) == [500]
+    assert shared([10] * 50, total=500, min_partitions=1) == [500]
+    assert len(shared([10] * 200, total=100_000, min_partitions=8)) > 1  # more than 1g
+
+
+def test_sizes_that_are_asked_for_hold_whatever_the_cores() -> None:
+    for cores in (1, 2, 64):
+        assert shared([10] * 100, min_partitions=cores, max_group_bytes=1 << 30) == [1000]
+        assert shared([10] * 100, min_partitions=cores, max_group_bytes=45 << 20) == [40] * 25
+        assert shared([100], min_partitions=cores, max_partition_bytes=40 << 20) == [40, 80, 100]
+        assert shared([500], min_partitions=cores, max_partition_bytes=1 << 30) == [500]
+        assert shared([10] * 200, min_partitions=cores, stitch=False) == [1020, 980]
+
+
+def test_small_files_together_are_no_more_than_what_was_asked_for_of_a_large_one() -> None:
+    for cores in (1, 2):
+        assert 45 <= max(shared([5] * 100, min_partitions=cores, max_partition_bytes=50 << 20)) < 55
+    assert shared([10] * 2, min_partitions=1, max_partition_bytes=100 << 20) == [20]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 5, 100])
+def test_rows_are_the_same_for_any_number_of_tasks(
+    tmp_path: Path, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_LEAST", 1)
+    paths = write_rotated(tmp_path / "set", busy(tmp_path / "whole", 200_000), seed=8, files=7)
+    given = options(tmp_path / "set", min_partitions=tasks)
+    assert tasks <= len(plan(given)[0]) <= tasks + 7
+    assert rows(given) == session(paths)

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import spark_partition_id
 
 from .. import arrow
 from .._options import among, resolve, takes
@@ -21,6 +22,7 @@ from .nothing import NothingFoundWarning, nothing_found, warn_of_files
 from .planning import Part, Recording
 from .steps import commit, each, removed_on_failure
 
+_NUMBERS = 1 << 20  # more than any cluster has cores
 STATISTICS = pa.schema(
     {
         "path": pa.string(),
@@ -64,6 +66,7 @@ def pcap_to_parquet(
     """
     arrow.read_capture((), table, **among(CaptureOptions, options))  # raise now, not in a job
     given = among(SparkReadOptions, options)
+    given["min_partitions"] = options["min_partitions"] or _parallelism(spark)
     given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
     reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))
     job = tasks.Job(dst, options["save"], uuid4().hex, reading, options["compression"])
@@ -93,6 +96,15 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     found = dict(zip(tasks.PartFile._fields, columns, strict=True))
     arrays = [pa.array(found[field.name], field.type) for field in STATISTICS]
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=STATISTICS))
+
+
+def _parallelism(spark: SparkSession) -> int:
+    """Return how many tasks a session does side by side."""
+    context = getattr(spark, "sparkContext", None)  # Spark Connect has none; there, Spark divides numbers so
+    if context is not None:
+        return int(context.defaultParallelism)
+    divided = spark.range(_NUMBERS).select(spark_partition_id().alias("partition"))
+    return divided.distinct().count()
 
 
 def _warn_of_nothing(job: tasks.Job, recordings: list[Recording], written: list[tasks.PartFile]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,9 @@ from ..options import SparkReadOptions
 from .chains import UnstitchedWarning, chains, unstitched
 from .files import File, listed, recognised
 from .series import natural, series
+
+_LEAST = 4 << 20  # octets for a task: as many as Spark reads in the time in which it begins one
+_MOST_OF_FILE, _MOST_TOGETHER = 256 << 20, 1 << 30  # unless options say others
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,9 @@ def plan(options: SparkReadOptions, warn: Warn = warn_unstitched) -> list[Record
     found: list[Recording] = [(bad_part(file.path, file.fault),) for file in looked if file.kind == "bad"]
     files = [file for file in looked if file.kind not in ("empty", "bad")]
     rule = options["rotated"], options["flow_timeout"], options["series_pattern"]
+    total = sum(file.size for file in files)
     for together in recordings(files, *rule, warn if options["stitch"] else str):
-        parts = parts_of(together, options)
+        parts = parts_of(together, options, total)
         found += [parts] if options["stitch"] else [(replace(part, last=True),) for part in parts]
     return found
 
@@ -124,12 +129,26 @@ def recordings(
     return sorted(found, key=lambda recording: recording[0].path)
 
 
-def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:
-    """One recording in parts: ranges of large files, and small files in groups."""
+def cores() -> int:
+    """Return how many cores this process may use: where Spark plans a query, it tells Python no more."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def parts_of(files: Sequence[File], options: SparkReadOptions, total: int | None = None) -> Recording:
+    """One recording in parts: ranges of large files, and small files in groups.
+
+    Args:
+        files: of the recording.
+        options: how to read.
+        total: octets of all recordings that are read at the same time; None if this is the only one.
+    """
+    most, most_together = _sizes(files, options, total)
     groups: list[list[FileRange]] = []
     room = 0
     for file in files:
-        ranges = list(_ranges(file, options["max_partition_bytes"] if options["stitch"] else file.size))
+        ranges = list(_ranges(file, most))
         if len(ranges) > 1:
             groups += [[each] for each in ranges]
             room = 0
@@ -138,9 +157,30 @@ def parts_of(files: Sequence[File], options: SparkReadOptions) -> Recording:
             room -= file.size
         else:
             groups.append(ranges)
-            room = options["max_group_bytes"] - file.size
+            room = most_together - file.size
     kind = files[0].kind
     return tuple(Part(kind, tuple(group), last=group is groups[-1]) for group in groups)
+
+
+def _sizes(files: Sequence[File], options: SparkReadOptions, total: int | None) -> tuple[int, int]:
+    """Return the octets of a large file for a task, and those of small files.
+
+    As Spark does with its own files, each core gets its share. But a recording in parts has to be scanned for
+    the states between them. So one that is no more than a share is left whole, if its files are small.
+    """
+    size = sum(file.size for file in files)
+    if not options["stitch"]:
+        # Where groups end decides which rows there are, so it must not depend on the machine.
+        return size, options["max_group_bytes"] or _MOST_TOGETHER
+    share = max(_LEAST, -(-(total or size) // (options["min_partitions"] or cores())))
+    most = options["max_partition_bytes"] or min(_MOST_OF_FILE, share)
+    if options["max_group_bytes"]:
+        return most, options["max_group_bytes"]
+    if size <= min(options["max_partition_bytes"] or _MOST_TOGETHER, share):
+        return most, size
+    # As many groups as it takes, of about the same size: else the last one would be small.
+    count = -(-size // min(most, share))
+    return most, -(-size // count) + max((file.size for file in files if file.size <= most), default=0) - 1
 
 
 def _ranges(file: File, most: int) -> Iterator[FileRange]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,7 +23,7 @@ from ..options import SparkReadOptions
 from .nothing import noticing, warn_of_files
 from .options import read_options, write_options
 from .packaging import Packaged
-from .planning import Part, Recording, plan
+from .planning import Part, Recording, cores, plan
 from .reading import batches, with_states
 from .schemas import CORRUPT, project, table_schema
 from .versions import need
@@ -100,7 +99,7 @@ class AmqpReader(Packaged, DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """A part of a recording each, with the state of reading at its beginning."""
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
+        with ThreadPoolExecutor(cores()) as threads:
             found = threads.map(partial(with_states, options=self.options), self.recordings())
             return [part for recording in found for part in recording]
 
