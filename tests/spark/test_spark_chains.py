@@ -174,6 +174,7 @@ def test_a_warning_names_some_files_and_counts_the_others() -> None:
     assert unstitched(files[:2]) == (
         "connections do not go on from one capture to the next where it is not certain which one that is (a "
         "compressed one does not show when it ends): '/c/0.pcap', '/c/1.pcap'; rotated=true takes all "
-        "captures of a folder as one recording, rotated=false each as its own"
+        "captures of a folder as one recording, rotated=false each as its own; "
+        "seriesPattern says which names belong together"
     )
     assert "'/c/7.pcap' and 2 more; rotated" in unstitched(files)

@@ -120,7 +120,7 @@ def test_captures_that_cannot_be_stitched_are_named(ran: dict[str, Ran], folder:
     assert found.code == 0
     assert found.errors.startswith("amqpcodec: connections do not go on from one capture to the next ")
     assert f"'{folder}/doubtful/a_20002.pcap'; --rotated true takes" in found.errors
-    assert found.errors.endswith("--rotated false each as its own")
+    assert found.errors.endswith("--series-pattern says which names belong together")
 
 
 @pytest.mark.parametrize("command", ["convert", "replay"])

@@ -48,10 +48,15 @@ def run(arguments: argparse.Namespace) -> int:
             written = pcap_to_parquet(spark, arguments.files, arguments.out, **options).toArrow()
         for warning in caught:
             if issubclass(warning.category, NothingFoundWarning | UnstitchedWarning):
-                output.complain(re.sub(r"\b(port|rotated)=", r"--\1 ", str(warning.message)))
+                output.complain(_with_arguments(str(warning.message)))
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))
         return f"{rows} rows, {octets} octets in {written.num_rows} files"
 
     return run_job(arguments, write)
+
+
+def _with_arguments(text: str) -> str:
+    """Return a text with the arguments of the command in place of the options of Spark."""
+    return re.sub(r"\b(port|rotated)=", r"--\1 ", text).replace("seriesPattern", "--series-pattern")

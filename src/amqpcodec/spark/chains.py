@@ -140,5 +140,6 @@ def unstitched(unsure: Sequence[File]) -> str:
     return (
         "connections do not go on from one capture to the next where it is not certain which one that is (a "
         f"compressed one does not show when it ends): {names}{more}; rotated=true takes all captures of a "
-        "folder as one recording, rotated=false each as its own, and seriesPattern says which names belong together"
+        "folder as one recording, rotated=false each as its own; seriesPattern says which names belong "
+        "together"
     )
