@@ -23,13 +23,14 @@ from pyspark.sql.functions import struct
 from amqpcodec.spark import (
     decode_frames, decode_streams, from_amqp, parquet_to_stream, pcap_to_parquet, to_amqp
 )
+from amqpcodec.spark.convert import parallelism
 from amqpcodec.spark.versions import lack
 spark = session(**given["more"]).getOrCreate()
 path, out = given["path"], given["out"]
 messages = spark.read.format("amqp").option("maxGroupBytes", "1").load(path)
 location = ["flow", "direction", "offset"]
 message = ["name", "exchange", "routing_key", "properties", "headers_raw", "body"]
-found = {"rows": messages.count()}
+found = {"rows": messages.count(), "cores": parallelism(spark)}
 written = pcap_to_parquet(spark, path, out, table="frames", max_group_bytes=1)
 found["written"] = sum(row.rows for row in written.collect())
 pcap_to_parquet(spark, path, out + "-messages", columns=location + message)
@@ -80,6 +81,7 @@ def check_everything(found: dict[str, int], folder: Path, out: Path) -> None:
     assert found == dict.fromkeys(others, messages.num_rows) | {
         "written": table(folder, "frames").num_rows,
         "from_amqp": pc.sum(messages["body_size"]).as_py(),
+        "cores": 2,
     }
     check_files(found["written"], folder, out)
 

@@ -66,7 +66,7 @@ def pcap_to_parquet(
     """
     arrow.read_capture((), table, **among(CaptureOptions, options))  # raise now, not in a job
     given = among(SparkReadOptions, options)
-    given["min_partitions"] = options["min_partitions"] or _parallelism(spark)
+    given["min_partitions"] = options["min_partitions"] or parallelism(spark)
     given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
     reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))
     job = tasks.Job(dst, options["save"], uuid4().hex, reading, options["compression"])
@@ -98,7 +98,7 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=STATISTICS))
 
 
-def _parallelism(spark: SparkSession) -> int:
+def parallelism(spark: SparkSession) -> int:
     """Return how many tasks a session does side by side."""
     context = getattr(spark, "sparkContext", None)  # Spark Connect has none; there, Spark divides numbers so
     if context is not None:
