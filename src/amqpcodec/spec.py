@@ -19,25 +19,31 @@ class Assert(NamedTuple):
     reference: str = ""
 
     def holds(self, value: Any) -> bool:
-        """Whether a field's value passes.
+        """Return whether a field's value passes.
 
         Checks that need more than the value itself (``le`` looks at an earlier method, ``syntax`` and
         ``enum`` have no wire meaning of their own) always pass, and so does a value of a type the check
-        does not know: that it is no value for the field is for the encoder to say.
+        does not know: that it is no value for the field is for the encoder to say. Text that no octets
+        stand for has no length that passes. Of a subclass, what it holds counts, not what it says.
         """
         match self.check:
             case "notnull":
-                return value is not None and value not in ("", b"")  # zero is a number like any other
+                return value is not None and not _is_empty(value)  # zero is a number like any other
             case "null":
-                return value is None or value in ("", b"", 0)
-            case "length" if isinstance(value, (str, bytes)):
-                return len(_text(value).encode("utf-8", "surrogateescape")) <= int(self.value)
-            case "regexp" if isinstance(value, (str, bytes)):
+                return value is None or _is_empty(value) or (_is_a(value, int) and int.__eq__(value, 0))
+            case "length" if _is_a(value, str):
+                try:
+                    return len(str.encode(value, "utf-8", "surrogateescape")) <= int(self.value)
+                except UnicodeEncodeError:
+                    return False
+            case "length" if _is_a(value, bytes):
+                return bytes.__len__(value) <= int(self.value)
+            case "regexp" if _is_a(value, str, bytes):
                 import re  # seldom needed, and a sixth of the time of an import
 
                 return re.fullmatch(self.value, _text(value)) is not None
-            case "ne" if isinstance(value, int):
-                return value != int(self.value)
+            case "ne" if _is_a(value, int):
+                return int.__ne__(value, int(self.value))
             case _:
                 return True
 
@@ -142,8 +148,20 @@ def violation(spec: MethodSpec, record: Any) -> tuple[FieldSpec, Assert] | None:
     return None
 
 
+def _is_a(value: Any, *classes: type) -> bool:
+    """Return whether a value is of one of the classes; what it says of its own class may be anything."""
+    return issubclass(type(value), classes)
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a value is text or octets, and there is none of it."""
+    if _is_a(value, str):
+        return str.__len__(value) == 0
+    return _is_a(value, bytes, bytearray, memoryview) and memoryview(value).nbytes == 0
+
+
 def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+    return value if _is_a(value, str) else bytes.decode(value, "utf-8", "surrogateescape")  # type: ignore
 
 
 __all__ = ["Assert", "FieldSpec", "MethodSpec", "PropertiesSpec"]

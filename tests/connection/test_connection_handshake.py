@@ -9,7 +9,7 @@ import pytest
 from support.connections import Pair, make
 from support.implementation import Implementation
 
-from amqpcodec import Limits, LocalProtocolError
+from amqpcodec import EncodeError, Limits, LocalProtocolError
 from amqpcodec.connection import (
     ClientLogin,
     ConnectionClosed,
@@ -207,6 +207,34 @@ def test_both_login_mechanisms_carry_name_and_password(
     pair.logins["server"] = login
     pair.talk()
     assert seen == [("näme", "pass wörd")]
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "AMQPLAIN"])
+def test_a_name_of_octets_that_are_no_text_is_sent_as_they_are(impl: Implementation, mechanism: str) -> None:
+    sent = bytearray()
+    pair = Pair(impl, cut=lambda octets: [sent.extend(octets) or octets])
+    pair.logins["client"] = ClientLogin("n\udce4me", "pass", mechanism=mechanism)
+    pair.logins["server"] = ServerLogin(lambda *known: True)
+    pair.talk()
+    assert b"n\xe4me" in sent
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "AMQPLAIN"])
+def test_a_name_that_no_octets_stand_for_is_refused(impl: Implementation, mechanism: str) -> None:
+    for wrong in (ClientLogin("\ud800", "x"), ClientLogin("x", "\ud800")):
+        pair = Pair(impl)
+        wrong.mechanism = mechanism
+        pair.logins["client"] = wrong
+        with pytest.raises(EncodeError, match="lone surrogate"):
+            pair.talk()
+
+
+@pytest.mark.parametrize("wrong", [{"mechanisms": "\ud800"}, {"locales": "\ud800"}], ids=list)
+def test_an_offer_that_no_octets_stand_for_is_refused(impl: Implementation, wrong: dict[str, str]) -> None:
+    pair = Pair(impl)
+    pair.logins["server"] = ServerLogin(lambda *known: True, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(EncodeError, match="lone surrogate"):
+        pair.talk()
 
 
 def test_a_login_that_is_refused_closes_the_connection(impl: Implementation) -> None:

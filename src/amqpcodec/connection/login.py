@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from amqpcodec import decode_pairs
 
+from .._kernel.values import utf8
 from .._typing import TYPE_CHECKING, Any
 from .._version import __version__
 from ..errors import EncodeError, LocalProtocolError
@@ -107,7 +108,7 @@ class ClientLogin:
         if self.response is not None:
             return self.response
         if mechanism == "PLAIN":
-            return b"\0%b\0%b" % (self.username.encode(), self.password.encode())
+            return b"\0%b\0%b" % (utf8(self.username, "response"), utf8(self.password, "response"))
         table = {"LOGIN": self.username, "PASSWORD": self.password}
         octets: bytes = connection.dialect.encode_table(table)
         return octets[4:]  # a table without its length
@@ -177,7 +178,7 @@ class ServerLogin:
                 properties = dict(_PRODUCT)
         major, minor, _ = dialect.version
         return connection.dialect.Connection.Start(
-            major, minor, properties, self.mechanisms.encode(), self.locales.encode()
+            major, minor, properties, utf8(self.mechanisms, "mechanisms"), utf8(self.locales, "locales")
         )
 
     def _admit(self, connection: Connection, start_ok: Any) -> None:
