@@ -45,7 +45,8 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     octets = corpus.encoded_table(table)
     varied_tables = [corpus.encoded_table(each) for each in corpus.varied_tables(BLOCK)]
 
-    few, many = publishes(ours, 3, BLOCK), publishes(ours, 10, BLOCK)
+    none, few, many = (publishes(ours, headers, BLOCK) for headers in (0, 3, 10))
+    sent = ours.amqp.BasicProperties(timestamp=1_700_000_000)
 
     def publish() -> None:
         for content in varied_contents:
@@ -60,6 +61,8 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "decode delivery 256 B varied": lambda: drain(ours.decode(varied)),
         "decode delivery 256 B raw tables": lambda: drain(ours.decode_raw(varied)),
         "message 256 B varied": lambda: drain(ours.messages(varied)),
+        "forward, 0 headers, raw tables": forwarding(ours, none, "raw tables", len),
+        "forward, 3 headers, raw tables": forwarding(ours, few, "raw tables", len),
         "forward, 3 headers, dicts": forwarding(ours, few, "dicts", len),
         "forward, 3 headers, raw": forwarding(ours, few, "raw properties", len),
         "forward, 10 headers, dicts": forwarding(ours, many, "dicts", len),
@@ -71,6 +74,8 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "make a FrameDecoder": repeated(ours.amqp.FrameDecoder),
         "encode publish 256 B varied": publish,
         "encode basic.ack": repeated(lambda: ours.ack(7, False)),
+        "encode basic.ack, tag of 64 bits": repeated(lambda: ours.ack((1 << 63) + 5, False)),
+        "encode header, time as a number": repeated(lambda: ours.amqp.encode_header(1, sent, 0)),
         "encode table 10 mixed": repeated(lambda: ours.encode_table(table)),
     }
 

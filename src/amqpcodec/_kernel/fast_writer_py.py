@@ -94,7 +94,8 @@ def fast_table(out: bytearray, table: Any, levels: int, writers: FastWriters) ->
 
 def fast_writers(profile: TableProfile) -> FastWriters:
     """By type, what writes a table value in a profile, its tag before it."""
-    writers: FastWriters = {str: _text, int: _int, dict: _table, datetime: _time, Decimal: _decimal}
+    writers: FastWriters = {str: _text, int: _int, datetime: _time, Decimal: _decimal}
+    writers.update(dict.fromkeys((dict, RawTable), _table))
     for tag, (kind, types, writer) in _BY_TAG.items():
         if profile.tags.get(tag) == kind:
             writers.update(dict.fromkeys(types, writer))

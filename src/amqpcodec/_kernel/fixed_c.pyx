@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t
 
-from .ints cimport small
+from .ints cimport small, unsigned_value
 from .layout_c cimport octets_before_slots
 from .octets cimport copy_short, put16, put32, put64
 from .wire cimport ENVELOPE_SIZE, FRAME_END, METHOD, OVERHEAD
@@ -69,7 +69,7 @@ cdef inline bint _put_arguments(Fixed *fixed, PyObject *method, unsigned char *p
     """Write the arguments of an instance into its frame; False for a value that is left to `Writer`."""
     cdef Argument *argument
     cdef PyObject *value
-    cdef Py_ssize_t number
+    cdef uint64_t number = 0
     cdef int at
     for at in range(fixed.count):
         argument = &fixed.arguments[at]
@@ -82,10 +82,9 @@ cdef inline bint _put_arguments(Fixed *fixed, PyObject *method, unsigned char *p
             continue
         if type(<object>value) is not int:
             return False
-        number = small(<object>value)
-        if number < 0 or <uint64_t>number > argument.most:
+        if not unsigned_value(<object>value, &number) or number > argument.most:
             return False
-        _put_number(p + argument.at, argument.size, <uint64_t>number)
+        _put_number(p + argument.at, argument.size, number)
     return True
 
 

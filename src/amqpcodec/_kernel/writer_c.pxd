@@ -84,6 +84,7 @@ cdef class Writer:
     cdef int _tag(self, unsigned char tag, int kind, object value, object field) except -1
     cdef int _refuse_tag(self, unsigned char tag, int kind, object value, object field) except -1
     cdef int _int(self, object value, object field) except -1
+    cdef int _int64(self, unsigned char tag, uint64_t number) except -1
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1
     cdef int _chosen_tag(self, object wrapper, object field) except -1
     cdef int _by_kind(self, object value, int kind, object field) except -1

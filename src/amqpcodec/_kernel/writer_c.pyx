@@ -33,7 +33,7 @@ from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with, table_profile
 from ..types import FieldValue, InlineContent, ReferenceContent
 from .civil cimport seconds_in_utc
-from .ints cimport small
+from .ints cimport unsigned_value
 from .kinds cimport (
     ARRAY, BOOL, CHARACTER, DECIMAL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, SHORTSTR,
     TABLE, TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
@@ -110,6 +110,12 @@ cdef object _expected(object what, object value, object field):
     return EncodeError(f"expected {what}, not {named(value)}", field)
 
 
+cdef inline bint _is_mapping(object value) except -1:
+    """Whether a value is a mapping: by its class, where that is one of those that decoders make. What an abstract
+    base class has to say takes as long as writing a small table."""
+    return isinstance(value, dict) or isinstance(value, RawTable) or isinstance(value, Mapping)
+
+
 cdef object _no_bit(object value, object field):
     return EncodeError(f"a bit must be True or False, not {named(value)}", field)
 
@@ -181,11 +187,10 @@ cdef class Writer:
 
     cdef long long payload_limit(self, object frame_max) except -1:
         """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
-        cdef Py_ssize_t number
+        cdef uint64_t number = 0
         if type(frame_max) is int:
-            number = small(frame_max)
-            if number > OVERHEAD:
-                return min(number - OVERHEAD, MAX_PAYLOAD)
+            if unsigned_value(frame_max, &number) and number > OVERHEAD:
+                return <long long>min(number - OVERHEAD, <uint64_t>MAX_PAYLOAD)
         else:
             frame_max = exact_int(frame_max, "frame_max", "frame_max")
         if frame_max == 0:
@@ -311,7 +316,7 @@ cdef class Writer:
             if seconds >= 0:
                 put64(self._grow(8), <uint64_t>seconds)
                 return 0
-        if isinstance(value, datetime):
+        if type(value) is not int and isinstance(value, datetime):
             value = seconds_of(value, field)
         return self.longlong(value, field)
 
@@ -346,8 +351,8 @@ cdef class Writer:
 
     cdef int table(self, object value, object field) except -1:
         """A whole field table from a mapping; a `RawTable` goes out as it came in."""
-        if not (isinstance(value, dict) or isinstance(value, Mapping)):
-            raise EncodeError(f"expected a mapping, not {named(value)}", field)
+        if not _is_mapping(value):
+            raise _expected("a mapping", value, field)
         try:
             return self._table(value, 1, field)
         except RecursionError:
@@ -373,11 +378,9 @@ cdef class Writer:
     # -- checks shared by the above
 
     cdef uint64_t _integer(self, object value, uint64_t most, object what, object field) except? 0:
-        cdef Py_ssize_t number
-        if type(value) is int:
-            number = small(value)
-            if number >= 0 and <uint64_t>number <= most:
-                return <uint64_t>number
+        cdef uint64_t number = 0
+        if type(value) is int and unsigned_value(value, &number) and number <= most:
+            return number
         return _checked_integer(value, most, what, field)
 
     cdef int _sized(self, bytes octets, object field) except -1:
@@ -488,7 +491,7 @@ cdef class Writer:
             return self._tagged(value, depth, field)
         if self._seldom_value(value, field):
             return 0
-        if not isinstance(value, Mapping):
+        if not _is_mapping(value):
             raise EncodeError(f"no table tag carries {named(value)}", field)
         self._tag(c"F", TABLE, value, field)
         return self._table(value, depth + 1, field)
@@ -532,6 +535,7 @@ cdef class Writer:
     cdef int _int(self, object value, object field) except -1:
         cdef int overflow = 0
         cdef int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow)
+        cdef uint64_t wide = 0
         cdef unsigned char *p
         if overflow == 0 and -0x80000000 <= number <= 0x7FFFFFFF and self._rules.kinds[c"I"] == INT32:
             p = self._grow(5)
@@ -539,10 +543,11 @@ cdef class Writer:
             put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
             return 0
         if overflow == 0 and self._rules.kinds[c"l"] == INT64:
-            p = self._grow(9)
-            p[0] = c"l"
-            put64(p + 1, <uint64_t>number)
-            return 0
+            return self._int64(c"l", <uint64_t>number)
+        if self._rules.kinds[c"l"] == UINT64 and unsigned_value(value, &wide):
+            return self._int64(c"l", wide)
+        if overflow == 0 and self._rules.kinds[c"L"] == INT64:
+            return self._int64(c"L", <uint64_t>number)
         exact = exact_int(value, "int", field)
         for tag, kind in self._rules.integer_tags:
             least, most = RANGES[kind]
@@ -553,11 +558,17 @@ cdef class Writer:
             raise EncodeError("no table tag carries an int of more than 64 bits", field)
         raise self._not_in_profile(str(exact), INT64 if exact < 2**63 else UINT64, field)
 
+    cdef int _int64(self, unsigned char tag, uint64_t number) except -1:
+        cdef unsigned char *p = self._grow(9)
+        p[0] = tag
+        put64(p + 1, number)
+        return 0
+
     cdef int _tagged(self, object wrapper, Py_ssize_t depth, object field) except -1:
         cdef int kind = self._chosen_tag(wrapper, field)
         value = wrapper.value
         if kind == TABLE:
-            if not (isinstance(value, dict) or isinstance(value, Mapping)):
+            if not _is_mapping(value):
                 raise _expected("a mapping", value, field)
             return self._table(value, depth + 1, field)
         if kind == ARRAY:

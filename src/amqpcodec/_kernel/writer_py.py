@@ -227,7 +227,7 @@ class Writer:
                 return
             except DECLINED:
                 del out[size:]
-        if not isinstance(value, Mapping):
+        if not _is_mapping(value):
             raise EncodeError(f"expected a mapping, not {named(value)}", field)
         try:
             self._table(value, 1, field)
@@ -391,7 +391,7 @@ class Writer:
         self._array(value, depth + 1, field)
 
     def _write_table(self, value: Any, kind: int, depth: int, field: str) -> None:
-        if not isinstance(value, Mapping):
+        if not _is_mapping(value):
             raise EncodeError(f"expected a mapping, not {named(value)}", field)
         self._table(value, depth + 1, field)
 
@@ -433,6 +433,7 @@ _TAG_OF_TYPE: dict[type, tuple[int, str]] = {
     float: (DOUBLE, "d"),
     type(None): (VOID, "V"),
     dict: (TABLE, "F"),
+    RawTable: (TABLE, "F"),
     list: (ARRAY, "A"),
     tuple: (ARRAY, "A"),
     bytes: (OCTETS, "x"),
@@ -441,6 +442,12 @@ _TAG_OF_TYPE: dict[type, tuple[int, str]] = {
     datetime: (TIMESTAMP, "T"),
     Decimal: (DECIMAL, "D"),
 }
+
+
+def _is_mapping(value: Any) -> bool:
+    """Whether a value is a mapping: by its class, where that is one of those that decoders make. What an
+    abstract base class has to say takes as long as writing a small table."""
+    return type(value) in (dict, RawTable) or isinstance(value, Mapping)
 
 
 def _tag_by_instance(value: Any) -> tuple[int, str] | None:
