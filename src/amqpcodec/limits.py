@@ -103,6 +103,17 @@ class Limits:
         return Limits, (*values, self.body_size, self.open_messages, self.array_items, self.cached_strings)
 
 
+DEFAULT_LIMITS = Limits()
+_OF_TABLES = ("table_depth", "table_octets", "table_entries", "array_items")
+
+
+def table_limits(limits: Limits) -> Limits | None:
+    """Return limits for reading a field table; None where they do not differ from the default ones."""
+    if all(getattr(limits, name) == getattr(DEFAULT_LIMITS, name) for name in _OF_TABLES):
+        return None
+    return limits
+
+
 def checked_limits(limits: Limits) -> Limits:
     """Limits as they were checked: those of another class, or a derived one, could be anything.
 

@@ -18,7 +18,7 @@ from amqpcodec import DecodeError, EncodeError, FieldValue, Limits
 
 REFUSED: dict[str, tuple[int, int, str]] = {
     # limit: its value, the reply code, what the error says
-    "frame_size": (60, 501, "frame_max 60"),
+    "frame_size": (60, 501, "frame_size 60"),
     "table_depth": (2, 506, "tables nested deeper than 2"),
     "table_octets": (30, 506, "limit 30"),
     "table_entries": (4, 506, "table of more than 4 entries"),
@@ -35,7 +35,40 @@ def test_a_frame_size_that_no_frame_has_refuses_all(amqp: ModuleType, size: int)
         frames, error = drain(amqp.FrameDecoder(limits=Limits(frame_size=size)), chunks)
         assert frames == []
         assert isinstance(error, DecodeError)
-        assert (error.reply_code, error.message) == (501, f"frame of 21 octets, frame_max {size}")
+        assert (error.reply_code, error.message) == (501, f"frame of 21 octets, frame_size {size}")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"frame_max": 20}, "frame_max 20"),
+        ({"frame_max": 20, "limits": Limits(frame_size=20)}, "frame_max 20"),
+        ({"frame_max": 20, "limits": Limits(frame_size=19)}, "frame_size 19"),
+        ({"frame_max": 0, "limits": Limits(frame_size=20)}, "frame_size 20"),
+        ({"frame_max": 12, "frame_max_slack": 8}, "frame_max + frame_max_slack 20"),
+        ({"frame_max_slack": 8, "limits": Limits(frame_size=12)}, "frame_size + frame_max_slack 20"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("name", ["FrameDecoder", "MessageDecoder"])
+def test_a_frame_that_is_too_large_names_the_option_that_refuses_it(
+    amqp: ModuleType, name: str, options: dict[str, Any], text: str
+) -> None:
+    octets = amqp.encode_method(1, amqp.Basic.Ack(5))
+    for chunks in ([octets], [octets[:9], octets[9:]]):
+        _, error = drain(getattr(amqp, name)(**options), chunks)
+        assert error is not None
+        assert error.message == f"frame of 21 octets, {text}"
+
+
+def test_a_frame_max_that_is_set_later_is_named(amqp: ModuleType) -> None:
+    octets = amqp.encode_method(1, amqp.Basic.Ack(5))
+    for frame_max, text in ((15, "frame_max 15"), (0, "frame_size 20"), (30, "frame_size 20")):
+        decoder = amqp.FrameDecoder(limits=Limits(frame_size=20))
+        decoder.frame_max = frame_max
+        _, error = drain(decoder, [octets])
+        assert error is not None
+        assert error.message == f"frame of 21 octets, {text}"
 
 
 class Liar(int):

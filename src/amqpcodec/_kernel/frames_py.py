@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import FRAME_ERROR, DecodeError
-from ..limits import Limits, checked_limits
+from ..limits import DEFAULT_LIMITS, Limits, checked_limits
 from .constructors_py import describe
 from .fast_stream_py import fast_frame
 from .records_py import ContentHeader, Frame
-from .stream_py import DEFAULT_LIMITS, StreamDecoder
+from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
 
 if TYPE_CHECKING:

@@ -68,7 +68,13 @@ def type_mask(types: Iterable[int]) -> int:
 
 
 def framing_error(
-    status: int, size: int, data: bytes | bytearray | memoryview, at: int, size_limit: int, offset: int
+    status: int,
+    size: int,
+    data: bytes | bytearray | memoryview,
+    at: int,
+    size_limit: int,
+    offset: int,
+    limit_name: str = "frame_max",
 ) -> DecodeError:
     """The error of octets that begin no frame. It is fatal: no later frame can be trusted either.
 
@@ -76,13 +82,14 @@ def framing_error(
         status, size: what `frame_at` has found: UNKNOWN_TYPE, TOO_LARGE or WRONG_END, and the frame's octets.
         data, at, size_limit: what it was given.
         offset: octets of the stream before data[at].
+        limit_name: what the caller of the decoder calls the limit on frames.
     """
     if status == UNKNOWN_TYPE:
         message, ahead = _unknown_type(data[at]), 0
         if offset == 0:
             message += foreign_protocol(bytes(data[at : at + OPENING]))
     elif status == TOO_LARGE:
-        message, ahead = f"frame of {size} octets, frame_max {size_limit + OVERHEAD}", 3
+        message, ahead = f"frame of {size} octets, {limit_name} {size_limit + OVERHEAD}", 3
     else:
         ahead = size - 1
         message = f"frame ends with octet {data[at + ahead]:#04x}, not 0xce"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
-from ..limits import MAX_LIMIT, Limits, checked_limits
+from ..limits import DEFAULT_LIMITS, MAX_LIMIT, Limits, checked_limits
 from . import content_order
 from .constructors_py import describe
 from .content_order import (
@@ -23,7 +23,7 @@ from .content_order import (
     judge_method,
 )
 from .records_py import Frame, Message
-from .stream_py import DEFAULT_LIMITS, StreamDecoder
+from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
 
 if TYPE_CHECKING:

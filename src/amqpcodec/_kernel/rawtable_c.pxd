@@ -6,6 +6,11 @@ cimport cython
 cdef class RawTable:
     cdef bytes _octets
     cdef str _profile
+    cdef object _limits
     cdef object _table
 
     cdef object _decoded(self)
+
+
+@cython.locals(table=RawTable)
+cdef RawTable kept_table(bytes octets, str profile, object limits)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
-from importlib import import_module
 
 from .._pickle import restore_public
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
+from ..limits import DEFAULT_LIMITS, Limits, checked_limits, table_limits
 from .constructors_py import describe
 from .memo import MEMO
 
@@ -18,23 +18,32 @@ if TYPE_CHECKING:
 class RawTable(Mapping[str, Any]):
     """A field table kept as the octets it came in: what ``tables="raw"`` gives in place of a dict.
 
-    A read-only mapping, decoded on first access by the default limits; encoders write the octets back
-    unchanged, so that duplicate keys, chosen tags and even tags nobody knows survive.
+    A read-only mapping, decoded on first access by the limits of the decoder that made it; encoders write the
+    octets back unchanged, so that duplicate keys, chosen tags and even tags nobody knows survive.
 
     Args:
         octets: bytes-like: the key-tag-value entries, without the length before them.
         profile: name of the table profile that reads them.
+        limits: what is refused when they are read; of `Limits`, those of tables and arrays count.
 
     Raises:
+        TypeError: octets are not bytes-like, profile no str, or limits no `Limits`.
         DecodeError: on first access, when the octets do not follow the profile; its offset counts
             from the start of `octets`.
     """
 
-    __slots__ = ("_octets", "_profile", "_table")
+    __slots__ = ("_limits", "_octets", "_profile", "_table")
 
-    def __init__(self, octets: ReadableBuffer, profile: str = "rabbitmq") -> None:
-        self._octets = octets if type(octets) is bytes else memoryview(octets).tobytes()
-        self._profile = profile
+    def __init__(
+        self, octets: ReadableBuffer, profile: str = "rabbitmq", limits: Limits = DEFAULT_LIMITS
+    ) -> None:
+        kept = octets if type(octets) is bytes else memoryview(octets).tobytes()
+        if not issubclass(type(profile), str):
+            raise TypeError(f"profile must be a str, not {type(profile).__name__}")
+        own = table_limits(checked_limits(limits))
+        self._octets = kept
+        self._profile = str.__str__(profile)  # of a subclass too, the text itself
+        self._limits = own
         self._table: dict[str, Any] | None = None
 
     @property
@@ -52,7 +61,9 @@ class RawTable(Mapping[str, Any]):
             table = self._table
         if table is None:
             # Looked up late, since reading a table takes the reader, which makes these.
-            table = import_module("amqpcodec").decode_pairs(self._octets, self._profile)
+            from .tables_py import read_pairs
+
+            table = read_pairs(self._octets, self._profile, self._limits)
             with MEMO:
                 if self._table is None:
                     self._table = table
@@ -100,10 +111,28 @@ class RawTable(Mapping[str, Any]):
     __hash__ = None  # type: ignore[assignment]  # equal to dicts, which have no hash either
 
     def __repr__(self) -> str:
-        return f"RawTable({self._octets!r}, {self._profile!r})"
+        limits = "" if self._limits is None else f", {self._limits!r}"
+        return f"RawTable({self._octets!r}, {self._profile!r}{limits})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restore_public, ("RawTable", (self._octets, self._profile))
+        limits = () if self._limits is None else (self._limits,)
+        return restore_public, ("RawTable", (self._octets, self._profile, *limits))
+
+
+def kept_table(octets: bytes, profile: str, limits: Limits | None) -> RawTable:
+    """A table from the wire, without the cost of a constructor call.
+
+    Args:
+        octets: its entries.
+        profile: name of the table profile that reads them.
+        limits: what `table_limits` makes of those of the decoder.
+    """
+    table = RawTable.__new__(RawTable)
+    table._octets = octets
+    table._profile = profile
+    table._limits = limits
+    table._table = None
+    return table
 
 
 Mapping.register(RawTable)

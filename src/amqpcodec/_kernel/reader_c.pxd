@@ -4,7 +4,6 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
-from .rawtable_c cimport RawTable
 from .table_cache_c cimport TableCache
 from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
@@ -25,7 +24,8 @@ cdef class Reader
 cdef class ReaderRules:
     cdef bint strict
     cdef bint raw_tables
-    cdef object profile_name
+    cdef str profile_name
+    cdef object table_limits  # of raw tables; None for the default ones
     cdef Py_ssize_t depth_limit
     cdef unsigned long long octets_limit
     cdef unsigned long long entries_limit
@@ -47,6 +47,7 @@ cdef class Reader:
     cdef public int channel
     cdef public int weight
     cdef public unsigned long long body_size
+    cdef object limit_name
     cdef ReaderRules _rules
     cdef object _owner
     cdef const unsigned char *_data
@@ -86,7 +87,7 @@ cdef class Reader:
     cdef object table(self, object field)
     cdef object pairs(self, object field)
     cdef dict _cached_table(self, const unsigned char *start, Py_ssize_t size, object field)
-    cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size)
+    cdef int _check_size(self, Py_ssize_t size, object field) except -1
     cdef object rest(self)
     cdef int flag_word(self) except -1
     cdef int further_flags(self, int last, int undefined) except -1

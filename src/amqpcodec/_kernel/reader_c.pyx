@@ -22,6 +22,7 @@ from libc.string cimport memchr, memcpy, memset
 from decimal import Decimal
 
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
+from ..limits import table_limits
 from ..types import InlineContent, ReferenceContent
 
 from .civil cimport LAST_SECOND, naive_time, time_of
@@ -36,7 +37,7 @@ from .kinds cimport (
     TIMESTAMP, UINT8, UINT16, UINT32, UINT64, VOID,
 )
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
-from .rawtable_c cimport RawTable
+from .rawtable_c cimport kept_table
 from .table_cache_c cimport CACHED_TABLE, TableCache
 from .texts cimport mix_of, same
 from .framing import framing_error
@@ -80,6 +81,7 @@ cdef class ReaderRules:
         self.items_limit = limits.array_items
         self.cache_slots = 1 << (limits.cached_strings.bit_length() - 1)
         self.raw_tables = raw_tables
+        self.table_limits = table_limits(limits) if raw_tables else None
         self.declines = profile.values is not None
         if self.declines:
             self.octets_as_text = profile.values.octets_as_text
@@ -134,7 +136,7 @@ cdef class Reader:
     cdef int _refuse_envelope(
         self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset
     ) except -1:
-        raise framing_error(status, self.frame_size, self._owner, at, size_limit, offset)
+        raise framing_error(status, self.frame_size, self._owner, at, size_limit, offset, self.limit_name)
 
     cdef bytes head(self):
         """The first four octets of the payload, as far as they are there; errors name the ids in them."""
@@ -272,16 +274,14 @@ cdef class Reader:
         if u32(p) > <uint64_t>left:
             raise self._error(FRAME_ERROR, f"table of {u32(p)} octets, {left} left", p, field)
         size = <Py_ssize_t>u32(p)
-        if <uint64_t>size > self._rules.octets_limit:
-            message = f"table of {size} octets, limit {self._rules.octets_limit}"
-            raise self._error(RESOURCE_ERROR, message, p, field)
+        self._check_size(size, field)
         self._pos = p + 4
         if self._rules.raw_tables:
             if self.strict:
                 self._entries = 0
                 self._pairs(p + 4 + size, 1, field)  # what strict mode refuses must not hide in octets
             self._pos = p + 4 + size
-            return self._raw(p + 4, size)
+            return kept_table(_octets(p + 4, size), self._rules.profile_name, self._rules.table_limits)
         self._entries = 0
         if self._keeps and 0 < size <= CACHED_TABLE:
             return self._cached_table(p + 4, size, field)
@@ -300,14 +300,15 @@ cdef class Reader:
         self._tables.miss(start, size, mark, table)
         return table
 
-    cdef RawTable _raw(self, const unsigned char *start, Py_ssize_t size):
-        cdef RawTable table = RawTable.__new__(RawTable)
-        table._octets = _octets(start, size)
-        table._profile = self._rules.profile_name
-        return table
+    cdef int _check_size(self, Py_ssize_t size, object field) except -1:
+        if <uint64_t>size > self._rules.octets_limit:
+            message = f"table of {size} octets, limit {self._rules.octets_limit}"
+            raise self._error(RESOURCE_ERROR, message, self._pos, field)
+        return 0
 
     cdef object pairs(self, object field):
         """All that is left as the entries of one table, its length known to the caller."""
+        self._check_size(self._end - self._pos, field)
         self._entries = 0
         return self._pairs(self._end, 1, field)
 

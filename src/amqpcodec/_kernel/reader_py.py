@@ -14,7 +14,7 @@ from struct import Struct
 
 from .._typing import Any, TypeAlias
 from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
-from ..limits import Limits
+from ..limits import Limits, table_limits
 from ..profiles import (
     ARRAY,
     BOOL,
@@ -42,7 +42,7 @@ from ..profiles import (
 from ..types import InlineContent, ReferenceContent
 from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .framing import MORE, WHOLE, frame_at, framing_error
-from .rawtable_py import RawTable
+from .rawtable_py import kept_table
 from .values import Declined
 from .wire import ENVELOPE_SIZE, PROTOCOL_HEADER
 
@@ -69,6 +69,7 @@ class ReaderRules:
         "profile",
         "raw_tables",
         "strict",
+        "table_limits",
         "values",
     )  # fmt: skip
 
@@ -80,6 +81,7 @@ class ReaderRules:
         self.entries_limit = limits.table_entries
         self.items_limit = limits.array_items
         self.raw_tables = raw_tables
+        self.table_limits = table_limits(limits) if raw_tables else None
         # A table of so many octets cannot have too many of anything. Strict mode never takes the fast path.
         self.fast_limit = min(limits.table_octets, limits.table_entries, limits.array_items)
         self.values, self.fast_readers = _readers(profile.name, strict)
@@ -106,6 +108,7 @@ class Reader:
         "fast",
         "frame_size",
         "frame_type",
+        "limit_name",
         "strict",
         "weight",
     )
@@ -122,6 +125,7 @@ class Reader:
         self.channel = 0
         self.weight = 0
         self.body_size = 0
+        self.limit_name = "frame_max"
 
     # -- where the reader stands
 
@@ -159,7 +163,7 @@ class Reader:
         if status != WHOLE:
             if status == MORE:
                 return False
-            raise framing_error(status, size, data, at, size_limit, offset)
+            raise framing_error(status, size, data, at, size_limit, offset, self.limit_name)
         self._data = data
         self.frame_type, self.channel = _TYPE_AND_CHANNEL.unpack_from(data, at)
         if self.frame_type == PROTOCOL_HEADER:
@@ -316,7 +320,7 @@ class Reader:
         if stop > end or stop - start > rules.fast_limit:
             raise Declined
         if rules.raw_tables:
-            return RawTable(bytes(data[start:stop]), rules.profile.name)
+            return kept_table(bytes(data[start:stop]), rules.profile.name, rules.table_limits)
         return fast_pairs(data, start, stop, rules.depth_limit, rules.fast_readers)
 
     def table(self, field: str) -> Mapping[str, Any]:
@@ -340,22 +344,27 @@ class Reader:
         if size > self._end - start:
             message = f"table of {size} octets, {self._end - start} left"
             raise self._error(FRAME_ERROR, message, start - 4, field)
-        if size > self._rules.octets_limit:
-            message = f"table of {size} octets, limit {self._rules.octets_limit}"
-            raise self._error(RESOURCE_ERROR, message, start - 4, field)
+        self._check_size(size, start - 4, field)
         if self._rules.raw_tables:
             if self.strict:
                 self._pos = start
                 self._entries = 0
                 self._pairs(start + size, 1, field)  # what strict mode refuses must not hide in octets
             self._pos = start + size
-            return RawTable(bytes(self._data[start : start + size]), self._rules.profile.name)
+            octets = bytes(self._data[start : start + size])
+            return kept_table(octets, self._rules.profile.name, self._rules.table_limits)
         self._pos = start
         self._entries = 0
         return self._pairs(start + size, 1, field)
 
+    def _check_size(self, size: int, position: int, field: str) -> None:
+        if size > self._rules.octets_limit:
+            message = f"table of {size} octets, limit {self._rules.octets_limit}"
+            raise self._error(RESOURCE_ERROR, message, position, field)
+
     def pairs(self, field: str) -> dict[str, Any]:
         """All that is left as the entries of one table, its length known to the caller."""
+        self._check_size(self._end - self._pos, self._pos, field)
         self._entries = 0
         return self._pairs(self._end, 1, field)
 

@@ -85,4 +85,5 @@ cdef class StreamDecoder:
     cdef object _read_protocol_header(self)
 
 
+cdef str _limit_name(object frame_max, object frame_max_slack, object frame_size)
 cdef long long _payload_limit(object frame_max, object frame_max_slack, object frame_size) except? -1

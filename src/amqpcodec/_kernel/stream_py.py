@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 RECEIVE_SIZE = 65536  # octets of the buffer lent to asyncio
 
-DEFAULT_LIMITS = Limits()
-
 NOTHING: Iterator[Any] = iter(())  # exhausted from the start, so that all decoders can return it
 
 
@@ -82,6 +80,7 @@ class StreamDecoder:
             self._slack = frame_max_slack
             self._frame_size = frame_size
             self._size_limit = size_limit
+            self._reader.limit_name = _limit_name(frame_max, frame_max_slack, frame_size)
             self._raw_reading = raw_reading
             self._strict = rules.strict
             self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
@@ -130,6 +129,7 @@ class StreamDecoder:
         try:
             self._size_limit = _payload_limit(frame_max, self._slack, self._frame_size)
             self._frame_max = frame_max
+            self._reader.limit_name = _limit_name(frame_max, self._slack, self._frame_size)
             if self._partial is not None:
                 self._reader.frame_size = 0  # so that the frame begun is judged with the next octets
         finally:
@@ -562,3 +562,9 @@ def _payload_limit(frame_max: int, frame_max_slack: int, frame_size: int) -> int
     if not isinstance(frame_max_slack, int) or frame_max_slack < 0:
         raise ValueError(f"frame_max_slack must not be negative, not {frame_max_slack!r}")
     return min(min(frame_max or frame_size, frame_size) - OVERHEAD + frame_max_slack, MAX_LIMIT - OVERHEAD)
+
+
+def _limit_name(frame_max: int, frame_max_slack: int, frame_size: int) -> str:
+    """Return what errors call the limit that `_payload_limit` makes of the options: the one that counts."""
+    name = "frame_max" if 0 < frame_max <= frame_size else "frame_size"
+    return f"{name} + frame_max_slack" if frame_max_slack else name

@@ -5,6 +5,7 @@ from libc.stdint cimport uint64_t
 cdef enum:
     CACHED_TABLE = 512  # octets of the largest field table that is kept
     TABLE_SLOTS = 8  # a power of two
+    MOST_BYTES = 6144  # of memory that the tables which are kept take
 
 
 cdef struct KeptTable:
@@ -14,11 +15,14 @@ cdef struct KeptTable:
     PyObject *octets
     PyObject *table
     bint flat  # no value of it can be changed
+    Py_ssize_t size  # bytes of memory that both take
 
 
 cdef class TableCache:
     cdef KeptTable _slots[TABLE_SLOTS]
+    cdef Py_ssize_t _size  # of all slots
 
+    cdef void _drop(self) noexcept
     cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size)
     cdef int _missed_again(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1

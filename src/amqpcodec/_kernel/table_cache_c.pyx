@@ -3,6 +3,9 @@
 
 Many publishers send the same headers with every message. A copy of a dict takes a fraction of the time that
 decoding it again takes: keys are not looked up, hashed and compared, and the dict has its size from the start.
+
+What is kept is bounded by the memory it takes, since few octets can make many objects, and a server may have
+thousands of idle decoders.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -10,10 +13,11 @@ from cpython.datetime cimport datetime, import_datetime
 from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_SIZE, PyList_GetSlice
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.string cimport memcmp
 
 from decimal import Decimal
+from sys import getsizeof
 
 cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object items, Py_ssize_t at) noexcept
@@ -40,10 +44,17 @@ cdef class TableCache:
     """Field tables that repeat, by their octets."""
 
     def __dealloc__(self):
+        self._drop()
+
+    cdef void _drop(self) noexcept:
+        """Keep none of the tables."""
         cdef int slot
         for slot in range(<int>TABLE_SLOTS):
-            Py_XDECREF(self._slots[slot].octets)
-            Py_XDECREF(self._slots[slot].table)
+            self._slots[slot].mark = 0
+            _replace(&self._slots[slot].octets, NULL)
+            _replace(&self._slots[slot].table, NULL)
+            self._slots[slot].size = 0
+        self._size = 0
 
     cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size):
         """A new dict of the table that is kept, or None where its octets are others."""
@@ -64,24 +75,44 @@ cdef class TableCache:
         return 0
 
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
+        cdef Py_ssize_t memory
         if not _is_of_the_wire(table):
             return 0
         own = _copied(table)
         octets = PyBytes_FromStringAndSize(<const char *>start, size)
         flat = not any([type(value) in (dict, list) for value in table.values()])
+        memory = getsizeof(octets) + _memory_of(own)
+        if memory > MOST_BYTES:
+            return 0
+        if self._size - kept.size + memory > MOST_BYTES:
+            self._drop()  # the others come back if they still repeat
         # Nothing fails from here on. The collector may know the dict: whether it does is copied with it.
-        _replace(&kept.octets, octets)
-        _replace(&kept.table, own)
+        self._size += memory - kept.size
+        kept.size = memory
+        _replace(&kept.octets, <PyObject *>octets)
+        _replace(&kept.table, <PyObject *>own)
         kept.flat = flat
         kept.mark = kept.missed
         return 0
 
 
-cdef void _replace(PyObject **place, object value) noexcept:
+cdef void _replace(PyObject **place, PyObject *value) noexcept:
     cdef PyObject *before = place[0]
-    Py_INCREF(value)
-    place[0] = <PyObject *>value
+    Py_XINCREF(value)
+    place[0] = value
     Py_XDECREF(before)
+
+
+cdef Py_ssize_t _memory_of(object value) except -1:
+    """Bytes of memory of a value with all that is in it; what others have too counts as well."""
+    cdef Py_ssize_t size = getsizeof(value)
+    if type(value) is dict:
+        for key, item in (<dict>value).items():
+            size += getsizeof(key) + _memory_of(item)
+    elif type(value) is list:
+        for item in <list>value:
+            size += _memory_of(item)
+    return size
 
 
 cdef bint _is_of_the_wire(object value) except -1:

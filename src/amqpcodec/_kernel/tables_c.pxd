@@ -1,5 +1,6 @@
 cimport cython
 
+from .reader_c cimport Reader, ReaderRules
 from .readers_c cimport ReaderPool
 from .writer_c cimport WriterRules
 
@@ -17,4 +18,6 @@ cdef class TableCodec:
     cdef object _encode(self, object table, bint strict)
 
 
+@cython.locals(rules=ReaderRules, reader=Reader)
+cpdef object read_pairs(bytes octets, str profile, object limits)
 cdef bytes _octets(object octets)

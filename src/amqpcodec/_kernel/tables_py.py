@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 
 from .._typing import TYPE_CHECKING, Any
-from ..limits import Limits
+from ..limits import DEFAULT_LIMITS, Limits
 from ..profiles import table_profile
 from .reader_py import ReaderRules
 from .readers_py import ReaderPool
@@ -27,11 +27,10 @@ class TableCodec:
 
     def __init__(self, profile: str) -> None:
         rules = table_profile(profile)
-        limits = Limits()
-        self._reading = ReaderPool(ReaderRules(rules, False, limits, False))
-        self._reading_strictly = ReaderPool(ReaderRules(rules, True, limits, False))
-        self._writing = writer_rules(profile, False, limits.table_depth)
-        self._writing_strictly = writer_rules(profile, True, limits.table_depth)
+        self._reading = ReaderPool(ReaderRules(rules, False, DEFAULT_LIMITS, False))
+        self._reading_strictly = ReaderPool(ReaderRules(rules, True, DEFAULT_LIMITS, False))
+        self._writing = writer_rules(profile, False, DEFAULT_LIMITS.table_depth)
+        self._writing_strictly = writer_rules(profile, True, DEFAULT_LIMITS.table_depth)
         # Codecs are made once, see `table_codec`.
         share([self._reading, self._reading_strictly])
 
@@ -80,6 +79,32 @@ def table_codec(profile: str) -> TableCodec:
         ValueError: no such profile.
     """
     return TableCodec(profile)
+
+
+@lru_cache(maxsize=64)
+def _limited_rules(profile: str, limits: Limits) -> ReaderRules:
+    return ReaderRules(table_profile(profile), False, limits, False)
+
+
+def read_pairs(octets: bytes, profile: str, limits: Limits | None) -> dict[str, Any]:
+    """Read the entries that a `RawTable` holds.
+
+    Args:
+        octets: the entries.
+        profile: name of the table profile to read tags by.
+        limits: what is refused; None for the default ones.
+
+    Raises:
+        DecodeError: with the offset counted from the first octet.
+        ValueError: no such profile.
+    """
+    if limits is None:
+        return decode_pairs(octets, profile)
+    rules = _limited_rules(profile, limits)
+    reader = rules.reader(False)
+    reader.attach(octets)
+    reader.aim(0, len(octets), 0)
+    return reader.pairs(_FIELD)
 
 
 def decode_table(

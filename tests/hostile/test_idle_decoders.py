@@ -1,0 +1,79 @@
+"""Memory of decoders that have read what they were given and wait: a server has one for each connection."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+from support.memory import traced
+
+from amqpcodec import Limits
+
+DECODERS = 2
+BYTES = 20_000  # of each: 10,000 of them have 200 MB
+TABLES = 12  # that differ, more than a decoder keeps
+
+
+def array(items: bytes) -> bytes:
+    return b"A" + len(items).to_bytes(4, "big") + items
+
+
+# Tables of at most 512 octets, those that a decoder keeps if they come again, by the first key.
+SHAPES: dict[str, Callable[[bytes], bytes]] = {
+    "dicts": lambda key: key + array(b"F\0\0\0\3\1aV" * 62),
+    "empty dicts": lambda key: key + array(b"F\0\0\0\0" * 99),
+    "lists": lambda key: key + array(b"A\0\0\0\1V" * 83),
+    "empty lists": lambda key: key + array(b"A\0\0\0\0" * 99),
+    "numbers": lambda key: key + array(b"u\x70\0" * 160),
+    "entries": lambda key: key + b"V" + b"".join(bytes([1, at, 86]) for at in range(1, 128)),
+    "texts": lambda key: key + array(b"S\0\0\0\2\xc3\xa9" * 70),
+    "times": lambda key: key + array(b"".join(b"T\0\0\0\0\0\0\1%c" % at for at in range(55))),
+    "decimals": lambda key: key + array(b"D\1\0\0\0\1" * 80),
+    "levels": lambda key: key + nested(60),
+    "long keys": lambda key: b"".join(b"\x31%48d%b" % (at, key[1:2]) + b"V" for at in range(9)),
+}
+
+
+def nested(levels: int) -> bytes:
+    inner = b"V"
+    for _ in range(levels):
+        inner = b"F" + (len(inner) + 2).to_bytes(4, "big") + b"\1a" + inner
+    return inner
+
+
+def header(entries: bytes) -> bytes:
+    """A content header with such headers."""
+    payload = b"\0\x3c\0\0" + bytes(8) + b"\x20\0" + len(entries).to_bytes(4, "big") + entries
+    return b"\2\0\1" + len(payload).to_bytes(4, "big") + payload + b"\xce"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_decoder_keeps_little_of_tables_that_repeat(amqp: ModuleType, shape: str) -> None:
+    entries = [SHAPES[shape](bytes([1, 0x41 + at])) for at in range(TABLES)]
+    assert max(map(len, entries)) <= 512
+    stream = b"".join(header(each) * 3 for each in entries) * 2
+    gc.collect()
+    with traced() as memory:
+        idle = [amqp.FrameDecoder() for _ in range(DECODERS)]
+        for decoder in idle:
+            assert sum(1 for _ in decoder.feed(stream)) == TABLES * 6
+        gc.collect()
+        used, _ = memory()
+    assert used < DECODERS * BYTES
+
+
+def test_a_decoder_keeps_no_more_texts_than_it_may(amqp: ModuleType) -> None:
+    names = [b"\x30%048d" % at for at in range(400)]
+    stream = b"".join(
+        header(b"".join(name + b"V" for name in names[at : at + 8])) * 3 for at in range(0, 400, 8)
+    )
+    with traced() as memory:
+        idle = [amqp.FrameDecoder(limits=Limits(cached_strings=32)) for _ in range(DECODERS)]
+        for decoder in idle:
+            for _ in decoder.feed(stream):
+                pass
+        gc.collect()
+        used, _ = memory()
+    assert used < DECODERS * BYTES
