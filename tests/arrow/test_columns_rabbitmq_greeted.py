@@ -14,6 +14,7 @@ from support.columns import BUILDS
 
 from amqpcodec import amqp08, amqp09, arrow, capture, rabbitmq
 from amqpcodec._columns.schemas import TABLES
+from amqpcodec._columns.sinks import FrameSink
 from amqpcodec.capture import CapturedFrame
 from amqpcodec.cli import main
 
@@ -156,3 +157,21 @@ def test_a_damaged_method_of_its_own_is_an_error_of_that_method(old: ModuleType)
         first, *others = (rows(bytes(octets), table, build) for build in BUILDS)
         assert any(row["_error"] for row in first) if table == "methods" else len(first) == 1
         assert all(other == first for other in others)
+
+
+def test_columns_read_each_frame_in_the_dialect_that_it_came_in(
+    monkeypatch: pytest.MonkeyPatch, old: ModuleType
+) -> None:
+    read: list[tuple[int, str]] = []
+    frame = FrameSink.frame
+
+    def note(self: Any, origin: Any, octets: bytes, dialect: ModuleType) -> None:
+        read.append((origin.packet, dialect.DIALECT.name))
+        frame(self, origin, octets, dialect)
+
+    monkeypatch.setattr(FrameSink, "frame", note)
+    found = rows(talk(old), "frames", "py")
+    items = [(item.packet, item.dialect) for item in capture.read_frames(io.BytesIO(talk(old)))]
+    assert read == items
+    assert len({dialect for _, dialect in items}) > 1  # connection.start changes it
+    assert len(found) == len(items)

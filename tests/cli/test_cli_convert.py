@@ -108,6 +108,11 @@ def test_chosen_columns_in_their_order(convert: Convert, out: Path) -> None:
     _same(out, _expected([BUNNY], "messages", columns=columns))
 
 
+def test_columns_may_be_chosen_by_an_option_for_each(convert: Convert, out: Path) -> None:
+    convert(BUNNY, out, "--columns", "offset,headers", "--columns", "body_size", "--columns", "file")
+    _same(out, _expected([BUNNY], "messages", columns=["offset", "headers", "body_size", "file"]))
+
+
 def test_the_code_does_not_depend_on_the_columns(convert: Convert, out: Path, disturbed: Path) -> None:
     convert(disturbed, out, "--columns", "offset", code=1)
     _same(out, _expected([disturbed], "messages", columns=["offset"]))

@@ -14,11 +14,11 @@ import pytest
 from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.implementation import Implementation, method_class
-from support.outcomes import decoding, describe, encoding
+from support.outcomes import decoding, describe, drain, encoding
 
-from amqpcodec import DecodeError, EncodeError, FieldValue, InlineContent
+from amqpcodec import DecodeError, EncodeError, FieldValue, InlineContent, Limits
 from amqpcodec._generated.index import DIALECTS
-from amqpcodec._kernel import reader_py, writer_py
+from amqpcodec._kernel import frames_py, reader_py, stream_py, writer_py
 
 SEED = 4711
 TABLE = {
@@ -300,3 +300,113 @@ class TestPieces:
         decoder.feed(octets[3:] + octets)
         frames = list(decoder.feed(b""))
         assert [describe(frame) for frame in frames] == [describe(frames[0])] * 2
+
+
+def test_a_frame_ends_where_framing_says_whatever_its_envelope_is(
+    both: tuple[Implementation, Implementation], dialect: str
+) -> None:
+    modules = [impl.dialect(dialect) for impl in both]
+    body = b"\x03\0\x01\0\0\0\x14" + b"\xce" * 20 + b"\xce"
+    method = modules[0].encode_method(1, modules[0].Basic.Qos())
+    changes = [(at, octet) for at in range(7) for octet in (0, 1, 2, 3, 4, 8, 9, 19, 20, 21, 22, 255)]
+    failures = Failures()
+    for frame in (body, method):
+        for at, octet in [*changes, (len(frame) - 1, 0), (len(frame) - 1, 0xCD)]:
+            octets = bytearray(frame)
+            octets[at] = octet
+            for behind in (b"", BEHIND[:12], BEHIND):
+                for options in ({}, {"payloads": "raw"}, {"frame_max": 28}, {"frame_max": 27}):
+                    for wrap in (lambda decoder: decoder, Lending):
+                        with failures.case(f"{frame.hex()} {at} {octet} {len(behind)} {options}"):
+                            decoders = [wrap(module.FrameDecoder(**options)) for module in modules]
+                            one, two = (decoding(decoder, [bytes(octets) + behind]) for decoder in decoders)
+                            assert one == two
+    failures.check(at_least=1000)
+
+
+def test_bodies_that_hold_whole_frames_stay_bodies_wherever_they_are_cut(amqp: ModuleType) -> None:
+    header = amqp.encode_header(1, amqp.BasicProperties(message_id="inner"), 3)
+    inner = amqp.encode_method(1, amqp.Basic.Ack(7)) + header + amqp.encode_body(1, b"abc")
+    publish, ack = amqp.Basic.Publish(), amqp.encode_method(1, amqp.Basic.Ack(9))
+    whole = amqp.encode_message(1, publish, None, inner * 2) + ack
+    for options in ({}, {"payloads": "raw"}):
+        expected = [describe(frame) for frame in amqp.FrameDecoder(**options).feed(whole)]
+        assert len(expected) == 4
+        for cut in range(1, len(whole)):
+            decoder = amqp.FrameDecoder(**options)
+            found = [frame for chunk in (whole[:cut], whole[cut:]) for frame in decoder.feed(chunk)]
+            assert [describe(frame) for frame in found] == expected, cut
+    for cut in range(1, len(whole)):
+        decoder = amqp.MessageDecoder()
+        message, frame = (each for chunk in (whole[:cut], whole[cut:]) for each in decoder.feed(chunk))
+        assert (message.body, frame.payload) == (inner * 2, amqp.Basic.Ack(9)), cut
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"payloads": "raw"}, {"tables": "raw"}, {"properties": "raw"}], ids=str
+)
+def test_iterating_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    module = Implementation("py").dialect("rabbitmq-0-9-1")
+    method, properties = filled(module.BasicPublish, ORDINARY), filled(module.BasicProperties, ORDINARY)
+    octets = module.encode_message(1, method, properties, b"body") * 3
+    decoder = module.FrameDecoder(**options)
+    expected = [describe(frame) for frame in module.FrameDecoder(**options).feed(octets)]
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the slow path was taken")
+
+    for name in ("__next__", "_advance", "_read"):
+        monkeypatch.setattr(stream_py.StreamDecoder, name, refuse)
+    monkeypatch.setattr(frames_py.FrameDecoder, "_read", refuse)
+    assert [describe(frame) for frame in decoder.feed(octets)] == expected
+    assert len(expected) == 9
+
+
+def in_lists(levels: int, wrap: Any) -> dict[str, Any]:
+    """A table that holds a value in lists inside each other; it is itself the first level."""
+    value: Any = 5
+    for _ in range(levels - 1):
+        value = wrap(value)
+    return {"k": value}
+
+
+WRAPS = {
+    "list": lambda value: [value],
+    "tuple": lambda value: (value,),
+    "list of several": lambda value: [1, value, "x"],
+    "tagged": lambda value: FieldValue("A", [value]),
+}
+LEVELS = 6
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_lists_nest_as_deep_as_tables_may(amqp: ModuleType, wrap: str) -> None:
+    encoder = amqp.Encoder(limits=Limits(table_depth=LEVELS))
+    for levels in range(1, LEVELS + 1):
+        octets = encoder.encode_method(1, amqp.Queue.Declare(arguments=in_lists(levels, WRAPS[wrap])))
+        [frame] = amqp.FrameDecoder(limits=Limits(table_depth=levels)).feed(octets)
+        assert len(frame.payload.arguments) == 1
+        if levels > 1:
+            _, error = drain(amqp.FrameDecoder(limits=Limits(table_depth=levels - 1)), [octets])
+            assert error is not None
+            assert error.message == f"tables nested deeper than {levels - 1}"
+    for levels in (LEVELS + 1, LEVELS + 2, LEVELS + 20):
+        with pytest.raises(EncodeError, match=f"tables nested deeper than {LEVELS}") as caught:
+            encoder.encode_method(1, amqp.Queue.Declare(arguments=in_lists(levels, WRAPS[wrap])))
+        assert len(caught.value.path) == LEVELS
+
+
+@pytest.mark.usefixtures("no_slow_path")
+@pytest.mark.parametrize("inner", [[], {}, 5, [5, "x"]], ids=str)
+def test_tables_as_deep_as_they_may_be_take_the_fast_path(inner: Any) -> None:
+    module = Implementation("py").dialect("rabbitmq-0-9-1")
+    levels = LEVELS - (type(inner) is not int)
+    limits = Limits(table_depth=LEVELS)
+    for wrap in (WRAPS["list"], lambda value: {"k": value}, WRAPS["list of several"]):
+        table: Any = inner
+        for _ in range(levels - 1):
+            table = wrap(table)
+        method = module.Queue.Declare(arguments={"k": table})
+        octets = module.Encoder(limits=limits).encode_method(1, method)
+        [frame] = module.FrameDecoder(limits=limits).feed(octets)
+        assert frame.payload == method
