@@ -12,7 +12,7 @@ from support import make_capture as make
 
 from amqpcodec import amqp08, capture, rabbitmq
 from amqpcodec.capture import CapturedFrame, Close, Connection, Data, Event
-from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.frames import ConnectionDecoder, Reading
 
 HEARTBEAT = rabbitmq.encode_heartbeat()
 
@@ -24,7 +24,7 @@ def found(events: Iterable[Event], payloads: bool, dialect: str = "auto") -> lis
     for event in events:
         decoder = decoders.get(event.connection)
         if decoder is None:
-            decoder = ConnectionDecoder(event.connection, dialect, payloads=payloads)
+            decoder = ConnectionDecoder(event.connection, Reading(dialect, payloads=payloads))
             decoders[event.connection] = decoder
         for item in decoder.feed(event):
             position = item.connection and item.connection.number, item.direction, item.offset, item.packet
@@ -96,7 +96,7 @@ def test_only_the_first_octets_of_a_direction_may_be_a_protocol_header(
 
 def test_the_dialect_is_learned_from_a_method_that_is_not_decoded() -> None:
     start = amqp08.encode_method(0, amqp08.Connection.Start(8, 0, {}, b"PLAIN", b"en"))
-    decoder = ConnectionDecoder(Connection(0, None, None), "auto", payloads=False)
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto", payloads=False))
     for event in stream(start + HEARTBEAT):
         list(decoder.feed(event))
     assert decoder.dialect == decoder.connection.dialect == "amqp-0-8"
@@ -106,7 +106,7 @@ def test_nothing_is_learned_from_one_that_is_damaged() -> None:
     start = bytearray(amqp08.encode_method(0, amqp08.Connection.Start(8, 0, {}, b"PLAIN", b"en")))
     start[-2] ^= 0xFF
     start[16] = 200  # a table longer than its frame
-    decoder = ConnectionDecoder(Connection(0, None, None), "auto", payloads=False)
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto", payloads=False))
     for event in stream(HEARTBEAT + bytes(start)):
         list(decoder.feed(event))
     assert decoder.dialect == "rabbitmq-0-9-1"

@@ -11,7 +11,7 @@ from support.columns import BUILDS, Table, stream
 from amqpcodec import rabbitmq
 from amqpcodec._state import pack, unpack
 from amqpcodec.capture import CapturedFrame, Connection, Event, Item
-from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.frames import ConnectionDecoder, Reading
 
 HEARTBEAT = rabbitmq.encode_heartbeat()
 HEADER = rabbitmq.protocol_header()
@@ -30,7 +30,7 @@ def events(*chunks: bytes) -> list[Event]:
 
 
 def decoded(given: list[Event]) -> list[Item]:
-    decoder = ConnectionDecoder(Connection(0, None, None), "auto")
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
     return [item for event in given for item in decoder.feed(event)]
 
 
@@ -89,11 +89,11 @@ def test_who_goes_on_from_a_state_finds_the_same() -> None:
     given = events(*(octets[at : at + 50] for at in range(0, len(octets), 50)))
     whole = shown(decoded(given))
     for cut in range(1, len(given), 3):
-        decoder = ConnectionDecoder(Connection(0, None, None), "auto")
+        decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
         items = [item for event in given[:cut] for item in decoder.feed(event)]
         state = pack(decoder.snapshot(lambda number: number))
         ends = [direction.state.end for direction in decoder.directions]
-        decoder = ConnectionDecoder(Connection(0, None, None), "auto")
+        decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
         decoder.restore(unpack(state), ends)
         items += [item for event in given[cut:] for item in decoder.feed(event)]
         assert shown(items) == whole
@@ -101,13 +101,13 @@ def test_who_goes_on_from_a_state_finds_the_same() -> None:
 
 @pytest.mark.parametrize("losses", [[18, 0], [-1, 0], [1, 10**9], [True, 0], [1, None]])
 def test_a_state_with_losses_that_cannot_be_is_refused(losses: list[Any]) -> None:
-    decoder = ConnectionDecoder(Connection(0, None, None), "auto")
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
     for event in events(OPENING, unended(DAMAGE)):
         list(decoder.feed(event))
     tree = decoder.snapshot(lambda number: number)
     direction = next(each for each in tree if isinstance(each, list) and each[-2:-1] == [1])
     direction[-2:] = losses
-    other = ConnectionDecoder(Connection(0, None, None), "auto")
+    other = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
     with pytest.raises(ValueError, match="damaged"):
         other.restore(unpack(pack(tree)), [direction.state.end for direction in decoder.directions])
 

@@ -18,7 +18,7 @@ from support.columns import BUILDS, Table, stream
 from amqpcodec import rabbitmq
 from amqpcodec.capture import Connection, Event, direction, envelopes
 from amqpcodec.capture.direction import DirectionDecoder
-from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.frames import ConnectionDecoder, Reading
 from amqpcodec.capture.resync import FrameTest
 
 HEARTBEAT = rabbitmq.encode_heartbeat()
@@ -82,7 +82,7 @@ def cut(octets: bytes, chunk: int) -> list[Event]:
 
 
 def objects(events: list[Event]) -> None:
-    decoder = ConnectionDecoder(Connection(0, None, None), "auto")
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
     for event in events:
         for _ in decoder.feed(event):
             pass

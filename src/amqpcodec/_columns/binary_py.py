@@ -12,6 +12,7 @@ from typing import Any
 
 from amqpcodec import DecodeError
 from amqpcodec.capture import Close, Connection, Data, Event
+from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.limits import MAX_LIMIT
 
 from .buffers_py import Batch, Columns, Filled, values
@@ -76,6 +77,7 @@ class ValueReader:
         self.store = store(self.columns)
         self._gathered = _Gathered()
         self._decoding = replace(decoding, batch_rows=MAX_LIMIT, batch_bytes=MAX_LIMIT, from_start=True)
+        self._reading = self._decoding.reading(payloads=False)
         self._sink = make_sink(table, columns, self._decoding, store=self._gathered.begin)
         self.make = self._sink.make
         self._table = table
@@ -139,7 +141,7 @@ class ValueReader:
     def _rows(self, octets: bytes) -> list[Cells]:
         """All rows of a value, those for octets in no frame included."""
         connection = Connection(0, None, None)
-        decoder = self._decoding.decoder(connection, payloads=False)
+        decoder = ConnectionDecoder(connection, self._reading)
         # The value begins with a frame, so none is searched for.
         decoder.directions[self._direction].follow()
         for event in self._events(connection, octets):

@@ -9,9 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from amqpcodec import Limits
-from amqpcodec.capture import Connection
 from amqpcodec.capture.direction_state_py import DirectionState
-from amqpcodec.capture.frames import ConnectionDecoder
+from amqpcodec.capture.frames import Reading
 from amqpcodec.limits import MAX_LIMIT
 
 from .schemas import ALL_DIALECTS, Column, chosen, table_columns
@@ -64,24 +63,20 @@ class Decoding:
         """
         return chosen(table_columns(table, self.dialects), names)
 
-    def decoder(
-        self, connection: Connection, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState
-    ) -> ConnectionDecoder:
-        """What finds the frames of a connection.
+    def reading(
+        self, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState
+    ) -> Reading:
+        """How the frames of connections are found.
 
         Args:
-            connection: the connection.
             payloads: whether damaged payloads are faults.
-            new_state: as for `ConnectionDecoder`.
+            new_state: as for `Reading`.
         """
-        decoder = ConnectionDecoder(
-            connection, self.dialect, self._frames, self.report_foreign, payloads, new_state
+        return Reading(
+            self.dialect,
+            Limits(frame_size=self.frame_max),
+            report_foreign=self.report_foreign,
+            payloads=payloads,
+            from_start=self.from_start,
+            new_state=new_state,
         )
-        if self.from_start:
-            decoder.expect_frames()
-        return decoder
-
-    @cached_property
-    def _frames(self) -> Limits:
-        """Made once: a recording may have very many connections."""
-        return Limits(frame_size=self.frame_max)

@@ -31,7 +31,7 @@ from .contents_c cimport (
 )
 
 from ..capture.container import MAX_RECORD
-from ..capture.frames import CHUNK_BYTES
+from ..capture.frames import CHUNK_BYTES, ConnectionDecoder
 from ..capture.model import Close, Data, Fault
 from .feeder_py import count_fault, dispatch
 from .sinks import flow_of
@@ -84,6 +84,7 @@ cdef class Feeder(OctetConsumer):
 
     cdef object _sink
     cdef int _table
+    cdef object _reading
     cdef bint _payloads  # whether damaged payloads are faults
     cdef int64_t _size_limit
     cdef Py_ssize_t _open_limit
@@ -106,6 +107,7 @@ cdef class Feeder(OctetConsumer):
         self._most_octets = min(decoding.batch_bytes, INT64_MAX)
         self._table = _TABLES[sink.table]
         self._payloads = sink.payloads
+        self._reading = decoding.reading(sink.payloads, DirectionState)
         aim(&self._targets, columns)
         self._targets.bare = self._targets.table.count == 0 and not sink.make.checks
         self._targets.files = <PyObject *>sink.make.files
@@ -173,11 +175,15 @@ cdef class Feeder(OctetConsumer):
     cdef Direction direction(self, object connection, int direction):
         """A direction of a connection, which may be new."""
         cdef tuple directions = self._directions.get(connection)
-        cdef Direction first
+        cdef Direction first, second
         if directions is None:
-            decoder = self._sink.decoding.decoder(connection, self._sink.payloads, DirectionState)
+            decoder = ConnectionDecoder(connection, self._reading)
             first = self._direction(connection, decoder, 0)
-            directions = self._directions[connection] = first, self._direction(connection, decoder, 1)
+            first._names = name_origin(&first.origin, self._sink.make.origin(connection))
+            second = self._direction(connection, decoder, 1)
+            second.origin, second._names = first.origin, first._names
+            second.origin.direction = 1
+            directions = self._directions[connection] = first, second
             self._read_as(first)
         return directions[direction]
 
@@ -187,8 +193,6 @@ cdef class Feeder(OctetConsumer):
         made.connection, made.decoder = connection, decoder
         made.follower = decoder.directions[direction]
         made.state = made.follower.state
-        made.origin.direction = direction
-        made._names = name_origin(&made.origin, self._sink.make.origin(connection))
         if self._table == CONNECTIONS:
             made.totals = self._sink.totals(connection)
         return made

@@ -37,6 +37,7 @@ class Feeder:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._reading = sink.decoding.reading(sink.payloads)
         self._decoders: dict[Connection, ConnectionDecoder] = {}
 
     def feed(self, event: Event | Fault) -> None:
@@ -88,7 +89,7 @@ class Feeder:
         state.end()
 
     def _open(self, connection: Connection) -> ConnectionDecoder:
-        decoder = self._decoders[connection] = self._sink.decoding.decoder(connection, self._sink.payloads)
+        decoder = self._decoders[connection] = ConnectionDecoder(connection, self._reading)
         return decoder
 
 

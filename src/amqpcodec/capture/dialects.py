@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -111,6 +111,7 @@ def negotiating_class(dialect: Any) -> int | None:
     return classes.pop() if len(classes) == 1 else None
 
 
+@lru_cache(64)  # of thousands of connections most agree on the same; a peer may ask for any size
 def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:
     """The test for frames that can be trusted, for the modules of a dialect and of one beside it, or None."""
     methods = {*dialect.METHODS, *additions(dialect, beside)} if beside else dialect.METHODS

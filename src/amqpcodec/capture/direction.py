@@ -36,6 +36,11 @@ class DirectionDecoder:
         state: where the direction stands: nothing has come.
     """
 
+    __slots__ = (
+        "_consider_from", "_direction", "_expected", "_followed_from", "_losses", "_lost_from", "_owner",
+        "_reason", "_unreported", "head", "state",
+    )  # fmt: skip
+
     def __init__(self, owner: ConnectionDecoder, direction: int, state: DirectionState) -> None:
         self._owner = owner
         self._direction = direction
@@ -49,12 +54,13 @@ class DirectionDecoder:
         # Where following began after the last search, and how often track was lost soon after that, in a row.
         self._followed_from = 0
         self._losses = 0
-        self._unreported: list[Fault] = []  # until it is known whether the connection is AMQP at all
-        self.head = bytearray()
+        # Until it is known whether the connection is AMQP at all; None for no faults, as almost always.
+        self._unreported: list[Fault] | None = None
+        self.head = b""
 
     def take(self, octets: bytes, packet: int | None, time_ns: int | None) -> None:
         """Take the octets that come next."""
-        if len(self.head) < _KEPT_HEAD:
+        if not self._owner.recognised and len(self.head) < _KEPT_HEAD:
             self.head += octets[: _KEPT_HEAD - len(self.head)]
         self.state.append(octets, packet, time_ns)
 
@@ -160,9 +166,9 @@ class DirectionDecoder:
         search = [self._lost_from, self._reason, self._consider_from, self._expected]
         unreported = [
             [fault.kind, fault.message, note(fault.packet), fault.time_ns, fault.offset, fault.length]
-            for fault in self._unreported
+            for fault in self._unreported or ()
         ]
-        head = b"" if self._owner.recognised else bytes(self.head)
+        head = b"" if self._owner.recognised else self.head
         octets = [bytes(state.octets), marks, note(state.packet), state.time_ns]
         losses = [self._losses, self._followed_from] if self._losses else []
         return [following, at_start, *octets, *search, unreported, head, *losses]
@@ -181,11 +187,10 @@ class DirectionDecoder:
         self._lost_from, self._reason = fields.number(0, end), fields.text()
         self._consider_from = fields.number(0, end)
         # No frame that one waits for is larger than frames may be.
-        self._expected = fields.perhaps(0 if following else start, end + self._owner.frame_max)
-        self._unreported = [
-            _fault(fault, self._owner.connection, self._direction) for fault in fields.items()
-        ]
-        self.head += fields.octets()
+        self._expected = fields.perhaps(0 if following else start, end + self._owner.reading.frame_max)
+        unreported = [_fault(fault, self._owner.connection, self._direction) for fault in fields.items()]
+        self._unreported = unreported or None
+        self.head = fields.octets()
         self._losses, self._followed_from = fields.later(0, _LOSSES + 1), fields.later(0, end)
         fields.end()
         if not end and (following or self._expected != 0 or self._unreported or self.head):
@@ -330,12 +335,14 @@ class DirectionDecoder:
         if self._owner.recognised:
             yield from self._report_waiting()
             yield fault
+        elif self._unreported is None:
+            self._unreported = [fault]
         elif len(self._unreported) < _MAX_UNREPORTED:
             self._unreported.append(fault)
 
     def _report_waiting(self) -> Iterator[Fault]:
-        unreported, self._unreported = self._unreported, []
-        yield from unreported
+        unreported, self._unreported = self._unreported, None
+        yield from unreported or ()
 
 
 def _marks(state: Iterator[Fields], start: int, end: int) -> Iterator[Mark]:

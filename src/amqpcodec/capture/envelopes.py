@@ -35,7 +35,7 @@ class FrameReader:
         payloads: whether to decode what frames carry; otherwise it stays octets.
 
     Attributes:
-        module: as the argument.
+        module, beside: as the arguments.
         dialect: name of the dialect.
         common: what `DirectionState.frames` needs: a decoder, the dialect's name, mask of frame types, limit
             of payloads, class of the methods that negotiate. None if frames have to be decoded one by one.
@@ -44,6 +44,7 @@ class FrameReader:
     def __init__(self, module: Any, beside: Any, limits: Limits, payloads: bool) -> None:
         self.module = module
         self.dialect = str(module.DIALECT.name)
+        self.beside = beside
         self._beside = FrameReader(beside, None, limits, payloads) if beside else None
         self._additions = dialects.additions(module, beside) if beside else frozenset()
         # What was recorded is read whatever size was agreed on.

@@ -30,57 +30,101 @@ CHUNK_BYTES = 262144
 _SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
-class ConnectionDecoder:
-    """Both directions of one connection: events in, frames and faults out.
+class Reading:
+    """How connections are read. They share its readers, so it serves one thread at a time.
 
     Args:
-        connection: gets its `dialect` set once that is known.
         dialect: a dialect's name, ``"auto"``, or the module of a foreign dialect.
         limits: `frame_size` is that of the largest frame accepted.
         report_foreign: whether to report a connection without a single frame.
         payloads: whether to decode what frames carry; otherwise it stays octets, and what is wrong inside a
             frame is not noticed.
+        from_start: whether both directions are known to begin with a frame or a protocol header. Then they
+            are followed from their first octet on.
         new_state: makes what a direction's state is kept in: `DirectionState` of the build in use.
+
+    Attributes:
+        automatic: whether a connection may turn out to speak any dialect.
+        first: the reader of a connection of which nothing is known yet.
     """
 
     def __init__(
         self,
-        connection: Connection,
         dialect: str | ModuleType,
         limits: Limits = LIMITS,
+        *,
         report_foreign: bool = True,
         payloads: bool = True,
+        from_start: bool = False,
         new_state: Callable[[], DirectionState] = direction_state_py.DirectionState,
     ) -> None:
-        self.connection = connection
         self.automatic = dialect == "auto"
-        self.module: Any = dialects.module(dialects.DEFAULT if self.automatic else dialect)
-        self.beside: Any = None
         self.frame_max = limits.frame_size
+        self.report_foreign = report_foreign
+        self.from_start = from_start
+        self.new_state = new_state
         self._limits = limits
-        self.header_seen = False
-        self.recognised = False
-        self._in_step = False  # whether every octet so far belongs to a frame, as nobody knows of a recording
-        self._report_foreign = report_foreign
         self._payloads = payloads
-        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, self.frame_max)
-        self._test: FrameTest | None = None
-        self.reader = FrameReader(self.module, None, limits, payloads)
+        self._readers: dict[tuple[Any, Any], FrameReader] = {}
+        self.first = self.reader(dialects.module(dialects.DEFAULT if self.automatic else dialect), None)
+
+    def reader(self, module: Any, beside: Any) -> FrameReader:
+        """The reader of a dialect and of one beside it, or None; made once."""
+        reader = self._readers.get((module, beside))
+        if reader is None:
+            reader = FrameReader(module, beside, self._limits, self._payloads)
+            self._readers[module, beside] = reader
+        return reader
+
+
+class ConnectionDecoder:
+    """Both directions of one connection: events in, frames and faults out.
+
+    A recording may have very many connections, so it holds nothing that they could share.
+
+    Args:
+        connection: gets its `dialect` set once that is known.
+        reading: how to read it.
+    """
+
+    __slots__ = (
+        "_in_step", "_open", "_trusted_size", "connection", "directions", "header_seen", "reader", "reading",
+        "recognised",
+    )  # fmt: skip
+
+    def __init__(self, connection: Connection, reading: Reading) -> None:
+        self.connection = connection
+        self.reading = reading
+        self.reader = reading.first
+        self.header_seen = self.recognised = reading.from_start
+        # Whether every octet so far belongs to a frame, as nobody knows of a recording.
+        self._in_step = reading.from_start
+        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, reading.frame_max)
         self.directions = (
-            DirectionDecoder(self, CLIENT_TO_SERVER, new_state()),
-            DirectionDecoder(self, SERVER_TO_CLIENT, new_state()),
+            DirectionDecoder(self, CLIENT_TO_SERVER, reading.new_state()),
+            DirectionDecoder(self, SERVER_TO_CLIENT, reading.new_state()),
         )
         self._open = 2
 
     @property
+    def module(self) -> Any:
+        """Module of the present dialect."""
+        return self.reader.module
+
+    @property
+    def beside(self) -> Any:
+        """Module of the dialect beside it, None without one."""
+        return self.reader.beside
+
+    @property
     def dialect(self) -> str:
         """Name of the present dialect."""
-        return str(self.module.DIALECT.name)
+        return self.reader.dialect
 
     @property
     def trusted_size(self) -> int:
         """Octets of the largest frame to believe the head of: any, where all before it were frames."""
-        return self.frame_max if self._in_step else self._trusted_size
+        return self.reading.frame_max if self._in_step else self._trusted_size
 
     @property
     def ended(self) -> bool:
@@ -119,16 +163,15 @@ class ConnectionDecoder:
         Raises:
             ValueError: it is damaged.
         """
-        readable = "auto" if self.automatic else self.module
+        readable = "auto" if self.reading.automatic else self.module
         name, _, beside = state.text().partition(" ")  # states of earlier versions have but one
-        self.module = dialects.readable(name, readable)
-        self.beside = dialects.readable(beside, readable) if beside else None
-        self.reader = FrameReader(self.module, self.beside, self._limits, self._payloads)
+        module = dialects.readable(name, readable)
+        self.reader = self.reading.reader(module, dialects.readable(beside, readable) if beside else None)
         dialect = state.text_or_none()
         if dialect is not None:
             dialects.readable(dialect, readable)
         self.header_seen, self.recognised = state.flag(), state.flag()
-        self._trusted_size, self._open = state.number(0, self.frame_max), state.number(1, 2)
+        self._trusted_size, self._open = state.number(0, self.reading.frame_max), state.number(1, 2)
         for direction, position in zip(self.directions, positions, strict=True):
             direction.restore(state.fields(), position)
         self.connection.dialect = dialect
@@ -136,19 +179,14 @@ class ConnectionDecoder:
 
     def frame_test(self) -> FrameTest:
         """The test for trusted frames of the present dialect and frame size."""
-        if self._test is None:
-            self._test = dialects.frame_test(self.module, self.beside, self._trusted_size)
-        return self._test
+        return dialects.frame_test(self.module, self.beside, self._trusted_size)
 
     def recognise(self) -> None:
         """The connection is AMQP: its frames are being followed, here or elsewhere."""
         self.recognised = True
         self.connection.dialect = self.dialect
-
-    def expect_frames(self) -> None:
-        """Both directions begin with a frame or a protocol header: follow them from their first octet on."""
-        self.header_seen = self.recognised = True
-        self._in_step = True
+        for direction in self.directions:
+            direction.head = b""  # it was kept to tell what else it might be
 
     def lose_track(self) -> None:
         """A head that follows a frame need not be one any more."""
@@ -168,12 +206,11 @@ class ConnectionDecoder:
         method = self._negotiating(octets)
         name = method.spec.name if method else None
         if name == "connection.start":
-            if self.automatic:
+            if self.reading.automatic:
                 self._speak(dialects.for_start(method, self._spoken))
         elif name == "connection.tune-ok":
-            agreed = method.frame_max or self.frame_max
-            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.frame_max)
-            self._test = None
+            agreed = method.frame_max or self.reading.frame_max
+            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.reading.frame_max)
 
     @property
     def _spoken(self) -> dialects.Spoken:
@@ -190,19 +227,17 @@ class ConnectionDecoder:
             return None
 
     def _speak(self, spoken: dialects.Spoken) -> None:
-        if self.automatic and spoken != self._spoken:
-            self.module = dialects.module(spoken.dialect)
-            self.beside = spoken.beside and dialects.module(spoken.beside)
-            self.reader = FrameReader(self.module, self.beside, self._limits, self._payloads)
+        if self.reading.automatic and spoken != self._spoken:
+            beside = dialects.module(spoken.beside) if spoken.beside else None
+            self.reader = self.reading.reader(dialects.module(spoken.dialect), beside)
             self.connection.dialect = spoken.dialect
-            self._test = None
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
         """Both directions ended: report that there was never a frame, if so."""
         total = sum(direction.state.end for direction in self.directions)
-        if self.recognised or not total or not self._report_foreign:
+        if self.recognised or not total or not self.reading.report_foreign:
             return
-        guesses = (dialects.foreign(bytes(direction.head)) for direction in self.directions)
+        guesses = (dialects.foreign(direction.head) for direction in self.directions)
         guess = next(filter(None, guesses), "no protocol header and no frame in it")
         message = f"not an AMQP connection that can be decoded: {guess}"
         yield Fault("lost", message, self.connection, None, event.packet, event.time_ns, 0, total)
@@ -220,17 +255,19 @@ def read_items(
         options: those of `DecodingOptions`.
     """
     decoders: dict[Connection, ConnectionDecoder] = {}
-    limits = Limits(frame_size=options["frame_max"])
+    reading = Reading(
+        options["dialect"],
+        Limits(frame_size=options["frame_max"]),
+        report_foreign=report_foreign,
+        new_state=DirectionState,
+    )
     for event in events:
         if isinstance(event, Fault):
             yield event
             continue
         decoder = decoders.get(event.connection)
         if decoder is None:
-            decoder = ConnectionDecoder(
-                event.connection, options["dialect"], limits, report_foreign, new_state=DirectionState
-            )
-            decoders[event.connection] = decoder
+            decoder = decoders[event.connection] = ConnectionDecoder(event.connection, reading)
         yield from decoder.feed(event)
         if decoder.ended:
             del decoders[event.connection]
