@@ -10,7 +10,7 @@ acknowledge.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import takewhile
@@ -98,8 +98,19 @@ class Sources:
         return bisect_right(offsets, first) == bisect_right(offsets, last)
 
 
+# What a channel begins with. The first two kinds are replaced, not changed; the rows as soon as there is one.
+_NO_ROWS: OrderedDict[int, MethodRow] = OrderedDict()  # a dict's first key is slow to find behind removed ones
+_NOBODY: frozenset[str] = frozenset()
+_NOT_ASKED: tuple[MethodRow, ...] = ()
+
+
+def _asked(asked: tuple[MethodRow, ...], row: MethodRow) -> tuple[MethodRow, ...]:
+    """Requests, and one more; the oldest of too many is forgotten."""
+    return (*asked[1 - _MOST_ASKED :], row)
+
+
 class _Channel:
-    """The state of a channel.
+    """The state of a channel. A recording may have very many, so what most of them never need is made late.
 
     Attributes:
         next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
@@ -122,16 +133,21 @@ class _Channel:
     def begin(self) -> None:
         """Forget everything: the number belongs to another channel now."""
         self.next_tag = 0
-        # The first key of a dict is slow to find where many before it were removed.
-        self.published: OrderedDict[int, MethodRow] = OrderedDict()
-        self.delivered: OrderedDict[int, MethodRow] = OrderedDict()
+        self.published = self.delivered = _NO_ROWS
         self.transacted = False
-        self.consumers: set[str] = set()
-        self.silent: set[str] = set()
+        self.consumers = self.silent = _NOBODY
         self.queue: str | None = None
-        self.consumes: deque[MethodRow] = deque(maxlen=_MOST_ASKED)
-        self.gets: deque[MethodRow] = deque(maxlen=_MOST_ASKED)
-        self.recent: deque[MethodRow] = deque(maxlen=BEFORE)
+        self.consumes = self.gets = _NOT_ASKED
+        self.recent: list[MethodRow] = []
+
+
+    def answered_get(self) -> MethodRow | None:
+        """Take out the basic.get that is answered now; None if it was not seen."""
+        if not self.gets:
+            return None
+        asked, *left = self.gets
+        self.gets = tuple(left)
+        return asked
 
 
 class _Connection:
@@ -147,7 +163,7 @@ class _Connection:
     def __init__(self, breaks: _Breaks) -> None:
         self.breaks = breaks
         self.channels: dict[int, _Channel] = {}
-        self.recent: deque[MethodRow] = deque(maxlen=BEFORE)
+        self.recent: list[MethodRow] = []
         self.server_offset = 0
 
 
@@ -231,8 +247,10 @@ class Matcher:
             handler = handlers.get(row.name)
             if handler is not None:
                 handler(self, row, channel, connection)
-            channel.recent.append(row)
-            connection.recent.append(row)
+            for recent in (channel.recent, connection.recent):
+                if len(recent) == BEFORE:
+                    del recent[0]
+                recent.append(row)
             if direction:
                 connection.server_offset = row.offset
 
@@ -281,23 +299,22 @@ class Matcher:
         """No more answers will come."""
         self._waiting -= len(channel.published) + len(channel.delivered)
         self._confirms.unanswered += len(channel.published)
-        channel.published.clear()
+        channel.published = _NO_ROWS
         for row in channel.delivered.values():
             if row.name == "basic.get-ok" or row.consumer_tag in channel.consumers:
                 self._acks.unanswered += 1
             else:
                 self._acks.unfollowed += 1  # the consumer may be one that does not acknowledge
-        channel.delivered.clear()
+        channel.delivered = _NO_ROWS
 
     def _lose_count(self, connection: _Connection, direction: int) -> None:
         """Octets are missing: counting no longer matches requests and answers."""
         for channel in connection.channels.values():
-            channel.consumes.clear()
-            channel.gets.clear()
+            channel.consumes = channel.gets = _NOT_ASKED
             if direction == 0 and channel.next_tag:
                 self._waiting -= len(channel.published)
                 self._confirms.unfollowed += len(channel.published)
-                channel.published.clear()
+                channel.published = _NO_ROWS
                 channel.next_tag = _LOST_COUNT
 
     def _reset(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
@@ -319,6 +336,8 @@ class Matcher:
         if tag:
             if tag > 0:
                 channel.next_tag = tag + 1
+            if channel.published is _NO_ROWS:
+                channel.published = OrderedDict()
             self._wait(channel.published, tag, row, self._confirms)
 
     def _deliver(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
@@ -329,7 +348,7 @@ class Matcher:
             self._follow(row, channel)
 
     def _get_ok(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
-        asked = channel.gets.popleft() if channel.gets else None
+        asked = channel.answered_get()
         queue = None if asked is None else asked.queue or channel.queue
         self._source(row, None, row.offset, queue)
         self._depths.report(queue, row.message_count)
@@ -340,6 +359,8 @@ class Matcher:
 
     def _follow(self, row: MethodRow, channel: _Channel) -> None:
         if not channel.transacted and row.delivery_tag is not None:
+            if channel.delivered is _NO_ROWS:
+                channel.delivered = OrderedDict()
             self._wait(channel.delivered, row.delivery_tag, row, self._acks)
 
     def _wait(self, waiting: dict[int, MethodRow], tag: int, row: MethodRow, durations: Durations) -> None:
@@ -388,7 +409,7 @@ class Matcher:
         """The waiting deliveries will come again, or a commit settles them."""
         self._waiting -= len(channel.delivered)
         self._acks.unfollowed += len(channel.delivered)
-        channel.delivered.clear()
+        channel.delivered = _NO_ROWS
         channel.transacted = channel.transacted or row.name == "tx.select"
 
     # -- queues
@@ -402,22 +423,22 @@ class Matcher:
         if row.no_wait or row.nowait:
             self._consumer(row, row.consumer_tag or "", connection.server_offset + 1, channel)
         else:
-            channel.consumes.append(row)
+            channel.consumes = _asked(channel.consumes, row)
 
     def _consume_ok(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         tag = row.consumer_tag or ""
-        for asked in channel.consumes:
+        for index, asked in enumerate(channel.consumes):
             if asked.consumer_tag in ("", tag):
-                channel.consumes.remove(asked)
+                channel.consumes = channel.consumes[:index] + channel.consumes[index + 1 :]
                 self._consumer(asked, tag, row.offset, channel)
                 return
 
     def _consumer(self, asked: MethodRow, tag: str, offset: int, channel: _Channel) -> None:
         if len(channel.consumers) < _MOST_ASKED:
-            channel.consumers.add(tag)
-        channel.silent.discard(tag)
+            channel.consumers |= {tag}
+        channel.silent -= {tag}
         if asked.no_ack and len(channel.silent) < _MOST_ASKED:
-            channel.silent.add(tag)
+            channel.silent |= {tag}
         self._source(asked, tag, offset, asked.queue or channel.queue)
 
     def _source(self, row: MethodRow, tag: str | None, offset: int, queue: str | None) -> None:
@@ -425,11 +446,11 @@ class Matcher:
             self.sources.add((row.flow, row.channel or 0, tag), offset, queue)
 
     def _get(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
-        channel.gets.append(row)
+        channel.gets = _asked(channel.gets, row)
 
     def _get_empty(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
-        if channel.gets:
-            asked = channel.gets.popleft()
+        asked = channel.answered_get()
+        if asked is not None:
             self._depths.report(asked.queue or channel.queue, 0)
 
     # -- connections, errors and closes
