@@ -44,8 +44,9 @@ cdef struct Layout:  # of the frames of a dialect
     size_t mask
 
 
-cdef struct Origin:  # what the rows of a direction have in common; NULL for null
+cdef struct Origin:  # what the rows of a direction have in common
     int direction
+    bint named  # whether the fields below are set; names that no column asks for are NULL all the same
     const Layout *layout
     const char *client
     size_t client_size
@@ -100,7 +101,7 @@ cdef struct Targets:  # the columns that every dialect has; NULL for those that 
 cdef const Shape *shape_of_method(const Layout *layout, uint64_t index) noexcept nogil
 cdef const Shape *shape_of_content(const Layout *layout, uint64_t class_id) noexcept nogil
 cdef bint is_valid(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil
-cdef tuple name_origin(Origin *origin, dict cells)
+cdef tuple name_origin(const Targets *targets, Origin *origin, dict cells)
 cdef int aim(Targets *targets, Columns columns) except -1
 cdef bytes name_file(Targets *targets)
 cdef void add_packet(

@@ -349,15 +349,18 @@ cdef inline size_t _size(bytes octets) noexcept:
     return <size_t>(PyBytes_GET_SIZE(octets) - BLOCK)
 
 
-cdef tuple name_origin(Origin *origin, dict cells):
-    """Keep what every row of a direction says of it; returns the names as octets, which are kept as long."""
+cdef tuple name_origin(const Targets *targets, Origin *origin, dict cells):
+    """Keep what every row of a direction says of it; returns the names as octets, which are kept as long. There are
+    none where no column asks for them: a recording may have very many connections."""
     cdef bytes client, server
     if cells.get("client") is None:
+        return ()
+    origin.named, origin.flow = True, cells["flow"]
+    if targets.client is NULL and targets.server is NULL:
         return ()
     client, server = _constant(cells["client"]), _constant(cells["server"])
     origin.client, origin.client_size = PyBytes_AS_STRING(client), _size(client)
     origin.server, origin.server_size = PyBytes_AS_STRING(server), _size(server)
-    origin.flow = cells["flow"]
     return client, server
 
 
@@ -423,7 +426,7 @@ cdef inline void _put_lead(const Targets *targets, const Origin *origin, const P
             put_int64(targets.ts, row, _micros(position.time_ns))
         if targets.ts_ns is not NULL:
             put_int64(targets.ts_ns, row, position.time_ns)
-    if origin.client is not NULL:
+    if origin.named:
         if targets.client is not NULL:
             put_constant(targets.client, row, origin.client, origin.client_size)
         if targets.server is not NULL:

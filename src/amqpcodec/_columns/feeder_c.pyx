@@ -63,6 +63,7 @@ cdef struct Chunk:  # octets that came at once
 
 
 @cython.final
+@cython.no_gc  # no cycle can run through it
 cdef class Direction:
     """A direction of a connection: where it stands, and what its rows have in common."""
 
@@ -179,7 +180,7 @@ cdef class Feeder(OctetConsumer):
         if directions is None:
             decoder = ConnectionDecoder(connection, self._reading)
             first = self._direction(connection, decoder, 0)
-            first._names = name_origin(&first.origin, self._sink.make.origin(connection))
+            first._names = name_origin(&self._targets, &first.origin, self._sink.make.origin(connection))
             second = self._direction(connection, decoder, 1)
             second.origin, second._names = first.origin, first._names
             second.origin.direction = 1
@@ -560,7 +561,7 @@ cdef class PacketFeeder(OctetConsumer):
         if side is None:
             side = self._sides[connection, direction] = _Side()
             side.origin.direction = direction
-            side.names = name_origin(&side.origin, self._sink.make.origin(connection))
+            side.names = name_origin(&self._targets, &side.origin, self._sink.make.origin(connection))
         return <void *>&side.origin
 
     cdef int segment(

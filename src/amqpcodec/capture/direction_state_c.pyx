@@ -22,8 +22,7 @@ from .model import CapturedFrame
 __all__ = ["DirectionState"]
 
 cdef enum:
-    _FEW_MARKS = 8
-    _KEPT_ROOM = 4096  # octets of memory that are kept while there is nothing in them
+    _FEW_MARKS = 2
 
     _LEAST_METHOD = OVERHEAD + 4
 
@@ -165,14 +164,12 @@ cdef class DirectionState:
             while self._marks[self._first_mark].end <= offset:
                 self._first_mark += 1
             return
-        self._begin = self._end = 0
-        self._first_mark = self._last_mark = 0
-        if self._room > _KEPT_ROOM:
-            free(self._memory)
-            free(self._marks)
-            self._memory, self._marks = NULL, NULL
-            self._room = 0
-            self._mark_room = 0
+        # Memory is not kept for later: thousands of connections may be open, each with a few octets now and then.
+        free(self._memory)
+        free(self._marks)
+        self._memory, self._marks = NULL, NULL
+        self._begin = self._end = self._room = 0
+        self._first_mark = self._last_mark = self._mark_room = 0
 
     cdef Mark latest(self, int64_t end) noexcept nogil:
         """The latest of the packets that brought the octets from `start` to `end`."""

@@ -1,6 +1,7 @@
 cimport cython
 
 cdef long long _SEQUENCE_MASK, _HALF, _UNKNOWN
+cdef list _NOTHING
 cdef long long _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS, _LATE_LEADING_SEGMENTS, _CHUNK_OVERHEAD
 
 
@@ -17,6 +18,7 @@ cdef class Chunk:
 
 
 @cython.final
+@cython.no_gc  # no cycle can run through it
 cdef class Reassembler:
     cdef long long _out_of_order_bytes
     cdef long long _out_of_order_segments

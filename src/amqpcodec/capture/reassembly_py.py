@@ -22,6 +22,8 @@ _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS = 1024, 2 * 1024 * 1024, 1_000_000_000
 # The same before the first octet of a connection joined midway, where nothing may ever come.
 _LATE_LEADING_SEGMENTS = 4
 _CHUNK_OVERHEAD = 200  # bytes of memory of a chunk beside its octets, about
+# What waits in a direction that is in order, as most of very many are: one list for all, which is never changed.
+_NOTHING: list[Chunk] = []
 
 
 class Chunk:
@@ -81,7 +83,7 @@ class Reassembler:
     def __init__(self, out_of_order_bytes: int, out_of_order_segments: int) -> None:
         self._out_of_order_bytes = out_of_order_bytes
         self._out_of_order_segments = out_of_order_segments
-        self._waiting: list[Chunk] = []
+        self._waiting = _NOTHING
         self.waiting_octets = 0
         self._base = -1  # sequence number of position 0, once it is known
         self._next = 0  # position of the next octet to emit
@@ -216,6 +218,7 @@ class Reassembler:
         self._fin = state.number(2 * _UNKNOWN)
         self._leading, self.ending, self.finished = state.flag(), state.flag(), state.flag()
         end = self._next
+        waiting: list[Chunk] = []
         for fields in state.items():
             chunk = Chunk(
                 fields.number(end), fields.number(1), fields.octets_or_none(), fields.number(1), fields.time()
@@ -223,9 +226,10 @@ class Reassembler:
             fields.end()
             if chunk.octets is not None and len(chunk.octets) != chunk.length:
                 raise damaged("a chunk is not as long as it should be")
-            self._waiting.append(chunk)
+            waiting.append(chunk)
             self.waiting_octets += chunk.length
             end = chunk.position + chunk.length
+        self._waiting = waiting or _NOTHING
         stray = state.list()
         if stray:
             self.stray = _segment(Fields(stray), sender, receiver)
@@ -251,6 +255,8 @@ class Reassembler:
         """Store the parts of a chunk that are neither stored nor emitted yet."""
         start, end = max(chunk.position, self._next), chunk.position + chunk.length
         index = self._first_ending_at(start)
+        if self._waiting is _NOTHING:
+            self._waiting = []
         while start < end:
             following = self._waiting[index] if index < len(self._waiting) else None
             stop = end if following is None else min(end, following.position)
@@ -294,6 +300,8 @@ class Reassembler:
         self._leading = False
         chunks = self._waiting[:count]
         del self._waiting[:count]
+        if not self._waiting:
+            self._waiting = _NOTHING
         return chunks
 
     def _overfull(self) -> bool:

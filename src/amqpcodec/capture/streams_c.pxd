@@ -6,6 +6,7 @@ cdef long long _NO_TIME, _NEVER, _LARGEST_JUMP, _CLOSING_NS
 
 
 @cython.final
+@cython.no_gc  # no cycle can run through it
 cdef class Flow:
     cdef readonly object connection
     cdef readonly object client

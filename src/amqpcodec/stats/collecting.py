@@ -47,6 +47,7 @@ _MESSAGES = (
 _CONSUMER = ["flow", "channel", "consumer_tag"]
 _METHODS = ("flow", "direction", "ts_ns", "offset", "packet", "channel", "name")
 _BREAKS = ("gap", "lost")
+_FEW_ROWS = 1000  # that are dicts at a time: those of a connection are larger than what is kept of it
 _METHOD_ROW = partial(tuple.__new__, MethodRow)  # as MethodRow._make, without a step in Python
 
 
@@ -282,12 +283,13 @@ def _arguments(dialect: str | ModuleType) -> list[str]:
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """Rows of a small table as dicts; times in microseconds."""
+    """Rows as dicts, some at a time; times in microseconds."""
     for batch in batches:
         for index, field in enumerate(batch.schema):
             if pa.types.is_timestamp(field.type):
                 batch = batch.set_column(index, field.name, batch.column(index).cast(pa.int64()))
-        yield from batch.to_pylist()
+        for begin in range(0, batch.num_rows, _FEW_ROWS):
+            yield from batch.slice(begin, _FEW_ROWS).to_pylist()
 
 
 def _with_octets(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -22,6 +22,7 @@ from ..options import AllCaptureOptions, AllStreamOptions, TrackingOptions
 
 _CHUNK = 256  # events that one table after the other takes
 _MOST_CHUNKS = 1000  # until there are rows, however few
+_MOST_ENDED = 5000  # connections with a row: much more is kept of each until the row is taken
 _FULL = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
 
 
@@ -46,9 +47,10 @@ class _Table:
         self._full: list[pa.RecordBatch] = []
 
     def is_full(self) -> bool:
-        """Whether there is a full batch."""
+        """Whether there is a full batch, or as many connections have ended."""
         self._full += self._batches(final=False)
-        return bool(self._full)
+        ended = self.sink.store.rows if self.sink.table == "connections" else 0
+        return bool(self._full) or ended >= _MOST_ENDED
 
     def take(self) -> list[pa.RecordBatch]:
         """All rows so far."""
