@@ -66,6 +66,27 @@ def test_a_command_that_does_not_exist_is_named_with_the_nearest(
     assert shown.endswith("amqpcodec --help shows what there is\n")
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("--dialct", "; the nearest name is '--dialect'"),
+        ("--dirction", "; the nearest name is '--direction'"),
+        ("--reply-code", ""),
+        ("--reply-text", ""),
+        ("--vhost", ""),
+    ],
+)
+def test_an_option_is_advised_for_its_name_not_for_its_dashes(
+    option: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["decode", "x", option])
+    assert capsys.readouterr().err == (
+        f"amqpcodec decode: error: unrecognized arguments: {option}{hint}\n"
+        "amqpcodec decode --help shows what there is\n"
+    )
+
+
 def test_help_loads_little_so_that_it_is_there_at_once() -> None:
     check = "import sys; from amqpcodec.cli import main\ntry: main(['--help'])\nfinally: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, check=True, timeout=60)

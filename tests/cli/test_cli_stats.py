@@ -20,11 +20,12 @@ from support import make_capture as make
 from support.busy import Known, busy
 from support.implementation import wanted
 from support.subprocesses import python
+from support.troubled import troubled
 
 from amqpcodec import stats
 from amqpcodec.cli import main
 from amqpcodec.cli.statscharts import PALETTE
-from amqpcodec.cli.statsections import duration, name, sparkline
+from amqpcodec.cli.statsections import duration, exchange, name, sections, sparkline
 from amqpcodec.cli.statspage import chapters
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -59,6 +60,13 @@ def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def troubles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("captures") / "troubled.pcap"
+    path.write_bytes(make.pcap(troubled().packets, nanos=True))
+    return path
+
+
 def _summary(*paths: Path, top: int = 10) -> stats.Summary:
     collector = stats.Collector(top=top)
     for path in paths:
@@ -81,10 +89,10 @@ def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> Non
     assert messages == known.kinds
     exchanges = {row[0]: [int(cell.replace(",", "")) for cell in row[1:]] for row in tables["Exchanges"]}
     assert {key: row[0] for key, row in exchanges.items()} == {
-        name(key): count for key, count in known.exchanges.items()
+        exchange(key): count for key, count in known.exchanges.items()
     }
     assert {key: row[1] for key, row in exchanges.items()} == {
-        name(key): count for key, count in known.exchange_octets.items()
+        exchange(key): count for key, count in known.exchange_octets.items()
     }
     queues = {row[0]: int(row[1].replace(",", "")) for row in tables["Queues delivered from"]}
     assert queues == known.queues
@@ -368,10 +376,10 @@ def test_every_link_of_the_page_has_one_target(text: str) -> None:
 def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
     page, summary = _Page(text), _summary(captured, lossy)
     head, *rows = page.tables["Exchanges"]
-    assert head == ("exchange", "published", "octets", "delivered", "octets")
-    known = {name(row["exchange"]): row for row in summary.exchanges.rows}
-    for exchange, published, _, delivered, _ in rows:
-        row = known[exchange]
+    assert head == ("exchange", "published", "octets published", "delivered", "octets delivered")
+    known = {exchange(row["exchange"]): row for row in summary.exchanges.rows}
+    for shown, published, _, delivered, _ in rows:
+        row = known[shown]
         assert (published, delivered) == (f"{row['published']:,}", f"{row['delivered']:,}")
     assert "messages" not in page.tables["Users"][0]
     assert all(layout.get("barmode") in (None, "group") for _, layout in _charts(text))
@@ -469,6 +477,39 @@ def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, ca
 
 
 # -- values
+
+
+def test_no_table_has_two_columns_of_the_same_name(lossy: Path, captured: Path, troubles: Path) -> None:
+    summary = _summary(lossy, captured, troubles, BUNNY, TXAMQP, top=3)
+    tables = [*sections(summary), *(each for chapter in chapters(summary) for each in chapter.sections)]
+    assert len({table.title for table in tables}) > 20
+    for table in tables:
+        assert len(set(table.columns)) == len(table.columns), (table.title, table.columns)
+
+
+def test_the_default_exchange_is_called_that_wherever_an_exchange_is_shown(
+    run: Run, troubles: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    shown = run(troubles, "--html", page, code=1)
+    tables = _tables(shown)
+    assert [row[0] for row in tables["Exchanges"]] == ["(default)", "shop"]
+    assert ["(default)", "orders", "40"] in [row[:3] for row in tables["Routing keys"]]
+    assert {row[-2] for row in tables["Publish to confirm: slowest"]} == {"(default)"}
+    written = page.read_text(encoding="utf-8")
+    found = _Page(written).tables
+    assert [row[0] for row in found["Exchanges"][1:]] == ["(default)", "shop"]
+    assert found["Routing keys"][1][:2] == ("(default)", "orders")
+    assert {row[-2] for row in found["Publish to confirm: slowest"][1:]} == {"(default)"}
+    assert "(empty)" not in shown + written
+    assert any("(default)" in str(layout) for _, layout in _charts(written))
+    assert json.loads(run(troubles, "--json", code=1))["exchanges"]["rows"][0]["exchange"] == ""
+
+
+def test_one_is_an_other_and_several_are_others(run: Run, captured: Path) -> None:
+    count = len(Known(captured).exchanges)
+    assert _tables(run(captured, "--top", count - 1))["Exchanges"][-1][0] == "1 other"
+    assert _tables(run(captured, "--top", count - 2))["Exchanges"][-1][0] == "2 others"
 
 
 def test_durations_and_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from support.troubled import Talk, calm, troubled
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec import stats
-from amqpcodec.stats.findings import lasting
+from amqpcodec.stats.findings import findings, lasting
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -91,6 +92,63 @@ def test_what_happened_to_connections_is_listed(summary: stats.Summary) -> None:
         ],
         key=str,
     )
+
+
+def test_one_is_spoken_of_as_one(summary: stats.Summary) -> None:
+    def ranked(ranking: stats.Ranking, **row: object) -> stats.Ranking:
+        nothing = dict.fromkeys(ranking.counts, 0)
+        keys = {**dict.fromkeys(ranking.keys), **nothing}
+        return replace(ranking, rows=[{**keys, **row}], others=nothing)
+
+    confirms = replace(summary.confirms, count=0, unanswered=2, waiting=1, unfollowed=1, percentiles={})
+    queue = stats.QueueDepth("work", 1, 0, 0, 0, 0, 0, 1, 0)
+    one = replace(
+        summary,
+        closings=ranked(summary.closings, scope="consumer", times=1),
+        returns=ranked(summary.returns, reply_code=312, messages=1),
+        redelivered=ranked(summary.redelivered, messages=1),
+        faults=ranked(summary.faults, code="LOST", times=1, octets=1),
+        settled=ranked(summary.settled, method="basic.ack"),
+        incidents=replace(summary.incidents, rows=[]),
+        confirms=confirms,
+        acks=replace(summary.acks, count=0, unanswered=0, waiting=0, unfollowed=0, percentiles={}),
+        depths=[queue],
+    )
+    assert {each.code: (each.brief, each.text) for each in findings(one)} == {
+        "cancelled": (
+            "1 consumer cancelled by the broker",
+            "1 consumer cancelled by the broker, which it does when its queue goes away.",
+        ),
+        "lost": (
+            "1 octet that belongs to no frame",
+            "1 octet that belongs to no frame, in 1 place: damaged, encrypted, or not AMQP.",
+        ),
+        "returned": (
+            "1 message returned",
+            "1 message returned to the publisher, because no queue or consumer took it: 312.",
+        ),
+        "redelivered": (
+            "1 redelivery",
+            "1 redelivery: this message was delivered before, and not acknowledged.",
+        ),
+        "unconfirmed": (
+            "1 unconfirmed message",
+            "1 of 2 messages had not got a confirm when its channel or connection ended.",
+        ),
+        "unconfirmed-at-the-end": (
+            "1 unconfirmed message at the end",
+            "1 of 2 messages waited for a confirm when the recording ended.",
+        ),
+        "unfollowed": (
+            "1 message not followed",
+            "1 message could not be followed to an answer, and is in no latency.",
+        ),
+        "no-delivery": (
+            "1 queue without a delivery",
+            "1 queue without a delivery in this recording, though messages were published to it: work "
+            "(1 published).",
+        ),
+    }
 
 
 def test_short_lists_hide_no_problem(summary: stats.Summary, tmp_path: Path) -> None:

@@ -63,9 +63,7 @@ class Decoding:
         """
         return chosen(table_columns(table, self.dialects), names)
 
-    def reading(
-        self, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState
-    ) -> Reading:
+    def reading(self, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState) -> Reading:
         """How the frames of connections are found.
 
         Args:

@@ -52,6 +52,11 @@ def nearest(name: str, known: Iterable[str], likeness: float = _LEAST_LIKENESS) 
     # It is seldom needed, and takes a sixth of the time that --help does.
     from difflib import get_close_matches
 
-    by_key = {each.lower(): each for each in known}
-    found = get_close_matches(name.lower(), by_key, 1, likeness)
+    by_key = {_key(each): each for each in known}
+    found = get_close_matches(_key(name), by_key, 1, likeness)
     return f"; the nearest name is {by_key[found[0]]!r}" if found else ""
+
+
+def _key(name: str) -> str:
+    """What names are compared by; two options are not like each other for their dashes."""
+    return name.lower().lstrip("-")

@@ -12,7 +12,7 @@ from plotly.io import to_html
 
 from ..stats import Latency, Ranking, Rates, Summary
 from ..stats.findings import lasting
-from .statsections import name
+from .statsections import key_text
 from .statspage import by_published
 
 # Those of Okabe and Ito's colours that stand out from white and from black. Lines differ by dashes, too.
@@ -106,15 +106,15 @@ def _bars(ranking: Ranking, counts: tuple[str, ...], called: str = "") -> str:
     if not rows:
         return ""
     positions = list(range(len(rows)))
+    names = [key_text(ranking.keys[-1], row[ranking.keys[-1]]) for row in rows]
     figure = graph_objects.Figure()
     for count in counts[::-1]:  # the last one is on top
         what = called or count
         figure.add_bar(
             y=positions, x=[row[count] for row in rows], name=what, orientation="h",
-            marker_color=_color(what), hovertext=[_label(name(row[ranking.keys[-1]])) for row in rows],
+            marker_color=_color(what), hovertext=list(map(_label, names)),
         )  # fmt: skip
-    labels = [_label(_cut(name(row[ranking.keys[-1]]))) for row in rows]
-    figure.update_yaxes(tickvals=positions, ticktext=labels, automargin=True)
+    figure.update_yaxes(tickvals=positions, ticktext=[_label(_cut(each)) for each in names], automargin=True)
     figure.update_xaxes(rangemode="tozero", dtick=_step(row[count] for row in rows for count in counts))
     figure.update_layout(barmode="group", legend_traceorder="reversed")
     height = 110 + _ROW * len(rows) * len(counts)

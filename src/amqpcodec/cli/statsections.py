@@ -59,7 +59,7 @@ def sections(summary: Summary) -> list[Section]:
 
 
 _WHO = ("octets", "connections", "messages")
-_TRAFFIC = ("messages", "octets", "published", "octets", "delivered", "octets")
+_TRAFFIC = ("messages", "octets", "published", "octets published", "delivered", "octets delivered")
 
 
 def number(value: int) -> str:
@@ -86,6 +86,16 @@ def name(value: object) -> str:
     if not text:
         return "(empty)"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def exchange(value: object) -> str:
+    """The name of an exchange; the default one has none."""
+    return "(default)" if value == "" else name(value)
+
+
+def key_text(key: str, value: object) -> str:
+    """A part of a key of a ranking, which is an exchange where it is called that."""
+    return exchange(value) if key == "exchange" else name(value)
 
 
 def per_second(count: int, width_ns: int) -> float:
@@ -143,18 +153,25 @@ def connections(ranking: Ranking) -> Section:
     ]
     if ranking.distinct > len(rows):
         left_out = (number(ranking.others[count]) for count in _FLOW_COUNTS)
-        rows.append((f"{number(ranking.distinct - len(rows))} others", *["-"] * 6, *left_out))
+        rows.append((_others(ranking.distinct - len(rows)), *["-"] * 6, *left_out))
     columns = ("where", "client", "server", "name", "user", "vhost", "closed", *_FLOW_TITLES)
     return Section("Connections", columns, rows, len(_FLOW_COUNTS))
 
 
 _FLOW_COUNTS = ("octets_sent", "octets_received", "messages_sent", "messages_received", "gaps", "errors")
-_FLOW_TITLES = ("octets sent", "received", "messages sent", "received", "gaps", "errors")
+_FLOW_TITLES = (
+    "octets sent", "octets received", "messages sent", "messages received", "gaps", "errors",
+)  # fmt: skip
 
 
 def where(file: str, flow: int | None) -> str:
     """A connection: its file and number."""
     return name(file) if flow is None else f"{name(file)} #{flow}"
+
+
+def _others(left_out: int) -> str:
+    """The first cell of the row with the sums of keys that are not shown."""
+    return "1 other" if left_out == 1 else f"{number(left_out)} others"
 
 
 def _closed(row: dict[str, Any]) -> str:
@@ -166,19 +183,19 @@ def ranked(title: str, ranking: Ranking, columns: tuple[str, ...], counts: tuple
     """A table of the keys and of some of the counts, of all if none are named."""
     counts = counts or ranking.counts
     rows = [
-        (*(name(row[key]) for key in ranking.keys), *(number(row[count]) for count in counts))
+        (*(key_text(key, row[key]) for key in ranking.keys), *(number(row[count]) for count in counts))
         for row in ranking.rows
     ]
     left_out = ranking.distinct - len(rows)
     if any(ranking.others.values()):
         blanks = ["-"] * (len(ranking.keys) - 1)
         others = (number(ranking.others[count]) for count in counts)
-        rows.append((f"{number(left_out)} others" if left_out else "others", *blanks, *others))
+        rows.append((_others(left_out) if left_out else "others", *blanks, *others))
     notes: tuple[str, ...] = ()
     first = ranking.counts[0]
     if ranking.uncounted[first]:
-        uncounted = f"{number(ranking.uncounted[first])} {first} came with names beyond the first"
-        notes = (f"{uncounted} {number(ranking.distinct)}; they are only in the sum of the others.",)
+        uncounted = f"Of the {first}, {number(ranking.uncounted[first])} came with names beyond the first"
+        notes = (f"{uncounted} {number(ranking.distinct)}. The sum of the others has them.",)
     return Section(title, columns, rows, len(counts), notes)
 
 
@@ -202,7 +219,9 @@ def _rates(rates: Rates) -> Section:
                 ),
             )
         )
-    columns = ("kind", "messages over time", "messages/s", "peak", "octets/s", "peak")
+    columns = (
+        "kind", "messages over time", "messages/s", "peak messages/s", "octets/s", "peak octets/s",
+    )  # fmt: skip
     return Section(
         "Rates", columns, rows, 4, (f"The peak is that of intervals of {duration(rates.width_ns)}.",)
     )
@@ -251,7 +270,7 @@ def _slow(slow: Slow) -> tuple[str, ...]:
         str(slow.tag),
         clock(slow.time_ns),
         f"{slow.packet} to {slow.answer_packet}",
-        name(slow.exchange),
+        exchange(slow.exchange),
         name(slow.routing_key),
     )
 

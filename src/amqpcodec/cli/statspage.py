@@ -58,7 +58,7 @@ def per_second(count: int, duration_ns: int | None) -> str:
 def _traffic(summary: Summary) -> Iterator[Section]:
     yield _rates(summary.rates, summary.kinds, summary.duration_ns)
     both = ("published", "octets_published", "delivered", "octets_delivered")
-    columns = ("published", "octets", "delivered", "octets")
+    columns = ("published", "octets published", "delivered", "octets delivered")
     yield tables.ranked("Exchanges", by_published(summary.exchanges), ("exchange", *columns), both)
     routing_keys = by_published(summary.routing_keys)
     yield tables.ranked("Routing keys", routing_keys, ("exchange", "routing key", *columns), both)
@@ -80,7 +80,10 @@ def _rates(rates: Rates, kinds: Ranking, duration_ns: int | None) -> Section:
                 per_second(max(rates.octets.get(kind, [0])), rates.width_ns),
             )
         )
-    columns = ("kind", "messages", "octets", "incomplete", "messages/s", "peak", "octets/s", "peak")
+    columns = (
+        "kind", "messages", "octets", "incomplete", "messages/s", "peak messages/s", "octets/s",
+        "peak octets/s",
+    )  # fmt: skip
     notes = (
         f"Means are over the whole recording; peaks are those of intervals of {lasting(rates.width_ns)}. "
         "Octets are those of bodies.",

@@ -126,7 +126,8 @@ def _listed(counts: Counter[str], octets: Counter[str] | None = None) -> list[st
         size = f", {octets[name]} octets" if octets else ""
         shown.append(f"{count} {escaped(name)}{size}")
     if len(counts) > _MOST:
-        shown.append(f"{counts.total() - sum(count for _, count in counts.most_common(_MOST))} others")
+        left_out = counts.total() - sum(count for _, count in counts.most_common(_MOST))
+        shown.append("1 other" if left_out == 1 else f"{left_out} others")
     return shown
 
 

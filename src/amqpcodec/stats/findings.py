@@ -64,7 +64,12 @@ def _traffic(summary: Summary) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {_for(number, noun, noun + 's')}"
+
+
+def _for(number: int, one: str, many: str) -> str:
+    """The word that goes with a number."""
+    return one if number == 1 else many
 
 
 def _total(ranking: Ranking, count: str) -> int:
@@ -93,7 +98,9 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         yield Finding("gaps", "warning", section, row["times"], brief, text)
     if "LOST" in by_code:
         row = by_code["LOST"]
-        brief = _count(row["octets"], "octet") + " that belong to no frame"
+        brief = (
+            _count(row["octets"], "octet") + f" that {_for(row['octets'], 'belongs', 'belong')} to no frame"
+        )
         text = f"{brief}, in {_count(row['times'], 'place')}: damaged, encrypted, or not AMQP."
         yield Finding("lost", "warning", section, row["octets"], brief, text)
     if "FILE" in by_code:
@@ -120,7 +127,8 @@ def _closings(summary: Summary) -> Iterator[Finding]:
     cancelled = sum(row["times"] for row in summary.closings.rows if row["scope"] == "consumer")
     if cancelled:
         brief = _count(cancelled, "consumer") + " cancelled by the broker"
-        text = f"{brief}, which it does when their queue goes away."
+        whose = _for(cancelled, "its", "their")
+        text = f"{brief}, which it does when {whose} queue goes away."
         yield Finding("cancelled", "warning", "Closed", cancelled, brief, text)
 
 
@@ -144,7 +152,8 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
     if returned:
         brief = _count(returned, "message") + " returned"
         why = ", ".join(list(dict.fromkeys(map(_reply, summary.returns.rows)))[:3])
-        text = f"{brief} to the publisher, because no queue or consumer took them: {why}."
+        what = _for(returned, "it", "them")
+        text = f"{brief} to the publisher, because no queue or consumer took {what}: {why}."
         yield Finding("returned", "warning", "Returned messages", returned, brief, text)
     for by, latency, code, severity, section, brief in _REFUSALS:
         refusals = (row for row in summary.settled.rows if row["by"] == by and row["method"] != "basic.ack")
@@ -156,8 +165,9 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
             yield Finding(code, severity, section, refused, brief, text)
     again = _total(summary.redelivered, "messages")
     if again:
-        brief = "1 redelivery" if again == 1 else f"{again:,} redeliveries"
-        text = f"{brief}: these messages were delivered before, and not acknowledged."
+        brief = f"{again:,} {_for(again, 'redelivery', 'redeliveries')}"
+        what = _for(again, "this message was", "these messages were")
+        text = f"{brief}: {what} delivered before, and not acknowledged."
         yield Finding("redelivered", "warning", "Redelivered messages", again, brief, text)
 
 
@@ -186,9 +196,13 @@ def _answers(summary: Summary) -> Iterator[Finding]:
             yield Finding(code, "warning", section, latency.count, brief, text)
     unfollowed = acks.unfollowed + confirms.unfollowed
     if unfollowed:
-        text = f"{_count(unfollowed, 'message')} could not be followed to an answer, and are in no latency."
+        brief = _count(unfollowed, "message") + " not followed"
+        text = (
+            f"{_count(unfollowed, 'message')} could not be followed to an answer, and "
+            f"{_for(unfollowed, 'is', 'are')} in no latency."
+        )
         section = "Publish to confirm" if confirms.unfollowed else "Deliver to acknowledgement"
-        yield Finding("unfollowed", "note", section, unfollowed, "messages not followed", text)
+        yield Finding("unfollowed", "note", section, unfollowed, brief, text)
 
 
 def _unanswered(latency: Latency, code: str, one: str, many: str, answer: str) -> Iterator[Finding]:
@@ -196,13 +210,15 @@ def _unanswered(latency: Latency, code: str, one: str, many: str, answer: str) -
     section = "Deliver to acknowledgement" if code == "unacknowledged" else "Publish to confirm"
     total, waiting = latency.count + latency.unanswered, latency.waiting
     never = latency.unanswered - waiting
+    of_all = f"{total:,} {_for(total, one, many)}"
     if never:
-        brief = f"{never:,} {code} {one if never == 1 else many}"
-        text = f"{never:,} of {total:,} {many} had not got {answer} when their channel or connection ended."
+        brief = f"{never:,} {code} {_for(never, one, many)}"
+        whose = _for(never, "its", "their")
+        text = f"{never:,} of {of_all} had not got {answer} when {whose} channel or connection ended."
         yield Finding(code, "warning", section, never, brief, text)
     if waiting:
-        brief = f"{waiting:,} {code} {one if waiting == 1 else many} at the end"
-        text = f"{waiting:,} of {total:,} {many} waited for {answer} when the recording ended."
+        brief = f"{waiting:,} {code} {_for(waiting, one, many)} at the end"
+        text = f"{waiting:,} of {of_all} waited for {answer} when the recording ended."
         severity = "warning" if waiting * _MANY_WAIT >= total else "note"
         yield Finding(f"{code}-at-the-end", severity, section, waiting, brief, text)
 
@@ -243,7 +259,8 @@ def _queues(summary: Summary) -> Iterator[Finding]:
     if idle:
         brief = _count(len(idle), "queue") + " without a delivery"
         listed = ", ".join(f"{each.queue} ({each.published:,} published)" for each in idle[:3])
-        text = f"{brief} in this recording, though messages were published to them: {listed}."
+        where = _for(len(idle), "it", "them")
+        text = f"{brief} in this recording, though messages were published to {where}: {listed}."
         yield Finding("no-delivery", "note", "Depth of queues", len(idle), brief, text)
 
 

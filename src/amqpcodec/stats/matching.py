@@ -99,7 +99,9 @@ class Sources:
 
 
 # What a channel begins with. The first two kinds are replaced, not changed; the rows as soon as there is one.
-_NO_ROWS: OrderedDict[int, MethodRow] = OrderedDict()  # a dict's first key is slow to find behind removed ones
+_NO_ROWS: OrderedDict[int, MethodRow] = (
+    OrderedDict()
+)  # a dict's first key is slow to find behind removed ones
 _NOBODY: frozenset[str] = frozenset()
 _NOT_ASKED: tuple[MethodRow, ...] = ()
 
@@ -139,7 +141,6 @@ class _Channel:
         self.queue: str | None = None
         self.consumes = self.gets = _NOT_ASKED
         self.recent: list[MethodRow] = []
-
 
     def answered_get(self) -> MethodRow | None:
         """Take out the basic.get that is answered now; None if it was not seen."""
