@@ -12,6 +12,7 @@ from amqpcodec import rabbitmq
 from amqpcodec._state import pack, unpack
 from amqpcodec.capture import CapturedFrame, Connection, Event, Item
 from amqpcodec.capture.frames import ConnectionDecoder, Reading
+from amqpcodec.capture.resync import FrameTest, Verdict
 
 HEARTBEAT = rabbitmq.encode_heartbeat()
 HEADER = rabbitmq.protocol_header()
@@ -122,3 +123,25 @@ def test_columns_show_the_same_as_the_object_path(build: str, table: str) -> Non
     assert offsets == pure
     if table == "frames":
         assert set(offsets) >= frames_at(decoded(given))
+
+
+# Each octet of the size of a frame counts: the third one is 1 from 64 KiB on, the second one from 16 MiB on.
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("size", [255, 256, 65535, 65536, 70_000, 131_072])
+def test_track_is_found_again_at_a_frame_of_any_size_agreed_on(build: str, size: int) -> None:
+    damage, body = b"\xfe" * 50, rabbitmq.encode_body(1, b"x" * size)
+    given = events(OPENING + damage, body, SELECT)
+    places = [0, len(HEADER), len(OPENING + damage), len(OPENING + damage + body)]
+    assert sorted(frames_at(decoded(given))) == places
+    rows = Table(build, "frames", columns=["offset"], dialect="auto").rows(given)
+    assert [row["offset"] for row in rows] == [*places[:2], len(OPENING), *places[2:]]  # and what was lost
+
+
+@pytest.mark.parametrize("limit", [255, 65_535, 65_536, 131_080, 2**24 - 1, 2**24, 2**32 - 1])
+def test_a_frame_is_looked_for_up_to_the_largest_and_no_further(limit: int) -> None:
+    test = FrameTest({(90, 10)}, {60}, {1, 2, 3, 8}, limit)
+    for size, verdict in ((limit - 8, Verdict.MORE), (limit - 7, Verdict.NO)):
+        head = struct.pack("!BHI", 3, 1, size)
+        assert test.judge(head, 0, final=False) is verdict
+        found = test.find(b"\xfe" * 9 + head + b"\xfe" * 9, 0, final=False)
+        assert (found == (Verdict.MORE, 9)) is (verdict is Verdict.MORE)

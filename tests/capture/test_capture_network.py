@@ -8,9 +8,11 @@ import warnings
 
 import pytest
 from support import make_capture as make
+from support.captures import events
+from support.implementation import Implementation
 from support.memory import traced
 
-from amqpcodec.capture import Fault, Packet, Segment, read_segments
+from amqpcodec.capture import Data, Fault, Packet, Segment, read_segments
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -173,3 +175,62 @@ def test_packets_that_cannot_be_read_are_not_kept() -> None:
         size, _ = memory()
     assert len([*faults, *found]) == 100
     assert size < 200_000
+
+
+# The extension headers of RFC 8200 and those that give their length alike: number, octets for the length field.
+EXTENSIONS = {
+    **{f"{what} of {8 * (length + 1)}": (number, length, 8 * (length + 1))
+       for what, number in (("hop-by-hop", 0), ("routing", 43), ("destination", 60), ("mobility", 135),
+                            ("HIP", 139), ("shim6", 140))
+       for length in (0, 1, 5)},
+    **{f"authentication of {4 * (length + 2)}": (51, length, 4 * (length + 2)) for length in (1, 4, 6)},
+    "fragment header of a whole datagram": (44, 0, 8),
+}  # fmt: skip
+
+
+def _extension(following: int, length: int, size: int) -> bytes:
+    # Octets that would be read as a port, if the header were not passed over by its length.
+    return bytes((following, length, 0, 0)) + b"\xee" * (size - 4)
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS.values(), ids=EXTENSIONS)
+def test_each_ipv6_extension_header_is_passed_over_by_its_length(
+    build: Implementation, extension: tuple[int, int, int]
+) -> None:
+    number, length, size = extension
+    one = make.ipv6("fd00::1", "fd00::2", SEGMENT, extensions=_extension(6, length, size), first=number)
+    two = _extension(number, length, size) + _extension(6, length, size)
+    twice = make.ipv6("fd00::1", "fd00::2", SEGMENT, extensions=two, first=number)
+    for datagram in (one, twice):
+        assert payload(make.ethernet(datagram)) == b"payload"
+        assert _octets(build, 1, make.ethernet(datagram)) == [b"payload"]
+
+
+def test_all_ipv6_extension_headers_one_behind_the_other(build: Implementation) -> None:
+    kinds = list(EXTENSIONS.values())
+    following = [number for number, _, _ in kinds[1:]] + [6]
+    extensions = b"".join(
+        _extension(then, length, size) for then, (_, length, size) in zip(following, kinds, strict=True)
+    )
+    datagram = make.ipv6("fd00::1", "fd00::2", SEGMENT, extensions=extensions, first=kinds[0][0])
+    assert payload(make.ethernet(datagram)) == b"payload"
+    assert _octets(build, 1, make.ethernet(datagram)) == [b"payload"]
+
+
+@pytest.mark.parametrize("family", range(256))
+def test_each_number_of_the_ip_families_and_no_other(build: Implementation, family: int) -> None:
+    # AF_INET, and AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS.
+    known = family in (2, 10, 23, 24, 28, 30)
+    for linktype, forms in ((0, "<>"), (108, ">")):
+        for order in forms:
+            data = struct.pack(order + "I", family) + V6
+            assert _octets(build, linktype, data) == ([b"payload"] if known else [])
+            found = segments(data, linktype)
+            assert [type(each) for each in found] == ([Segment] if known else [])
+
+
+def _octets(build: Implementation, linktype: int, data: bytes) -> list[bytes]:
+    """The octets of all connections in a capture of one packet."""
+    capture = make.pcap([make.Recorded(make.START_NS, data)], linktype=linktype)
+    found = events(build, capture)
+    return [event[4] for event in found if event[0] is Data]

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.implementation import Implementation
 
+from amqpcodec.capture.model import Endpoint, Segment
 from amqpcodec.capture.reassembly_py import Chunk, Reassembler
 
 WINDOW = 4 * 1024 * 1024
@@ -181,3 +182,42 @@ def test_a_fin_ends_the_stream_and_shows_what_is_missing_before_it() -> None:
     receiver.take(receiver.tcp.flush())
     assert receiver.gaps == [(100, 50)]
     assert receiver.tcp.complete
+
+
+@pytest.mark.parametrize("first", [0, 1, 2**31, 2**32 - 2, 2**32 - 1])
+def test_every_sequence_number_may_be_the_first(first: int) -> None:
+    tcp = Receiver.reassembler(WINDOW, 4096)
+    assert not tcp.continues(first)  # nothing is known yet, so nothing goes on
+    assert tcp.fits(first)
+    isn = (first - 1) % 2**32
+    assert tcp.open(isn)
+    assert [tcp.open((isn + ahead) % 2**32) for ahead in (0, 1, -1)] == [True, False, False]
+
+    def seen(ahead: int) -> tuple[bool, bool, int | None]:
+        seq = (first + ahead) % 2**32
+        return tcp.continues(seq), tcp.fits(seq), tcp.position_of(seq, 1)
+
+    ahead = (-2, -1, 0, 1, WINDOW, WINDOW + 1)
+    assert list(map(seen, ahead)) == [
+        (False, True, -2),
+        (True, True, -1),  # a keep-alive
+        (True, True, 0),
+        (False, True, 1),
+        (False, True, WINDOW),
+        (False, False, None),
+    ]
+    [chunk] = tcp.add(first, b"x", 1, 1, None)
+    assert (chunk.position, chunk.octets, tcp.position) == (0, b"x", 1)
+    assert [tcp.continues((first + each) % 2**32) for each in (-1, 0, 1, 2)] == [False, True, True, False]
+
+
+@pytest.mark.parametrize("first", [0, 2**32 - 1])
+def test_a_connection_may_go_on_at_every_sequence_number_after_a_long_silence(
+    build: Implementation, first: int
+) -> None:
+    tracker = build.capture("streams").StreamTracker(flow_timeout=1)
+    client, server = Endpoint(b"\x0a\0\0\1", 40000), Endpoint(b"\x0a\0\0\2", 5672)
+    isn = (first - 1) % 2**32
+    tracker.feed(Segment(1, 0, client, server, isn, 0, 2, b"", 0))
+    [data] = tracker.feed(Segment(2, 60 * 10**9, client, server, first, 0, 16, b"late", 4))
+    assert (data.connection.number, data.offset, data.octets) == (0, 0, b"late")
