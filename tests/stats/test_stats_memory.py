@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,9 @@ from support.subprocesses import output
 
 from amqpcodec import rabbitmq as amqp
 
-pytest.importorskip("resource", reason="this system does not report the memory of a process")
+STATUS = Path("/proc/self/status")  # `getrusage` reports what the process had before it became another program, too
+if not STATUS.exists():
+    pytest.skip("this system does not report the memory of a process", allow_module_level=True)
 
 SYN, FIN, PSH, ACK = 2, 1, 8, 16
 CLIENT = amqp.protocol_header() + b"".join(
@@ -33,26 +34,26 @@ SERVER = b"".join(
         (1, amqp.Channel.OpenOk()),
     )
 )
-# Octets of a connection that are allowed for: about a third above what was measured.
+# Octets of a connection that are allowed for, about a third above what was measured.
 BOUNDS = {
-    "stats, open": 15_000,
+    "stats, open": 18_000,
     "stats, closed": 3_500,
-    "stats, left out": 2_500,
     "frames, open": 4_500,
     "frames, closed": 2_500,
     "frames, left out": 2_500,
 }
 PROGRAM = """
-import resource, sys
-what, path = sys.argv[1:]
-if what == "stats":
-    from amqpcodec import stats
-    stats.Collector().add(path, path)
-else:
-    from amqpcodec.capture import read_frames
-    for _ in read_frames(path):
-        pass
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+import sys
+what, *paths = sys.argv[1:]
+for path in paths:
+    if what == "stats":
+        from amqpcodec import stats
+        stats.Collector().add(path, path)
+    else:
+        from amqpcodec.capture import read_frames
+        for _ in read_frames(path):
+            pass
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM:")))
 """
 
 
@@ -90,17 +91,14 @@ def _packets(number: int, port: int, closed: bool) -> list[bytes]:
 @pytest.mark.parametrize("work", BOUNDS)
 def test_a_connection_takes_little_memory(impl: Implementation, work: str, tmp_path: Path) -> None:
     what, kind = work.split(", ")
-    # With more connections closed than `stats` keeps until it takes their rows.
-    few, many = (7000, 11000) if kind == "closed" and impl.name == "c" else (1000, 3000)
-
-    def peak(connections: int) -> int:
-        path = _capture(
-            tmp_path / f"{connections}.pcap",
-            connections,
-            port=9999 if kind == "left out" else 5672,
-            closed=kind == "closed",
-        )
-        return 1024 * int(output("-c", PROGRAM, what, str(path), impl=impl.name))
-
-    print(work, impl.name, (peak(many) - peak(few)) / (many - few))
-    assert (peak(many) - peak(few)) / (many - few) < BOUNDS[work]
+    counts = (1000, 3000) if impl.name == "c" else (500, 1500)
+    if work == "stats, closed":
+        if impl.name == "py":
+            pytest.skip("it takes long, and what is kept of them is the same")
+        counts = 6000, 8000  # more than `stats` keeps until it takes their rows
+    port = 9999 if kind == "left out" else 5672
+    paths = [
+        _capture(tmp_path / f"{count}.pcap", count, port=port, closed=kind == "closed") for count in counts
+    ]
+    few, many = map(int, output("-c", PROGRAM, what, *map(str, paths), impl=impl.name).split())
+    assert 1024 * (many - few) / (counts[1] - counts[0]) < BOUNDS[work]
