@@ -177,7 +177,7 @@ def test_packets_that_cannot_be_read_are_not_kept() -> None:
     assert size < 200_000
 
 
-# The extension headers of RFC 8200 and those that give their length alike: number, octets for the length field.
+# The extension headers of RFC 8200 and those like them: number, what the length field has, octets.
 EXTENSIONS = {
     **{f"{what} of {8 * (length + 1)}": (number, length, 8 * (length + 1))
        for what, number in (("hop-by-hop", 0), ("routing", 43), ("destination", 60), ("mobility", 135),

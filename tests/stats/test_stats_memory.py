@@ -1,4 +1,4 @@
-"""Memory of the process for each connection of a capture: what it grows by, so that what is constant is not in it."""
+"""Memory of the process for each connection of a capture: what it grows by, without what is constant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from support.subprocesses import output
 
 from amqpcodec import rabbitmq as amqp
 
-STATUS = Path("/proc/self/status")  # `getrusage` reports what the process had before it became another program, too
+STATUS = Path(
+    "/proc/self/status"
+)  # `getrusage` reports what the process had before it became another program, too
 if not STATUS.exists():
     pytest.skip("this system does not report the memory of a process", allow_module_level=True)
 
@@ -80,10 +82,18 @@ def _packets(number: int, port: int, closed: bool) -> list[bytes]:
     ports = 10000 + number % 40000, port
     packets = []
     for index, (side, seq, ack, flags, octets) in enumerate(said):
-        tcp = struct.pack("!HHIIBBHHH", ports[side], ports[1 - side], seq, ack, 0x50, flags, 501, 0, 0) + octets
-        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 7, 0x4000, 64, 6, 0) + ends[side] + ends[1 - side]
+        tcp = (
+            struct.pack("!HHIIBBHHH", ports[side], ports[1 - side], seq, ack, 0x50, flags, 501, 0, 0) + octets
+        )
+        ip = (
+            struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 7, 0x4000, 64, 6, 0)
+            + ends[side]
+            + ends[1 - side]
+        )
         size = 14 + len(ip) + len(tcp)
-        moment = struct.pack("<IIII", 1_700_000_000 + number // 1000, number % 1000 * 1000 + index, size, size)
+        moment = struct.pack(
+            "<IIII", 1_700_000_000 + number // 1000, number % 1000 * 1000 + index, size, size
+        )
         packets.append(moment + bytes(12) + b"\x08\0" + ip + tcp)
     return packets
 

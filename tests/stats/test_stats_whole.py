@@ -1,7 +1,8 @@
-"""Every number of `amqpcodec stats`, as JSON and as text, of two captures that are small enough to be counted by hand.
+"""Every number of `amqpcodec stats`, as JSON and as text, of two captures that can be counted by hand.
 
-The expected files are compared whole. Their numbers are also counted here by the plainest means, from frame objects
-and from what `support.small` says it sends; Wireshark counts the same packets, octets, frames and methods.
+The expected files are compared whole. Their numbers are also counted here by the plainest means, from frame
+objects and from what `support.small` says it sends. Wireshark counts the same packets, octets, frames and
+methods.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def test_every_number_is_as_expected(
     (tmp_path / name).write_bytes(CAPTURES[name])
     monkeypatch.chdir(tmp_path)  # so that the name of the file is the same everywhere
     monkeypatch.setenv("PYTHONIOENCODING", "utf-8")
-    finished = python("-m", "amqpcodec", "stats", name, *(["--json"] if form == "json" else []), impl=impl.name)
+    finished = python(
+        "-m", "amqpcodec", "stats", name, *(["--json"] if form == "json" else []), impl=impl.name
+    )
     assert finished.returncode == (name == "damaged.pcapng"), finished.stderr.decode()
     shown = finished.stdout.decode().replace(os.linesep, "\n")
     path = EXPECTED / f"{name.partition('.')[0]}.{form}"
@@ -78,7 +81,9 @@ def test_the_expected_totals_are_those_of_the_frames(name: str, expected: Any) -
     assert expected["last_us"] == last
     of_faults = [(fault["code"], fault["times"], fault["octets"]) for fault in expected["faults"]["rows"]]
     cut = len(CAPTURES[name])
-    assert of_faults == [(fault.kind.upper(), 1, fault.length) for fault in [*gaps, *(set(faults) - set(gaps))]]
+    assert of_faults == [
+        (fault.kind.upper(), 1, fault.length) for fault in [*gaps, *(set(faults) - set(gaps))]
+    ]
     assert all(fault.offset + fault.length == cut for fault in faults if fault.kind == "file")
 
 
@@ -107,7 +112,9 @@ def test_the_expected_messages_are_those_that_were_sent(name: str, expected: Any
     sent = ["first", "and one more"] if name == "damaged.pcapng" else ["first", "the second", "and one more"]
     bodies = {"publish": sent, "deliver": ["again", "once", "unanswered"]}
     messages = {kind: (len(each), sum(map(len, each)), 0) for kind, each in bodies.items()}
-    rows = {row["kind"]: (row["messages"], row["octets"], row["incomplete"]) for row in expected["kinds"]["rows"]}
+    rows = {
+        row["kind"]: (row["messages"], row["octets"], row["incomplete"]) for row in expected["kinds"]["rows"]
+    }
     assert rows == messages
     by_exchange = {"publish": "", "deliver": "shop"}
     exchanges = {row["exchange"]: (row["messages"], row["octets"]) for row in expected["exchanges"]["rows"]}
@@ -125,6 +132,8 @@ def test_the_expected_messages_are_those_that_were_sent(name: str, expected: Any
     assert {kind: sum(each) for kind, each in rates["octets"].items()} == {
         kind: counts[1] for kind, counts in messages.items()
     }
-    closings = [(row["scope"], row["by"], row["reply_code"], row["times"]) for row in expected["closings"]["rows"]]
+    closings = [
+        (row["scope"], row["by"], row["reply_code"], row["times"]) for row in expected["closings"]["rows"]
+    ]
     closed = [("channel", "client", 200, 1), ("connection", "client", 200, 1)]
     assert closings == ([] if name == "damaged.pcapng" else closed)

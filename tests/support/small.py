@@ -1,7 +1,7 @@
 """Two captures so small that every number of `amqpcodec stats` can be found by hand; one is damaged.
 
-A packet comes 100 µs behind the one before of its connection. What one end sends is a packet with its octets, and
-one with the acknowledgement of the other end. So an answer that is sent next comes 200 µs later.
+A packet comes 100 µs behind the one before of its connection. What one end sends is a packet with its octets,
+and one with the acknowledgement of the other end. So an answer that is sent next comes 200 µs later.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ def whole() -> bytes:
 
 
 def damaged() -> bytes:
-    """The same, but nobody closes. It is recorded badly, in microseconds: the second message is missing, and the last
-    block is cut."""
+    """The same in microseconds, but nobody closes, the second message is missing, the last block is cut."""
     truth = make.Truth()
     _publisher(Talk(truth, 1).opened(), closes=False)
     _consumer(Talk(truth, 2).opened())

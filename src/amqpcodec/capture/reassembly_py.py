@@ -22,7 +22,7 @@ _LATE_SEGMENTS, _LATE_OCTETS, _LATE_NS = 1024, 2 * 1024 * 1024, 1_000_000_000
 # The same before the first octet of a connection joined midway, where nothing may ever come.
 _LATE_LEADING_SEGMENTS = 4
 _CHUNK_OVERHEAD = 200  # bytes of memory of a chunk beside its octets, about
-# What waits in a direction that is in order, as most of very many are: one list for all, which is never changed.
+# What waits in a direction that is in order, as most are: one list for all, which is never changed.
 _NOTHING: list[Chunk] = []
 
 
