@@ -3,7 +3,9 @@ from libc.stdint cimport uint64_t
 
 cdef extern from *:
     """
-    static inline unsigned int amqpcodec_type_version(PyObject *cls) {
+    #define AMQPCODEC_NO_VERSION UINT64_MAX
+
+    static inline uint64_t amqpcodec_type_version(PyObject *cls) {
         return ((PyTypeObject *)cls)->tp_version_tag;
     }
 
@@ -23,8 +25,12 @@ cdef extern from *:
     #define amqpcodec_dict_version(space) ((uint64_t)0)
     #endif
     """
-    unsigned int type_version "amqpcodec_type_version"(PyObject *cls) noexcept
+    const uint64_t NO_VERSION "AMQPCODEC_NO_VERSION"  # that nothing ever has
+    uint64_t type_version "amqpcodec_type_version"(PyObject *cls) noexcept
     uint64_t dict_version "amqpcodec_dict_version"(PyObject *space) noexcept
+
+cdef enum:
+    MOST_GUARDED = 24
 
 
 cdef class TypeGuard:
@@ -32,13 +38,10 @@ cdef class TypeGuard:
     cdef tuple _names
     cdef list _seen
     cdef readonly list replaced  # what was replaced before the guard was made, by dotted name
-    cdef unsigned int _tag
-    cdef bint _same
+    cdef uint64_t _version  # that in which nothing had changed
 
     cdef inline bint unchanged(self) except -1:
-        if self._tag != 0 and type_version(<PyObject *>self._cls) == self._tag:
-            return self._same
-        return self.compare()
+        return type_version(<PyObject *>self._cls) == self._version or self.compare()
 
     cdef bint compare(self) except -1
 
@@ -48,12 +51,32 @@ cdef class ModuleGuard:
     cdef tuple _names
     cdef list _seen
     cdef readonly list replaced  # what was replaced before the guard was made, by dotted name
-    cdef uint64_t _tag
-    cdef bint _same
+    cdef uint64_t _version  # that in which nothing had changed
 
     cdef inline bint unchanged(self) except -1:
-        if self._tag != 0 and dict_version(<PyObject *>self._space) == self._tag:
-            return self._same
-        return self.compare()
+        return dict_version(<PyObject *>self._space) == self._version or self.compare()
+
+    cdef bint compare(self) except -1
+
+
+cdef class Guards:
+    cdef list _of_modules
+    cdef list _of_types
+    cdef Py_ssize_t _modules
+    cdef Py_ssize_t _types
+    cdef PyObject *_spaces[MOST_GUARDED]
+    cdef PyObject *_classes[MOST_GUARDED]
+    cdef uint64_t _space_versions[MOST_GUARDED]
+    cdef uint64_t _class_versions[MOST_GUARDED]
+
+    cdef inline bint unchanged(self) except -1:
+        cdef Py_ssize_t at
+        for at in range(self._modules):
+            if dict_version(self._spaces[at]) != self._space_versions[at]:
+                return self.compare()
+        for at in range(self._types):
+            if type_version(self._classes[at]) != self._class_versions[at]:
+                return self.compare()
+        return True
 
     cdef bint compare(self) except -1

@@ -1,7 +1,7 @@
 """Whether classes and modules of other libraries are still as they were: patches made later by somebody else win.
 
-The interpreter numbers the versions of a class, and of a module's dict. While the number is the one last
-looked at, nothing has changed; otherwise the attributes that count are compared one by one, so that what
+The interpreter numbers the versions of a class, and of a module's dict. While the number is the one in which
+nothing had changed, nothing has; otherwise the attributes that count are compared one by one, so that what
 concerns none of them, or was put back (as mocks are), costs one comparison and no more.
 
 What was replaced before a guard is made is no state to go by: such a guard is never unchanged, and says why.
@@ -11,12 +11,15 @@ from types import (
     BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType,
 )  # fmt: skip
 
+from cpython.dict cimport PyDict_GetItemWithError
 from cpython.object cimport PyObject
 
 cdef object _NOTHING = object()
 cdef tuple _BUILT_IN = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
 # Modules of the standard library whose classes other libraries have under names of their own.
-cdef frozenset _STANDARD = frozenset(("_io", "builtins", "datetime", "decimal", "io", "struct", "_struct"))
+cdef frozenset _STANDARD = frozenset(
+    ("_io", "builtins", "collections", "datetime", "decimal", "io", "struct", "_struct")
+)
 
 
 cdef str _package(object name):
@@ -27,7 +30,7 @@ def is_own(found, str package):
     """Whether what stands for a name is the library's own, rather than what somebody has put in its place.
 
     A function belongs where its globals are, which a wrapper cannot hide: `functools.wraps` copies the name of the
-    module only. What is neither callable nor a descriptor counts as the library's own.
+    module only. What is neither callable nor a descriptor counts as the library's own, and so does what `typing` makes.
 
     Args:
         found: an attribute as it is in the dict of a module or class.
@@ -41,7 +44,7 @@ def is_own(found, str package):
         return _package(found.__globals__.get("__name__")) == package
     if isinstance(found, type):
         return _package(found.__module__) == package or _package(found.__module__) in _STANDARD
-    return not callable(found) or isinstance(found, _BUILT_IN)
+    return not callable(found) or isinstance(found, _BUILT_IN) or type(found).__module__ == "typing"
 
 
 cdef list _look_up(object cls, str name):
@@ -65,6 +68,7 @@ cdef class TypeGuard:
         self._cls = cls
         self._names = tuple(names)
         self._seen = [_found(cls, name) for name in self._names]
+        self._version = NO_VERSION
         self.replaced = []
         for name in self._names:
             for found, base in _look_up(cls, name):
@@ -74,20 +78,19 @@ cdef class TypeGuard:
     def expect(self, name, value):
         """What a name has to stand for in the class that has it, if not for what it stands for now."""
         self._seen[self._names.index(name)][:1] = [value]
-        self._tag = 0
+        self._version = NO_VERSION
 
     cdef bint compare(self) except -1:
-        cdef unsigned int tag
+        cdef uint64_t version
+        if self.replaced:
+            return False
         getattr(self._cls, "__init__")  # a look-up gives a class that was changed its next number
-        tag = type_version(<PyObject *>self._cls)
-        same = not self.replaced and all(
-            [_same_objects(_found(self._cls, name), seen) for name, seen in zip(self._names, self._seen)]
-        )
-        self._tag = 0
-        self._same = same
-        if type_version(<PyObject *>self._cls) == tag:
-            self._tag = tag
-        return same
+        version = type_version(<PyObject *>self._cls)
+        if not all([_same_objects(_found(self._cls, name), seen) for name, seen in zip(self._names, self._seen)]):
+            return False
+        if version != 0 and type_version(<PyObject *>self._cls) == version:
+            self._version = version
+        return True
 
 
 cdef class ModuleGuard:
@@ -103,6 +106,7 @@ cdef class ModuleGuard:
         self._space = module if isinstance(module, dict) else vars(module)
         self._names = tuple(names)
         self._seen = [self._space.get(name, _NOTHING) for name in self._names]
+        self._version = NO_VERSION
         self.replaced = []
         where = where or self._space["__name__"]
         for name, found in zip(self._names, self._seen):
@@ -113,18 +117,61 @@ cdef class ModuleGuard:
         if found is not _NOTHING and not is_own(found, _package(label)):
             self.replaced.append(label)
 
-    cdef bint compare(self) except -1:
-        cdef uint64_t tag = dict_version(<PyObject *>self._space)
-        same = not self.replaced and all(
-            [self._space.get(name, _NOTHING) is seen for name, seen in zip(self._names, self._seen)]
-        )
-        self._tag = 0
-        self._same = same
-        if dict_version(<PyObject *>self._space) == tag:
-            self._tag = tag
-        return same
-
     def expect(self, name, value):
         """A name is about to get another value, which counts as the one it has now."""
         self._seen[self._names.index(name)] = value
-        self._tag = 0
+        self._version = NO_VERSION
+
+    cdef bint compare(self) except -1:
+        cdef uint64_t version = dict_version(<PyObject *>self._space)
+        cdef PyObject *found
+        if self.replaced:
+            return False
+        for name, seen in zip(self._names, self._seen):
+            found = PyDict_GetItemWithError(self._space, name)
+            if found is not <PyObject *>seen and (found is not NULL or seen is not _NOTHING):
+                return False
+        if version != 0 and dict_version(<PyObject *>self._space) == version:
+            self._version = version
+        return True
+
+
+cdef class Guards:
+    """Many guards as one: they cost a comparison of numbers each, and no call.
+
+    Args:
+        modules: guards of modules and dicts.
+        types: guards of classes.
+    """
+
+    def __cinit__(self, modules, types=()):
+        self._of_modules, self._of_types = list(modules), list(types)
+        if max(len(self._of_modules), len(self._of_types)) > MOST_GUARDED:
+            raise ValueError(f"more than {MOST_GUARDED} guards")
+        for at, module in enumerate(self._of_modules):
+            self._spaces[at] = <PyObject *>(<ModuleGuard?>module)._space
+            self._space_versions[at] = NO_VERSION
+        for at, cls in enumerate(self._of_types):
+            self._classes[at] = <PyObject *>(<TypeGuard?>cls)._cls
+            self._class_versions[at] = NO_VERSION
+        self._modules, self._types = len(self._of_modules), len(self._of_types)
+
+    @property
+    def replaced(self):
+        """What was replaced before the guards were made, by dotted name."""
+        return [name for guard in (*self._of_modules, *self._of_types) for name in guard.replaced]
+
+    cdef bint compare(self) except -1:
+        cdef ModuleGuard module
+        cdef TypeGuard cls
+        for at in range(self._modules):
+            module = <ModuleGuard>self._of_modules[at]
+            if not module.unchanged():
+                return False
+            self._space_versions[at] = module._version
+        for at in range(self._types):
+            cls = <TypeGuard>self._of_types[at]
+            if not cls.unchanged():
+                return False
+            self._class_versions[at] = cls._version
+        return True

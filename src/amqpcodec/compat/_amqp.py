@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
+from .._kernel.guards_c import Guards
 from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._kernel.readers_c import ReaderPool
@@ -21,6 +22,7 @@ from ._amqp_message_c import Messages
 from ._before import note, untouched
 from ._counts_c import Counts
 from ._facts import differing, formats
+from ._looked_up import guards
 from ._patches import Options, Patch, Plan
 from ._rules import amqp_profile
 
@@ -31,6 +33,9 @@ MODULES = (
     "amqp.abstract_channel",
     "amqp.connection",
 )
+
+_LOOKED_AFTER = ("loads", "dumps", "PROPERTY_CLASSES")
+"""Names that ours may stand for, or in: the codec asks for them itself."""
 
 
 class Fast(NamedTuple):
@@ -51,9 +56,13 @@ def fast(options: Options) -> Fast:
     rules = PeerRules(profile, False, limits.table_depth)
     listed = tuple(framing.Message.PROPERTIES)
     known = formats("amqp").properties
-    codec = Codec(serialization, listed if listed == known else known, pool, rules, counts, error)
-    messages = Messages(framing.Message, codec.serialize_properties, counts)
-    return Fast(codec, messages, Framing(codec, messages, framing, serialization, options.loops), counts)
+    reading, writing = (guards([serialization], _LOOKED_AFTER) for _ in range(2))
+    properties = listed if listed == known else known
+    codec = Codec(serialization, properties, pool, rules, counts, reading, writing, error)
+    constructing = Guards(guards([import_module("amqp.basic_message")]))
+    messages = Messages(framing.Message, codec.serialize_properties, constructing, counts)
+    called = Guards(guards([framing, serialization.GenericContent], _LOOKED_AFTER))
+    return Fast(codec, messages, Framing(codec, messages, framing, called, options.loops), counts)
 
 
 def plan(options: Options) -> Plan:

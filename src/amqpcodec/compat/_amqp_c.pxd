@@ -1,6 +1,6 @@
 from cpython.object cimport PyObject
 
-from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.guards_c cimport Guards
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.writer_c cimport Writer, WriterRules
@@ -31,8 +31,8 @@ cdef class Codec:
     cdef WriterRules rules
     cdef object syntax_error  # of py-amqp, where it is to be raised in place of a RecursionError
     cdef dict _formats
-    cdef ModuleGuard _reading
-    cdef ModuleGuard _writing
+    cdef Guards _reading
+    cdef Guards _writing
     cdef readonly list replaced  # of what these count on, before they were made, by dotted name
     cdef dict _there  # the names of `amqp.serialization`
     cdef tuple _listed  # what `Message.PROPERTIES` lists

@@ -13,6 +13,7 @@ from cpython.ref cimport Py_INCREF
 from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
+from .._kernel.guards_c cimport Guards
 from .._kernel.octets cimport put16
 from .._kernel.peer_writer_c cimport put_field
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -48,12 +49,6 @@ cdef dict _KINDS = {
     "b": BIT_FIELD, "o": OCTET_FIELD, "B": SHORT_FIELD, "l": LONG_FIELD, "L": LONGLONG_FIELD,
     "s": SHORTSTR_FIELD, "S": TEXT_FIELD, "F": TABLE_FIELD,
 }  # fmt: skip
-
-# What py-amqp's functions call by these names, and users may have replaced.
-_READS = ("_read_item", "pstr_t", "unpack_from", "datetime", "timezone", "Decimal", "PROPERTY_CLASSES")
-_WRITES = (
-    "_write_item", "_write_table", "_write_array", "_flushbits", "pack", "str_to_bytes", "BytesIO", "calendar",
-)  # fmt: skip
 
 
 cdef Py_ssize_t index_of(object number) noexcept:
@@ -153,6 +148,7 @@ cdef class Codec:
         pool: readers by the rules of py-amqp's release.
         rules: of writers.
         counts: to count the calls that are served here, and those that are not.
+        reading, writing: guards of what the functions look up in their modules, of `serialization` first.
         syntax_error: exception to raise where py-amqp's own function would raise `RecursionError` for octets
             that nest too deep; None to leave that as it is.
 
@@ -160,7 +156,10 @@ cdef class Codec:
         loads, dumps, decode_properties, serialize_properties: what takes the place of py-amqp's functions.
     """
 
-    def __cinit__(self, serialization, properties, ReaderPool pool, WriterRules rules, Counts counts, syntax_error):
+    def __cinit__(
+        self, serialization, properties, ReaderPool pool, WriterRules rules, Counts counts, list reading, list writing,
+        syntax_error,
+    ):
         content = serialization.GenericContent
         self.counts = counts
         self.pool = pool
@@ -171,13 +170,12 @@ cdef class Codec:
         self.decode_properties = fast_function(unwrapped(serialization.decode_properties_basic), _decode, self)
         self.serialize_properties = fast_function(unwrapped(content._serialize_properties), _serialize, self)
         self._formats = {}
-        self._reading = ModuleGuard(serialization, _READS)
-        self._writing = ModuleGuard(serialization, _WRITES)
-        self._reading.check("amqp.serialization.loads", self.loads.original)
-        self._reading.check("amqp.serialization.decode_properties_basic", self.decode_properties.original)
-        self._writing.check("amqp.serialization.dumps", self.dumps.original)
+        reading[0].check("amqp.serialization.loads", self.loads.original)
+        reading[0].check("amqp.serialization.decode_properties_basic", self.decode_properties.original)
+        writing[0].check("amqp.serialization.dumps", self.dumps.original)
         label = "amqp.serialization.GenericContent._serialize_properties"
-        self._writing.check(label, self.serialize_properties.original)
+        writing[0].check(label, self.serialize_properties.original)
+        self._reading, self._writing = Guards(reading), Guards(writing)
         self.replaced = self._reading.replaced + self._writing.replaced
         self._there = vars(serialization)
         self._listed = tuple(properties)

@@ -17,7 +17,7 @@ from cpython.unicode cimport PyUnicode_AsUTF8String
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.guards_c cimport Guards
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.reader_c cimport Reader
 from .._kernel.writer_c cimport Writer
@@ -43,7 +43,7 @@ cdef class Framing:
         codec: for what frames carry.
         messages: for the class of messages.
         framing: the module `amqp.method_framing`.
-        serialization: the module `amqp.serialization`.
+        called: guards what the functions look up in their modules.
         loops: connections made from now on read ahead.
     """
 
@@ -53,20 +53,18 @@ cdef class Framing:
     cdef Codec _codec
     cdef bint _loops
     cdef Messages _messages
-    cdef ModuleGuard _names
-    cdef dict _property_classes
+    cdef Guards _called
     cdef uint32_t _content_methods[MOST_CONTENT_METHODS]
     cdef int _content_count
 
-    def __cinit__(self, Codec codec, Messages messages, framing, serialization, bint loops):
+    def __cinit__(self, Codec codec, Messages messages, framing, Guards called, bint loops):
         self._codec = codec
         self._loops = loops
         self.frame_handler = fast_function(unwrapped(framing.frame_handler), _make_handler, self)
         self.frame_writer = fast_function(unwrapped(framing.frame_writer), _make_writer, self)
         self._messages = messages
-        self._names = ModuleGuard(framing, ("Message", "pack", "pack_into", "str_to_bytes"))
-        self.replaced = self._names.replaced
-        self._property_classes = serialization.PROPERTY_CLASSES
+        self._called = called
+        self.replaced = called.replaced
         for class_id, method_id in framing._CONTENT_METHODS:
             self._content_methods[self._content_count] = <uint32_t>(class_id << 16 | method_id)
             self._content_count += 1
@@ -81,11 +79,12 @@ cdef class Framing:
 
     cdef bint takes_in(self, object message) except -1:
         """Whether what has come for a message can be put into it here."""
-        return self._names.unchanged() and self._messages.may_come_in(message)
+        return self._called.unchanged() and self._messages.may_come_in(message)
 
     cdef bint reads_properties(self) except -1:
         """Whether nobody has replaced what reads properties but us."""
-        decode = look_up(self._property_classes, 60, None)
+        classes = look_up(self._codec._there, "PROPERTY_CLASSES", None)
+        decode = look_up(classes, 60, None) if type(classes) is dict else None
         return stands_for(decode, self._codec.decode_properties) and self._codec.reads_properties()
 
 
@@ -149,7 +148,7 @@ cdef class Handler:
             self._count()
             self._callback(channel, signature, octets, None)
             return True
-        if not messages.makes_its_own() or not self._framing._names.unchanged():
+        if not messages.makes_its_own() or not self._framing._called.unchanged():
             return None
         message = messages.make({})
         messages.set(message, FRAME_METHOD, signature)
@@ -225,7 +224,7 @@ cdef class Outgoing:
     cdef object take(self, object kind, object channel, object signature, object arguments, object content):
         """True if the frames are written; None, and nothing has changed, if py-amqp's function should."""
         octets = None
-        if kind is not None and self._framing._names.unchanged():
+        if kind is not None and self._framing._called.unchanged():
             octets = self._frames(index_of(kind), channel, signature, arguments, content)
         if octets is None:
             return None

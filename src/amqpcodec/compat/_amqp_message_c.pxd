@@ -1,5 +1,5 @@
 from .._kernel.fields_c cimport RecordLayout
-from .._kernel.guards_c cimport TypeGuard
+from .._kernel.guards_c cimport Guards, TypeGuard
 from ._counts_c cimport Counts
 from ._fast_c cimport FastFunction
 
@@ -11,6 +11,7 @@ cdef enum:
 cdef class Messages:
     cdef readonly type cls
     cdef RecordLayout _record
+    cdef Guards _called
     cdef TypeGuard _base
     cdef TypeGuard _outbound
     cdef FastFunction _serialize

@@ -37,13 +37,14 @@ cdef class Messages:
     Args:
         cls: the class.
         serialize: what takes the place of its `_serialize_properties`.
+        called: guards what its constructors look up in their modules.
         counts: to count the calls of the class.
 
     Raises:
         TypeError: the class has other slots than py-amqp's.
     """
 
-    def __cinit__(self, type cls, FastFunction serialize, Counts counts):
+    def __cinit__(self, type cls, FastFunction serialize, Guards called, Counts counts):
         self.cls = cls
         self._record = RecordLayout(cls, [(name, 0, held) for name, held in _SLOTS], _INBOUND)
         if self._record.layout is NULL:
@@ -51,6 +52,7 @@ cdef class Messages:
         self._base = TypeGuard(cls.__base__, ("__init__",))
         self._outbound = TypeGuard(cls, _OUTBOUND)
         self._serialize = serialize
+        self._called = called
         self._counts = counts
 
     def serve(self):
@@ -67,7 +69,7 @@ cdef class Messages:
 
     cdef bint makes_its_own(self) except -1:
         """Whether nobody has replaced what makes a message, or takes in what comes for it."""
-        return self._record.unchanged() and self._base.unchanged()
+        return self._record.unchanged() and self._base.unchanged() and self._called.unchanged()
 
     cdef object make(self, dict properties):
         """A message as the constructors leave it."""

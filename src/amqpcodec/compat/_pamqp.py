@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import wraps
 from importlib import import_module
-from operator import attrgetter
 from types import FunctionType, ModuleType
 
 from .._kernel.fields_c import RecordLayout
-from .._kernel.guards_c import ModuleGuard, TypeGuard
+from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
 from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._typing import Any
@@ -21,6 +20,7 @@ from ..limits import Limits
 from ._before import REPLACED, note, untouched
 from ._counts_c import Counts
 from ._facts import Record, characters, differing, live, records
+from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, Plan
 from ._rules import pamqp_profile
@@ -61,12 +61,10 @@ def plan(options: Options) -> Plan:
     if "Basic.Properties" not in served:
         return Plan((), counts, stock)
     hardening = list(_hardening(options.rules)) if options.hardened else []
-    guards = (
-        _guards(_READ_BY, _DICTS_READ_BY, hardening),
-        _guards(_WRITTEN_BY, _DICTS_WRITTEN_BY, hardening),
-    )
-    note(stock, (guard for both in guards for guard in both))
-    codec = _codec(options, counts, served, guards, hardening, stock)
+    reading, writing = _guards((*_BOTH, "decode"), hardening), _guards((*_BOTH, "encode"), hardening)
+    calling = _guards(_CALLED, hardening)
+    note(stock, (reading, writing))
+    codec = _codec(options, counts, served, (reading, writing), hardening, stock)
     unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
     patches = untouched(
         stock,
@@ -78,7 +76,7 @@ def plan(options: Options) -> Plan:
     )
     called = [peer_class for peer_class in served.values() if peer_class.layout.names]
     for peer_class in called:
-        peer_class.serve(counts)
+        peer_class.serve(counts, calling)
 
     def undo() -> None:
         for peer_class in called:
@@ -112,78 +110,37 @@ def _make_peer_class(record: Record, cls: type) -> Any:
     return PeerClass(layout, f"{cls.__module__}.{cls.__qualname__}", record.index, coercions, checks)
 
 
-# The classes of frames, which both find in modules of their own.
-_FRAMES = {
-    "pamqp.body": ("ContentBody",), "pamqp.header": ("ContentHeader", "ProtocolHeader", "commands"),
-    "pamqp.heartbeat": ("Heartbeat",),
-}  # fmt: skip
+_BOTH = ("base", "body", "commands", "common", "constants", "frame", "header", "heartbeat")
+"""The modules in which functions for reading look names up, and those for writing as well."""
 
-# What the two functions look up in modules, and in dicts of these, on their way.
-_READ_BY = {
-    **_FRAMES,
-    "pamqp.commands": ("Basic", "INDEX_MAPPING"),
-    "pamqp.frame": (
-        "frame_parts", "_unmarshal_protocol_header_frame", "_unmarshal_method_frame",
-        "_unmarshal_header_frame", "_unmarshal_body_frame", "base", "body", "commands", "common", "constants",
-        "decode", "exceptions", "header", "heartbeat", "struct",
-    ),
-    "pamqp.decode": (
-        "by_type", "bit", "boolean", "byte_array", "decimal", "double", "floating_point", "long_int",
-        "long_uint", "long_long_int", "long_str", "octet", "short_int", "short_uint", "short_short_int",
-        "short_short_uint", "short_str", "timestamp", "embedded_value", "field_array", "field_table", "void",
-        "METHODS", "TABLE_MAPPING", "common", "datetime", "struct", "_decimal",
-    ),
-}  # fmt: skip
-_WRITTEN_BY = {
-    **_FRAMES,
-    "pamqp.base": ("Frame",), "pamqp.commands": ("Basic",),
-    "pamqp.frame": (
-        "_marshal", "_marshal_method_frame", "_marshal_content_header_frame", "_marshal_content_body_frame",
-        "base", "body", "common", "constants", "header", "heartbeat", "struct",
-    ),
-    "pamqp.encode": (
-        "by_type", "bit", "boolean", "byte_array", "decimal", "double", "floating_point", "long_int",
-        "long_uint", "long_long_int", "long_string", "octet", "short_int", "short_uint", "short_string",
-        "timestamp", "field_array", "field_table", "table_integer", "encode_table_value", "_string",
-        "METHODS", "DEPRECATED_RABBITMQ_SUPPORT", "common", "calendar", "datetime", "struct", "time",
-        "_decimal",
-    ),
-}  # fmt: skip
+_CALLED = ("base", "commands", "constants")
+"""The modules in which constructors do."""
+
 _ALTERNATIVE = "DEPRECATED_RABBITMQ_SUPPORT"  # other tags for numbers, which are not written here
-_FLAGS = "Basic.Properties.flags"
-_DICTS_READ_BY = {"pamqp.decode": ("METHODS", "TABLE_MAPPING"), "pamqp.commands": ("INDEX_MAPPING", _FLAGS)}
-_DICTS_WRITTEN_BY = {
-    "pamqp.encode": ("METHODS",),
-    "pamqp.commands": (_FLAGS,),
-    "pamqp.constants": ("DOMAIN_REGEX",),
-}
 
 
-def _guards(
-    modules: Mapping[str, tuple[str, ...]], dicts: Mapping[str, tuple[str, ...]], expected: list[Patch]
-) -> list[ModuleGuard]:
-    spaces = [(vars(import_module(name)), names, name) for name, names in modules.items()]
-    for name, held in dicts.items():
-        of_dicts = ((attrgetter(each)(import_module(name)), f"{name}.{each}") for each in held)
-        spaces += [(space, tuple(space), where) for space, where in of_dicts]
-    guards = []
-    for space, names, where in spaces:
-        guard = ModuleGuard(space, names, where)
-        if _ALTERNATIVE in names and _ALTERNATIVE in space:
-            guard.expect(_ALTERNATIVE, False)
-        for patch in expected:
-            owner = patch.owner if isinstance(patch.owner, dict) else vars(patch.owner)
-            if owner is space:
-                guard.expect(patch.name, patch.replacement)
-        guards.append(guard)
-    return guards
+def _guards(modules: tuple[str, ...], hardening: list[Patch]) -> Guards:
+    """Return guards of all that functions of these modules look up, once those patches are made."""
+    basic, common = import_module("pamqp.commands").Basic, import_module("pamqp.common")
+    expected = [
+        Expected(
+            patch.owner if isinstance(patch.owner, dict) else vars(patch.owner), patch.name, patch.replacement
+        )
+        for patch in hardening
+    ]
+    expected.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
+    found = guards([import_module(f"pamqp.{name}") for name in modules], ("marshal", "unmarshal"), expected)
+    flags = basic.Properties.flags
+    found.append(ModuleGuard(flags, flags, "pamqp.commands.Basic.Properties.flags"))
+    formats = [name for name in vars(common.Struct) if not name.startswith("__")]
+    return Guards(found, [TypeGuard(basic, ("Properties", "frame_id")), TypeGuard(common.Struct, formats)])
 
 
 def _codec(
     options: Options,
     counts: Any,
     served: dict[str, Any],
-    guards: tuple[list[Any], list[Any]],
+    guarding: tuple[Guards, Guards],
     hardening: list[Patch],
     stock: dict[str, str],
 ) -> Any:
@@ -207,8 +164,7 @@ def _codec(
         *frames,
         heartbeat.Heartbeat,
         header.ProtocolHeader,
-        TypeGuard(import_module("pamqp.commands").Basic, ("Properties", "frame_id")),
-        *guards,
+        *guarding,
         _derivation(served["Basic.Properties"].layout, options.rules),
     )
 

@@ -15,7 +15,7 @@ from libc.string cimport memcpy
 
 from .._kernel.fields_c cimport RecordLayout
 from .._kernel.framing cimport WHOLE, frame_at
-from .._kernel.guards_c cimport ModuleGuard, TypeGuard
+from .._kernel.guards_c cimport Guards
 from .._kernel.layout_c cimport Layout, serve, set_slot, slot, stop_serving
 from .._kernel.octets cimport put16, put32, u16, u32
 from .._kernel.peer_writer_c cimport PeerRules, is_number
@@ -115,6 +115,7 @@ cdef class PeerClass:
     cdef list instead
     cdef unsigned char coercions[32]
     cdef Counts counts
+    cdef Guards called  # what `validate` looks up
 
     def __init__(self, RecordLayout layout, str name, uint32_t index, coercions, checks):
         self.layout = layout
@@ -157,10 +158,10 @@ cdef class PeerClass:
         return True
 
     @cython.nonecheck(True)
-    def serve(self, Counts counts not None):
-        """Let calls of the class be served, and count them."""
+    def serve(self, Counts counts not None, Guards called not None):
+        """Let calls of the class be served, and count them; `called` guards what its constructor looks up."""
         cdef Layout *layout = self.layout.layout
-        self.counts = counts
+        self.counts, self.called = counts, called
         if layout.owner is not <void *>self:
             Py_INCREF(self)  # for good: a thread may be in a call when it ends
             layout.owner = <void *>self
@@ -183,7 +184,7 @@ cdef int _finish(Layout *layout, PyObject *made) except -1:
         if (
             owner.layout.unchanged()
             and (not owner.coerces or owner.coerce(made))
-            and (not owner.checks or owner.passes(<object>made))
+            and (not owner.checks or owner.called.unchanged() and owner.passes(<object>made))
         ):
             owner.counts.fast += 1
             return 1
@@ -206,9 +207,8 @@ cdef class Codec:
         body: of `ContentBody`: value.
         heartbeat: the class itself.
         protocol_header: the class itself.
-        basic: guards the class `Basic`, in which pamqp looks up which properties a content header has.
-        read_guards: of what pamqp's function for reading looks up on the way.
-        write_guards: the same for writing.
+        reading_guards: of what pamqp's function for reading looks up on the way.
+        writing_guards: the same for writing.
         derive: gives the layout of a class derived from that of the properties, or None.
     """
     cdef ReaderPool readers
@@ -222,15 +222,14 @@ cdef class Codec:
     cdef RecordLayout body
     cdef type heartbeat
     cdef type protocol_header
-    cdef TypeGuard basic
-    cdef list read_guards
-    cdef list write_guards
+    cdef Guards reading_guards
+    cdef Guards writing_guards
     cdef object derive
 
     def __init__(
         self, ReaderRules reading, PeerRules writing, Counts counts, methods, PeerClass properties,
-        RecordLayout header, RecordLayout body, type heartbeat, type protocol_header, TypeGuard basic,
-        read_guards, write_guards, derive,
+        RecordLayout header, RecordLayout body, type heartbeat, type protocol_header,
+        Guards reading_guards, Guards writing_guards, derive,
     ):
         cdef size_t place
         self.readers = ReaderPool(reading)
@@ -248,9 +247,8 @@ cdef class Codec:
         self.body = body
         self.heartbeat = heartbeat
         self.protocol_header = protocol_header
-        self.basic = basic
-        self.read_guards = list(read_guards)
-        self.write_guards = list(write_guards)
+        self.reading_guards = reading_guards
+        self.writing_guards = writing_guards
         self.derive = derive
 
     def unmarshal(self, original):
@@ -268,7 +266,7 @@ cdef class Codec:
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data)
         cdef Reader reader
         cdef long long size
-        if not _unchanged(self.read_guards):
+        if not self.reading_guards.unchanged():
             return "patched"
         if frame_at(p, PyBytes_GET_SIZE(data), _TYPES, _MOST_PAYLOAD, False, &size) != WHOLE:
             return self.read_other(data)
@@ -322,7 +320,7 @@ cdef class Codec:
 
     cdef object read_header(self, Reader reader):
         cdef int class_id, flags
-        if not self.header.unchanged() or not self.properties.layout.unchanged() or not self.basic.unchanged():
+        if not self.header.unchanged() or not self.properties.layout.unchanged():
             return "patched"
         class_id = reader.content_head()
         flags = reader.flag_word()
@@ -348,7 +346,7 @@ cdef class Codec:
         """The octets of a frame; or, in words, why pamqp has to make them."""
         cdef PyObject *found
         cdef int64_t number = 0
-        if not _unchanged(self.write_guards):
+        if not self.writing_guards.unchanged():
             return "patched"
         if type(value) is self.heartbeat or type(value) is self.protocol_header:
             return value.marshal()
@@ -388,7 +386,7 @@ cdef class Codec:
         layout = self.layout_of(type(properties))
         if layout is None:
             return "class"
-        if not self.header.unchanged() or not layout.unchanged() or not self.basic.unchanged():
+        if not self.header.unchanged() or not layout.unchanged():
             return "patched"
         if not is_number(body_size, &size) or size < 0:
             return "values"
@@ -429,13 +427,6 @@ cdef class Codec:
 
 cdef inline size_t _place(uint32_t index) noexcept:
     return (index * 0x9E3779B1U) >> 24
-
-
-cdef inline bint _unchanged(list guards) except -1:
-    for guard in guards:
-        if not (<ModuleGuard>guard).unchanged():
-            return False
-    return True
 
 
 cdef inline int _begin(Writer writer, int frame_type, int channel) except -1:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 
 from .._backend import load
+from .._kernel.guards_c import Guards
 from .._typing import Any
 from ..limits import Limits
 from . import _facts
 from ._before import REPLACED, note, untouched
+from ._looked_up import guards
 from ._patches import Options, Patch, Plan
 from ._rules import pika_profile
 
@@ -37,21 +39,6 @@ _RECEIVED = 65536
 _DEPTH = 32
 """Tables nested deeper are left to pika, which may run out of stack."""
 
-# What the functions that are replaced, and those that they call, look up in their modules.
-_LOOKED_UP = {
-    "frame": ("Body", "Frame", "Header", "Heartbeat", "Method", "byte", "exceptions", "spec", "struct"),
-    "spec": (
-        "BasicProperties", "FRAME_BODY", "FRAME_END", "FRAME_END_SIZE", "FRAME_HEADER", "FRAME_HEADER_SIZE",
-        "FRAME_HEARTBEAT", "FRAME_METHOD", "as_bytes", "data", "methods", "props", "str", "str_or_bytes",
-        "struct", "unicode_type",
-    ),
-    "data": (
-        "as_bytes", "basestring", "calendar", "datetime", "decimal", "decode_short_string", "decode_table",
-        "decode_value", "encode_short_string", "encode_table", "encode_value", "exceptions", "long", "struct",
-        "timezone", "unicode_type",
-    ),
-}  # fmt: skip
-
 
 def plan(options: Options) -> Plan:
     """What to replace in the pika that is imported.
@@ -63,9 +50,9 @@ def plan(options: Options) -> Plan:
     compiled: Any = load("amqpcodec.compat._pika", "c")
     stock = _facts.differing("pika", options.rules)
     frames = [_frame_layout(getattr(frame, name), others) for name, _, others in _FRAMES]
-    guards = _guards()
-    note(stock, (*guards, *frames))
-    codec = _codec(options, stock, frames, guards)
+    guarding = Guards(guards([import_module(f"pika.{name}") for name in ("data", "frame", "spec")]))
+    note(stock, (guarding, *frames))
+    codec = _codec(options, stock, frames, guarding)
     decode_frame = compiled.fast_decode_frame(codec)
     patches = [Patch(frame, "decode_frame", decode_frame)]
     for layout, (_, kind, _) in zip(frames, _FRAMES, strict=True):
@@ -75,7 +62,7 @@ def plan(options: Options) -> Plan:
     return Plan(untouched(stock, patches), codec.counts, stock)
 
 
-def _codec(options: Options, stock: dict[str, str], frames: list[Any], guards: list[Any]) -> Any:
+def _codec(options: Options, stock: dict[str, str], frames: list[Any], guarding: Any) -> Any:
     """What the functions have in common."""
     profile = pika_profile(options.rules)
     layouts = _layouts(options.rules, stock)
@@ -86,7 +73,7 @@ def _codec(options: Options, stock: dict[str, str], frames: list[Any], guards: l
         {index: layout for index, layout in layouts.items() if index & 0xFFFF},
         next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
         frames,
-        guards,
+        guarding,
         import_module("pika.frame").decode_frame,
         exceptions.InvalidFrameError if options.hardened else None,
     )
@@ -116,27 +103,19 @@ def _frame_layout(cls: type, others: tuple[str, ...]) -> Any:
     return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
 
 
-def _guards() -> list[Any]:
-    """Of modules and tables: what is looked up there has to be what it is now."""
-    guard = load("amqpcodec._kernel.guards", "c").ModuleGuard
-    spec = import_module("pika.spec")
-    guards = [guard(import_module(f"pika.{name}"), names) for name, names in _LOOKED_UP.items()]
-    tables = ("methods", "props")
-    return [
-        *guards,
-        *(guard(getattr(spec, name), getattr(spec, name), f"pika.spec.{name}") for name in tables),
-    ]
-
-
 def _loop(codec: Any, decode_frame: Any, stock: dict[str, str]) -> list[Patch]:
     """Frames are read from a buffer that is cut once a read, reads are larger, and callbacks found sooner."""
     compiled: Any = load("amqpcodec.compat._pika_loops", "c")
     callback, connection = import_module("pika.callback"), import_module("pika.connection").Connection
     transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
-    loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection)
-    note(stock, [loop])
+    used = (connection._on_data_available, connection._read_frame, connection._trim_frame_buffer)
+    receiving = Guards(guards(used))
+    names = (callback.CallbackManager.pending, callback.name_or_value)
+    pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
+    loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection, receiving)
+    note(stock, [loop, pending])
     return [
         Patch(connection, "_on_data_available", compiled.fast_on_data_available(loop)),
-        Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback)),
+        Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending)),
         Patch(transport, "_MAX_RECV_BYTES", _RECEIVED),
     ]

@@ -1,4 +1,5 @@
 from .._kernel.fields_c cimport RecordLayout
+from .._kernel.guards_c cimport Guards
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.writer_c cimport Writer, WriterRules
@@ -27,11 +28,12 @@ cdef class Codec:
     cdef RecordLayout _header
     cdef RecordLayout _body
     cdef RecordLayout _heartbeat
-    cdef list _guards
+    cdef Guards _guards
     cdef object _decode_frame
     cdef readonly object hardened
     cdef readonly Counts counts
 
+    cdef bint finds_its_own(self) except -1
     cdef int need(self, RecordLayout frame, RecordLayout inner) except -1
     cdef object decode(self, object data, Py_ssize_t at)
     cdef object decode_by_pika(self, object data)

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 
 from .._kernel.fields_c cimport RecordLayout
 from .._kernel.framing cimport MORE, WHOLE, FrameStatus, frame_at
-from .._kernel.guards_c cimport ModuleGuard
+from .._kernel.guards_c cimport Guards
 from .._kernel.octets cimport u16, u32
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
@@ -40,7 +40,8 @@ cdef class ClassLayout(RecordLayout):
     """
 
     def __init__(self, type cls, fields, index, readable):
-        RecordLayout.__init__(self, cls, fields, ("INDEX", "decode", "encode"))
+        flags = [name for name in vars(cls) if name.startswith("FLAG_")]
+        RecordLayout.__init__(self, cls, fields, ("INDEX", "decode", "encode", *flags))
         self.class_id = index >> 16
         self.method_id = index & 0xFFFF
         self.readable = readable
@@ -62,7 +63,7 @@ cdef class Codec:
 
     def __init__(
         self, ReaderRules reader_rules, WriterRules writer_rules, dict methods, ClassLayout properties, frames,
-        list guards, decode_frame, hardened,
+        Guards guards, decode_frame, hardened,
     ):
         self._readers = ReaderPool(reader_rules)
         self._writer_rules = writer_rules
@@ -75,11 +76,12 @@ cdef class Codec:
         self.hardened = hardened
         self.counts = Counts()
 
+    cdef bint finds_its_own(self) except -1:
+        """Whether pika would find in its modules and tables what it did."""
+        return self._guards.unchanged()
+
     cdef int need(self, RecordLayout frame, RecordLayout inner) except -1:
-        """Decline if pika would find anything else than it did, in its modules or on the classes of a frame."""
-        for guard in self._guards:
-            if not (<ModuleGuard>guard).unchanged():
-                raise Declined
+        """Decline if pika would find anything else than it did on the classes of a frame."""
         if not frame.unchanged() or inner is not None and not inner.unchanged():
             raise Declined
         return 0
@@ -92,7 +94,10 @@ cdef class Codec:
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data) + at
         cdef Py_ssize_t left = PyBytes_GET_SIZE(data) - at
         cdef long long size
-        cdef FrameStatus status = frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size)
+        cdef FrameStatus status
+        if not self.finds_its_own():
+            return None
+        status = frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size)
         if status == MORE:
             return _INCOMPLETE
         if status != WHOLE:
@@ -177,7 +182,7 @@ cdef class Codec:
         """The octets of a frame; None or any exception leave the answer to pika."""
         cdef Writer writer
         cdef Py_ssize_t at
-        if type(frame) is not layout.cls:
+        if type(frame) is not layout.cls or not self.finds_its_own():
             return None
         channel = layout.value(frame, 1)
         number = layout.value(frame, 0)

@@ -9,7 +9,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
 
 from .._kernel.framing cimport UNKNOWN_TYPE, frame_at
-from .._kernel.guards_c cimport ModuleGuard, TypeGuard
+from .._kernel.guards_c cimport Guards, TypeGuard
 from .._kernel.octets cimport u32
 from .._kernel.wire cimport ENVELOPE_SIZE, OVERHEAD
 
@@ -17,7 +17,6 @@ from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 from ._pika_c cimport ANY_SIZE, FRAME_TYPES, Codec
 
-_LOOKED_UP = ("amqp_object", "frame", "name_or_value")  # by what `pending` calls
 _OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
 
 
@@ -47,6 +46,7 @@ cdef class Loop:
         codec: reads the frames.
         frame: the dict of the module `pika.frame`, whose `decode_frame` is already that of the codec.
         connection: `pika.connection.Connection`.
+        called: guards what its functions look up in their module.
     """
 
     cdef Codec _codec
@@ -55,22 +55,26 @@ cdef class Loop:
     cdef object _on_data_available
     cdef list _stock
     cdef dict _guards
+    cdef Guards _called
     cdef readonly list replaced  # of what the loop does itself, by dotted name
 
-    def __init__(self, Codec codec, dict frame, decode_frame, connection):
+    def __init__(self, Codec codec, dict frame, decode_frame, connection, Guards called):
         self._codec = codec
         self._frame = frame
         self._decode_frame = decode_frame
         self._on_data_available = connection._on_data_available
         self._stock = [getattr(connection, name) for name in _OVERRIDDEN]
         self._guards = {}
-        self.replaced = TypeGuard(connection, _OVERRIDDEN).replaced
+        self._called = called
+        self.replaced = TypeGuard(connection, _OVERRIDDEN).replaced + called.replaced
 
     cdef bint serves(self, object connection, object data) except -1:
         """Whether nothing but pika's own functions would be called, but for the processing of frames."""
         cdef PyObject *found
         cdef TypeGuard guard
         if self.replaced or type(data) is not bytes:
+            return False
+        if not self._called.unchanged() or not self._codec.finds_its_own():
             return False
         if look_up(self._frame, "decode_frame", None) is not self._decode_frame:
             return False
@@ -170,7 +174,7 @@ cdef object _pending(PyObject *function, PyObject *const *arguments, size_t narg
         or count_of(nargsf) != 3
         or type(<object>arguments[1]) is not int
         or PyDict_GetItem(how.codec._by_class, type(<object>arguments[2])) is NULL
-        or not how.guard.unchanged()
+        or not how.called.unchanged()
     ):
         return call_original(function, arguments, nargsf, names)
     stack = (<object>arguments[0])._stack
@@ -185,20 +189,21 @@ cdef class Pending:
     """What `pending` has to know."""
 
     cdef Codec codec
-    cdef ModuleGuard guard
+    cdef Guards called
 
 
-def fast_pending(Codec codec, callback):
+def fast_pending(Codec codec, callback, Guards called):
     """`pika.callback.CallbackManager.pending`, of a channel and a method: without the exceptions that pika raises
     and catches on its way to their names.
 
     Args:
         codec: knows the classes of methods.
         callback: the module.
+        called: guards what `pending` looks up in modules.
     """
     cdef Pending how = Pending.__new__(Pending)
     how.codec = codec
-    how.guard = ModuleGuard(callback, _LOOKED_UP)
+    how.called = called
     return fast_function(callback.CallbackManager.pending, _pending, how)
 
 
