@@ -267,6 +267,33 @@ def test_the_pure_build_changes_nothing_and_says_so() -> None:
     output("-W", "error", "-c", PURE, impl="py")
 
 
+PURE_WARNS = """
+import warnings, amqpcodec.compat as compat
+from amqpcodec.compat.kombu import transport_options
+def install():
+    return compat.install("pamqp")
+def enter():
+    with compat.installed("pika", "pamqp"):
+        pass
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    for call in (install, install, enter, transport_options):
+        call()
+for one in caught:
+    assert one.category is RuntimeWarning, one
+    print(one.message)
+"""
+
+
+def test_the_pure_build_warns_once_of_each_library_that_it_does_not_accelerate() -> None:
+    text = (
+        "{} is not accelerated: amqpcodec is not compiled here (amqpcodec.IMPL is 'py'), and its pure build "
+        "replaces nothing"
+    )
+    said = output("-c", PURE_WARNS, impl="py")
+    assert said.decode().splitlines() == [text.format(name) for name in ("pamqp", "pika", "amqp")]
+
+
 def test_a_library_that_is_not_there_cannot_be_installed() -> None:
     done = python("-c", NOT_THERE, impl="c")
     assert b"ModuleNotFoundError: No module named 'pika'" in done.stderr

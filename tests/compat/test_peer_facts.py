@@ -32,16 +32,16 @@ ASK = """
 import sys
 from amqpcodec.compat import _facts, _versions
 from amqpcodec.errors import UnknownReleaseError
-found = _versions.release(sys.argv[1], loops=True)
+found = _versions.release(sys.argv[1], loops=sys.argv[2] == "True")
 assert sys.argv[1] not in sys.modules
 print(found.version, found.rules, _facts.differing(sys.argv[1], found.rules))
 """
 
 
-def ask(peer: str, folder: Path | None = None) -> str:
+def ask(peer: str, folder: Path | None = None, loops: bool = True) -> str:
     """What a process says of a library, or of the copy of it in a folder; or how it fails."""
     path = os.pathsep.join([*([str(folder)] if folder else []), *(entry for entry in sys.path if entry)])
-    command = [sys.executable, "-c", ASK, peer]
+    command = [sys.executable, "-c", ASK, peer, str(loops)]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
     )
@@ -75,8 +75,21 @@ def test_the_classes_of_every_supported_release_are_those_of_the_facts(peer: str
 def test_any_other_release_is_refused_with_the_list(peer: str, version: str) -> None:
     said = ask(peer, fetched(peer, version))
     listed = ", ".join(_versions.releases_of(peer))
-    assert f"UnknownReleaseError: {peer} {version}: its files are not those" in said
-    assert listed in said
+    assert said == (
+        f"amqpcodec.errors.UnknownReleaseError: {peer} {version}: its files are not those of a release that"
+        f" is known ({listed}); force=True takes it if its classes are as expected"
+    )
+
+
+@pytest.mark.fetches
+def test_py_amqp_5_1_has_the_codec_of_5_2_and_a_read_loop_that_is_not_known() -> None:
+    folder = fetched("amqp", "5.1.1")
+    assert ask("amqp", folder, loops=False) == "5.1.1 5.2 {}"
+    listed = ", ".join(_versions.releases_of("amqp loops"))
+    assert ask("amqp", folder) == (
+        "amqpcodec.errors.UnknownReleaseError: amqp 5.1.1: the files of its read loop are not those of a"
+        f" release that is known ({listed}); force=True takes it if its classes are as expected"
+    )
 
 
 @pytest.fixture
@@ -113,17 +126,36 @@ def test_one_octet_that_differs_makes_a_release_unknown(changed: Path) -> None:
     assert _versions.release("pika", force=True) == ("9.9", "1.4")
 
 
+def test_a_release_without_metadata_is_refused_in_words(changed: Path) -> None:
+    (changed.parent / "pika-9.9.dist-info").rmdir()
+    refused = (
+        "pika of unknown version: {} are not those of a release that is known (1.3.2, 1.4.0 to 1.4.4); {}"
+    )
+    for name, files in (("connection", "the files of its read loop"), ("data", "its files")):
+        with (changed / f"{name}.py").open("ab") as stream:
+            stream.write(b"#")
+        with pytest.raises(UnknownReleaseError) as caught:
+            _versions.release("pika", loops=True)
+        assert str(caught.value) == refused.format(
+            files, "force=True takes it if its classes are as expected"
+        )
+
+
 def test_files_of_the_read_loop_count_where_it_is_to_be_replaced(changed: Path) -> None:
     with (changed / "connection.py").open("ab") as stream:
         stream.write(b"#")
     assert _versions.release("pika").rules == "1.4"
-    with pytest.raises(UnknownReleaseError, match="the files of its read loop"):
+    with pytest.raises(UnknownReleaseError) as caught:
         _versions.release("pika", loops=True)
+    assert str(caught.value) == (
+        "pika 9.9: the files of its read loop are not those of a release that is known"
+        " (1.3.2, 1.4.0 to 1.4.4); force=True takes it if its classes are as expected"
+    )
 
 
 def test_a_compiled_module_is_not_what_its_text_says(changed: Path) -> None:
     (changed / f"frame{_versions.EXTENSION_SUFFIXES[0]}").write_bytes(b"")
-    with pytest.raises(UnknownReleaseError):
+    with pytest.raises(UnknownReleaseError, match=r"^pika 9\.9: its files are not those"):
         _versions.release("pika")
 
 
@@ -135,8 +167,10 @@ def test_a_file_that_is_missing_makes_a_release_unknown(changed: Path) -> None:
 
 def test_what_is_not_installed_cannot_be_accelerated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_versions, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pika is not installed.*: pip install pika"):
+    with pytest.raises(ModuleNotFoundError) as caught:
         _versions.release("pika")
+    assert str(caught.value) == "pika is not installed, and amqpcodec does not bring it: pip install pika"
+    assert caught.value.name == "pika"
 
 
 def altered(name: str, **changes: Any) -> type:

@@ -13,7 +13,8 @@ from support.releases import fetched
 TESTS = Path(__file__).parents[1]
 RELEASES = (
     ("pamqp", "3.3.0"), ("pamqp", "4.0.1"), ("pika", "1.3.2"), ("pika", "1.4.0"), ("pika", "1.4.4"),
-    ("amqp", "5.2.0"), ("amqp", "5.3.1"), ("amqp", "5.4.0"), ("amqp", "5.4.1"), ("amqp", "5.4.2"),
+    ("amqp", "5.1.1"), ("amqp", "5.2.0"), ("amqp", "5.3.1"), ("amqp", "5.4.0"), ("amqp", "5.4.1"),
+    ("amqp", "5.4.2"),
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from types import MappingProxyType
 from .. import _backend
 from .._typing import Any, NamedTuple
 from ..errors import UnknownReleaseError
-from ._patches import WATCH, Options, Part, locked, loops_of, part_of
+from ._patches import WATCH, Options, Part, locked, loops_of, part_of, warn_pure
 from ._versions import release, releases_of
 
 PEERS = ("pamqp", "pika", "amqp")
@@ -148,6 +148,7 @@ def _peer(name: str) -> _Peer:
 
 def _options(name: str, loops: bool, hardened: bool, force: bool) -> Options:
     if _backend.IMPL != "c":
+        warn_pure(name)
         return Options("", "", loops, hardened)
     found = release(name, loops=loops, force=force)
     return Options(found.rules, found.version, loops, hardened)
@@ -157,7 +158,7 @@ def install(name: str, *, loops: bool = False, hardened: bool = False, force: bo
     """Replace the hot functions of a library by compiled ones, now or as soon as it is imported.
 
     Doing it again changes nothing but the options. Where amqpcodec itself is not compiled, it replaces
-    nothing, and the returned status says so.
+    nothing: a warning and the returned status say so.
 
     Args:
         name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.

@@ -21,6 +21,7 @@ _MISSING = object()
 _LOCK = RLock()
 # Replacements that somebody else's patch hides, and what they stand for: patches may be undone in any order.
 _hidden: list[tuple[Patch, Any]] = []
+_said: set[str] = set()  # libraries of which a warning said that nothing is replaced
 # Modules whose execution has ended, though their import may not have.
 _executed: WeakSet[ModuleType] = WeakSet()
 
@@ -31,6 +32,19 @@ def locked() -> Iterator[None]:
     with _LOCK:
         yield
     WATCH.settle()
+
+
+def warn_pure(name: str) -> None:
+    """Warn, once in a process for each library, that the pure build does not accelerate it."""
+    if name in _said:
+        return
+    _said.add(name)
+    text = (
+        f"{name} is not accelerated: amqpcodec is not compiled here (amqpcodec.IMPL is 'py'),"
+        " and its pure build replaces nothing"
+    )
+    with suppress(Warning):  # a program that makes warnings errors still starts
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 class Options(NamedTuple):

@@ -40,7 +40,7 @@ _KNOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("17bdbb88cd0e1b380a09f384e91800a687a09a0d1970ab07d24c63a98cefd198", "1.4.0 to 1.4.4", "1.4"),
     ),
     "amqp": (
-        ("b4db64c80195a7a8097d4f801941eed20dd050f31dfeb7ab6833eacdd8871dba", "5.2.0 to 5.3.1", "5.2"),
+        ("b4db64c80195a7a8097d4f801941eed20dd050f31dfeb7ab6833eacdd8871dba", "5.1.1 to 5.3.1", "5.2"),
         ("48d69514805866ca9fc267b0bf9c784f98ef734f7809ba450103d3d1e7ff0a08", "5.4.0", "5.4.0"),
         ("04547ec9c20f3d83cd4b9ac856c9bb2075b077377ce4326ec718f1eb27769b89", "5.4.1", "5.4.1"),
         ("6661a19a03c4820b137192a07780f0ceaeb2c5cf3ad9e1f9bf1f32acffc869ba", "5.4.2", "5.4.2"),
@@ -148,6 +148,6 @@ def _refusal(peer: str, name: str, spec: ModuleSpec) -> str:
     version = _version(peer, spec)
     files = "its files" if name == peer else "the files of its read loop"
     return (
-        f"{peer} {version}: {files} are not those of a release that is known"
+        f"{peer} {version or 'of unknown version'}: {files} are not those of a release that is known"
         f" ({', '.join(releases_of(name))}); force=True takes it if its classes are as expected"
     )

@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from .. import _backend
 from .._typing import Any
-from ._patches import Options
+from ._patches import Options, warn_pure
 from ._versions import release
 
 
@@ -27,13 +27,14 @@ def transport_options(*, loops: bool = False, hardened: bool = False, force: boo
         force: as for `install`.
 
     Returns:
-        Options to add to one's own; none where amqpcodec is not compiled.
+        Options to add to one's own; none where amqpcodec is not compiled, and a warning says so.
 
     Raises:
         ModuleNotFoundError: py-amqp is not installed.
         UnknownReleaseError: its release is not known.
     """
     if _backend.IMPL != "c":
+        warn_pure("amqp")
         return {}
     found = release("amqp", loops=loops, force=force)
     options = Options(found.rules, found.version, loops, hardened)
