@@ -430,6 +430,8 @@ def _gains(results: Results) -> Iterator[str]:
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     yield from _prose("""
         CPU time of a client's process for one message of 256 B: published, or consumed and acknowledged.
+        Times are medians of the rounds. Ratios are medians of the ratios within a round, so they may differ
+        from the ratio of the times beside them.
     """)
     yield "| client | | as it is | accelerated | with its loop as well |\n| --- | --- | ---: | ---: | ---: |"
     for client, actions in found["clients"].items():

@@ -112,6 +112,15 @@ def test_what_somebody_else_replaced_meanwhile_stays(monkeypatch: pytest.MonkeyP
     frame.unmarshal = STOCK["unmarshal"]
 
 
+def test_a_function_that_somebody_imported_before_stays_the_one_of_the_library() -> None:
+    held = frame.unmarshal
+    octets = frame.marshal(commands.Basic.Ack(7), 1)
+    with compat.installed("pamqp"):
+        assert held is STOCK["unmarshal"]
+        assert held is not frame.unmarshal
+        assert held(octets)[2].delivery_tag == frame.unmarshal(octets)[2].delivery_tag == 7
+
+
 def test_the_status_names_the_originals_and_counts_calls() -> None:
     with compat.installed("pamqp"):
         octets = frame.marshal(commands.Basic.Ack(7), 1)

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,3 +150,42 @@ def test_a_forked_process_goes_on_accelerated(peer: str) -> None:
         pid, active, found = results.get()
         process.join(60)
     assert (pid != os.getpid(), active, found == expected, process.exitcode) == (True, True, True, 0)
+
+
+ASK = """
+def active(peer):
+    import pamqp.frame
+    from amqpcodec import compat
+    return compat.status()[peer].active
+"""
+SPAWN = """
+import multiprocessing
+import asked
+from amqpcodec import compat
+
+if __name__ == "__main__":
+    compat.install("pamqp")
+    spawn = multiprocessing.get_context("spawn")
+    for arguments in ({}, {"initializer": compat.install, "initargs": ("pamqp",)}):
+        with spawn.Pool(1, **arguments) as pool:
+            print(pool.apply(asked.active, ("pamqp",)))
+"""
+
+
+def test_a_spawned_process_is_accelerated_by_its_initializer_and_not_by_a_guarded_line(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("pamqp")
+    (tmp_path / "asked.py").write_text(ASK)
+    (tmp_path / "program.py").write_text(SPAWN)
+    command = [sys.executable, str(tmp_path / "program.py")]
+    path = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == ["False", "True"]
