@@ -98,10 +98,9 @@ class Sources:
         return bisect_right(offsets, first) == bisect_right(offsets, last)
 
 
-# What a channel begins with. The first two kinds are replaced, not changed; the rows as soon as there is one.
-_NO_ROWS: OrderedDict[int, MethodRow] = (
-    OrderedDict()
-)  # a dict's first key is slow to find behind removed ones
+# What a channel begins with. They are never changed: it gets its own as soon as there is something in it.
+# The first key of a dict is slow to find where many before it were removed.
+_NO_ROWS: OrderedDict[int, MethodRow] = OrderedDict()
 _NOBODY: frozenset[str] = frozenset()
 _NOT_ASKED: tuple[MethodRow, ...] = ()
 
