@@ -292,8 +292,10 @@ def test_hardened_refuses_flags_without_end() -> None:
     payload = b"\0\x3c\0\0" + bytes(8) + b"\0\1" * 1000 + b"\0\0"
     octets = b"\2\0\1" + len(payload).to_bytes(4, "big") + payload + b"\xce"
     with compat.installed("pamqp", hardened=True):
-        with pytest.raises(exceptions.UnmarshalingException, match="more than 64 words of flags"):
+        with pytest.raises(exceptions.UnmarshalingException) as refused:
             frame.unmarshal(octets)
+        text = "Could not unmarshal ContentHeader frame: Content header has more than 64 words of flags"
+        assert str(refused.value) == text
         sound = b"\0\x3c\0\0" + bytes(8) + b"\x00\x01\0\0"
         assert frame.unmarshal(b"\2\0\1\0\0\0\x10" + sound + b"\xce")[2].body_size == 0
         frame.unmarshal(
