@@ -128,7 +128,7 @@ class TestDecoders:
 
     def test_the_limit_holds_below_frame_max(self, amqp: ModuleType) -> None:
         decoder = amqp.FrameDecoder(frame_max=131072, limits=Limits(frame_size=100))
-        with pytest.raises(DecodeError, match="frame_max 100"):
+        with pytest.raises(DecodeError, match="frame_size 100"):
             list(decoder.feed(amqp.encode_body(1, b"x" * 93)))
 
     @pytest.mark.parametrize("value", [1.5, "1", None])

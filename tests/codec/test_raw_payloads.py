@@ -157,7 +157,7 @@ def test_a_raw_frame_over_the_limit_is_refused_before_its_payload_comes(amqp: Mo
         if size <= 92:
             assert outcome(decoder, octets + bytes(size) + b"\xce")[0] == [(1, 1, bytes(size))]
             continue
-        expected = (f"frame of {size + 8} octets, frame_max 100", 3, 501, True, 0)
+        expected = (f"frame of {size + 8} octets, frame_size 100", 3, 501, True, 0)
         assert outcome(decoder, octets) == ([], expected)
 
 

@@ -2,7 +2,10 @@ cimport cython
 
 
 # `case {"key": value}` asks the type whether it is a mapping; registering with the ABC does not tell it.
+# No cycle can run through it: what is decoded refers to values of the wire alone.
 @cython.collection_type("mapping")
+@cython.no_gc
+@cython.freelist(8)
 cdef class RawTable:
     cdef bytes _octets
     cdef str _profile

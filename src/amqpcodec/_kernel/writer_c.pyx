@@ -351,6 +351,8 @@ cdef class Writer:
 
     cdef int table(self, object value, object field) except -1:
         """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        if isinstance(value, RawTable):
+            return self._kept(value, field)
         if not _is_mapping(value):
             raise _expected("a mapping", value, field)
         try:
@@ -400,14 +402,17 @@ cdef class Writer:
     cdef int _table(self, object table, Py_ssize_t depth, object field) except -1:
         cdef Py_ssize_t at
         if type(table) is not dict and isinstance(table, RawTable):
-            # A table made around its constructor holds no octets at all.
-            return self._sized((<RawTable>table)._octets or b"", field)
+            return self._kept(table, field)
         at = self._begin(depth, field)
         if type(table) is dict:
             self._pairs(table, depth, field)
         else:
             self._pairs_of_mapping(table, depth, field)
         return self._end(at, field)
+
+    cdef inline int _kept(self, RawTable table, object field) except -1:
+        # One made around its constructor holds no octets at all.
+        return self._sized(b"" if table._octets is None else table._octets, field)
 
     cdef int _pairs(self, dict table, Py_ssize_t depth, object field) except -1:
         # A dict, so that C goes through it; `_pairs_of_mapping` is the same for what has only methods.
