@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage docs build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -147,6 +147,13 @@ types: build
 # counters, in build/coverage.
 coverage: build
 	$(PYTHON) tools/line_coverage.py --workers $(WORKERS)
+
+# What the tests do not see. Changes COUNT places of the package that SEED draws, one at a time, in copies, and prints the changes that no
+# test notices. The first run records which test runs which line.
+SEED ?= 1
+COUNT ?= 60
+mutants: build
+	$(PYTHON) tools/mutants.py $(SEED) $(COUNT) $(WORKERS:auto=$(shell nproc))
 
 # The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
 DOCS := build/docs
