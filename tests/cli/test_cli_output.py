@@ -133,7 +133,7 @@ COMMANDS = {
     "stats": (["stats", BUNNY], 2),
     "convert": (["convert", BUNNY, "packets.arrow", "--table", "packets"], 0),
     "an absent file": (["decode", "absent"], 2),
-    "a version": (["--version"], 0),
+    "a version": (["--version"], 2),
 }
 
 
@@ -178,6 +178,29 @@ def test_an_output_that_is_full_is_blamed_and_not_the_input(files: list[object])
     if files[0] == "absent":
         assert "absent" in errors.pop(0)
     assert errors == ["amqpcodec: standard output: No space left on device"]
+    assert done.returncode == 2
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device that is always full is needed")
+@pytest.mark.parametrize("buffered", [True, False], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "--help",
+        "--version",
+        "decode --help",
+        "convert --help",
+        "stats --help",
+        "spark --help",
+        "bench --help",
+    ],
+)
+def test_help_that_cannot_be_written_is_an_error_of_the_output(arguments: str, buffered: bool) -> None:
+    module, *options = f"amqpcodec {arguments}".replace(" bench", ".bench").split()
+    command = [sys.executable, *(() if buffered else ("-u",)), "-m", module, *options]
+    with FULL.open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
+    assert done.stderr.decode() == f"{module}: standard output: No space left on device\n"
     assert done.returncode == 2
 
 

@@ -57,19 +57,15 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
     Returns:
         the exit code.
     """
-    arguments = _parser().parse_args(argv)
     output.stand_in()
+    code = EXIT_OK
     try:
+        arguments = _parser().parse_args(argv)
         old = None if arguments.compare is None else _stored(arguments.compare)
         run = _run(arguments, timer)
         rows = None if old is None else compare(old, run)
-    except (IncomparableError, WrongResultError) as error:
-        print(f"amqpcodec.bench: {error}", file=sys.stderr)
-        return EXIT_UNUSABLE
-    except KeyboardInterrupt:
-        print("amqpcodec.bench: interrupted; nothing is written", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    try:
+        if any(row.fails(arguments.margin) for row in rows or ()):
+            code = EXIT_SLOWER
         _print(run, old, rows, arguments)
     except BrokenPipeError:
         output.discard(sys.stdout)  # whoever read it has seen enough
@@ -77,7 +73,13 @@ def main(argv: Sequence[str] | None = None, timer: Callable[[], float] = time.pr
         output.discard(sys.stdout)
         print(f"amqpcodec.bench: standard output: {error}", file=sys.stderr)
         return EXIT_UNUSABLE
-    return EXIT_SLOWER if any(row.fails(arguments.margin) for row in rows or ()) else EXIT_OK
+    except (IncomparableError, WrongResultError) as error:
+        print(f"amqpcodec.bench: {error}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        print("amqpcodec.bench: interrupted; nothing is written", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return code
 
 
 def _print(

@@ -26,10 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         the exit code: 0 everything was read, 1 something was missing or damaged, 2 unusable input,
         output or arguments, 130 interrupted.
     """
-    parser = _parser()
-    arguments = parser.parse_args(argv)
     output.stand_in()
     try:
+        arguments = _parser().parse_args(argv)
         code = int(arguments.run(arguments))
         output.flush()
     except BrokenPipeError:

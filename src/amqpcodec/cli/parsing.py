@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
+from . import output
+
 _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _UNKNOWN = re.compile(r"unrecognized arguments: (-\S*?)(?:[=\s]|$)")
 _LEAST_LIKENESS = 0.5
@@ -37,6 +39,14 @@ class Parser(argparse.ArgumentParser):
             message = next((f"unrecognized arguments: {each}" for each in options), message)
         hint = nearest(*self._mistaken(message))
         self.exit(2, f"{self.prog}: error: {message}{hint}\n{self.prog} --help shows what there is\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """As the method replaced, but help that cannot be written is an error of the output."""
+        if file is sys.stderr:
+            super()._print_message(message, file)
+            return
+        with output.blaming_output():
+            print(message, end="", flush=True)
 
     def _mistaken(self, message: str) -> tuple[str, Iterable[str]]:
         """A name in a message that is none, and those that there are."""
