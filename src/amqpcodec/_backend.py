@@ -48,6 +48,22 @@ def load(name: str, impl: str = IMPL) -> ModuleType:
     return import_module(f"{name}_{impl}")
 
 
+def require_same(name: str, compiled: str, facts: str) -> None:
+    """Refuse a dialect's module that was compiled before its specification changed.
+
+    Args:
+        name: the module's import path.
+        compiled: digest of the specification in the module.
+        facts: the same in the table of facts, which is never compiled.
+
+    Raises:
+        ImportError: they differ.
+    """
+    if compiled != facts:
+        reason = "its specification has changed since it was compiled"
+        raise ImportError(f"{name}: {reason}; compile it again, by `make build` in a checkout", name=name)
+
+
 def export(name: str, namespace: dict[str, Any]) -> None:
     """Put the public names of a module of the build in use into a namespace.
 

@@ -10,6 +10,7 @@ from support.implementation import wanted
 from support.subprocesses import output, python
 
 TELL = "import amqpcodec as a; print(a.IMPL, a.dialect('amqp-0-9-1').METHODS[60, 80].__module__)"
+DIALECT_MODULES = ("amqp08", "amqp09", "amqp091", "qpid08", "rabbitmq")
 # An import hook that hides every compiled module of the package.
 HIDE = """
 import sys
@@ -56,6 +57,22 @@ def test_a_build_asked_for_and_missing_is_an_error() -> None:
     assert "The above exception was the direct cause" in text
 
 
+@pytest.mark.parametrize("module", DIALECT_MODULES)
+def test_a_dialect_compiled_before_its_specification_changed_says_how_to_compile_it(module: str) -> None:
+    if "c" not in wanted():
+        pytest.skip("only the pure build is tested")
+    generated = f"amqpcodec._generated.{module}"
+    changed = (
+        f"import {generated}_facts as facts; facts.DIGEST = 'of another'; from amqpcodec import {module}"
+    )
+    finished = python("-c", changed, impl="c")
+    assert finished.returncode != 0
+    assert finished.stderr.decode().splitlines()[-1] == (
+        f"ImportError: {generated}_c: its specification has changed since it was compiled; "
+        "compile it again, by `make build` in a checkout"
+    )
+
+
 @pytest.mark.parametrize("impl", ["C", "python", "1"])
 def test_other_values_are_an_error(impl: str) -> None:
     finished = python("-c", TELL, impl=impl)
@@ -68,9 +85,6 @@ def loaded(code: str, impl: str) -> set[str]:
     listing = "\nimport json, sys; print(json.dumps([n for n in sys.modules if n.startswith('amqpcodec')]))"
     names: list[Any] = json.loads(output("-c", code + listing, impl=impl))
     return set(names)
-
-
-DIALECT_MODULES = ("amqp08", "amqp09", "amqp091", "qpid08", "rabbitmq")
 
 
 @pytest.mark.parametrize("impl", wanted())

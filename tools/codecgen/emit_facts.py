@@ -14,6 +14,7 @@ def render_facts(dialect: Dialect) -> str:
         "",
         "from amqpcodec.spec import Assert, FieldSpec, MethodSpec, PropertiesSpec",
         "",
+        f"DIGEST = {string(dialect.digest)}  # of the specification, and in what was compiled of it",
     )
     for cls in dialect.classes:
         for method in cls.methods:

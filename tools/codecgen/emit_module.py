@@ -18,6 +18,7 @@ _IMPORTS = """\
 from collections.abc import Iterator as _Iterator
 from amqpcodec._typing import TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
+from amqpcodec._backend import require_same as _require_same
 from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
@@ -117,8 +118,8 @@ def _emit_imports(code: Code, dialect: Dialect, facts: str) -> None:
     needed = sorted({line for kind in used for line in kind.imports}.difference(_IMPORTS.splitlines()))
     code.lines("from __future__ import annotations", "", *needed, *_IMPORTS.splitlines())
     package, name = facts.rsplit(".", 1)
-    code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines())
-    code.line()
+    code.lines(f"from {package} import {name} as _facts", "", *_TYPES.splitlines(), "")
+    code.lines(f"_require_same(__name__, {string(dialect.digest)}, _facts.DIGEST)", "")
 
 
 def _emit_bound(code: Code, dialect: Dialect) -> None:

@@ -7,6 +7,7 @@ wire type, and every Python name has already been chosen. The emitters only read
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 
 from codecgen.naming import class_name
 
@@ -152,6 +153,11 @@ class Dialect:
     classes: tuple[Class, ...]
     sources: tuple[Source, ...]
     corrections: tuple[Correction, ...]
+
+    @property
+    def digest(self) -> str:
+        """What tells the files that it was read from, as they are now, from any others."""
+        return sha256("".join(source.sha256 for source in self.sources).encode()).hexdigest()[:16]
 
     @property
     def protocol_header(self) -> bytes:

@@ -11,6 +11,7 @@ from datetime import datetime as _datetime
 from collections.abc import Iterator as _Iterator
 from amqpcodec._typing import TYPE_CHECKING
 from amqpcodec._typing import Any as _Any
+from amqpcodec._backend import require_same as _require_same
 from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
@@ -28,6 +29,8 @@ from amqpcodec._generated import amqp08_facts as _facts
 if TYPE_CHECKING:
     from amqpcodec._kernel.reader_py import Reader as _Reader
     from amqpcodec._kernel.writer_py import Writer as _Writer
+
+_require_same(__name__, "448ebb4ec976fc2a", _facts.DIGEST)
 
 FRAME_METHOD = 1  # frame type that carries a method call
 FRAME_HEADER = 2  # frame type that opens a content

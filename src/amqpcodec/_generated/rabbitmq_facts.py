@@ -6,6 +6,7 @@
 
 from amqpcodec.spec import Assert, FieldSpec, MethodSpec, PropertiesSpec
 
+DIGEST = "f0f1fd525a9a661c"  # of the specification, and in what was compiled of it
 ConnectionStart = MethodSpec("connection.start", 10, 10, synchronous=True, responses=("start-ok",), client="MUST", label="server offers versions and login mechanisms", fields=(
     FieldSpec("version-major", "version_major", "octet", "octet", label="first number of the protocol version"),
     FieldSpec("version-minor", "version_minor", "octet", "octet", label="second number of the protocol version"),
