@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support.implementation import VARIABLE, Implementation, wanted
+from support.implementation import Implementation, left_out, wanted
 
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
@@ -19,7 +19,7 @@ settings.load_profile("default run")
 
 def pytest_report_header() -> str:
     tested = ", ".join(wanted())
-    note = "" if len(wanted()) == 2 else f" ({VARIABLE} leaves the compiled build out)"
+    note = f" ({left_out()})" if left_out() else ""
     return f"amqpcodec: builds tested: {tested}{note}; build in use: {IMPL}"
 
 
@@ -49,8 +49,8 @@ def impl(request: pytest.FixtureRequest) -> Implementation:
 @pytest.fixture(scope="session")
 def both() -> tuple[Implementation, Implementation]:
     """The compiled and the pure build, to be compared."""
-    if len(wanted()) < 2:
-        pytest.skip(f"{VARIABLE} leaves the compiled build out")
+    if reason := left_out():
+        pytest.skip(reason)
     return Implementation("c"), Implementation("py")
 
 

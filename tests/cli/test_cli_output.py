@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.command import BUNNY, Run
+from support.implementation import wanted
 
 from amqpcodec.capture import ByteSource
 from amqpcodec.cli.progress import LARGE, progress
@@ -110,7 +111,7 @@ INTERRUPTED = "amqpcodec: interrupted; lines printed are whole, and files to be 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are needed")
-@pytest.mark.parametrize("build", ["c", "py"])
+@pytest.mark.parametrize("build", wanted())
 def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: str) -> None:
     environment = {**os.environ, "AMQPCODEC_IMPL": build}
     with _command("decode", "--summary", "-", stdin=subprocess.PIPE, env=environment) as process:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.encoder_values import BytesChild
+from support.implementation import replaces
 
 from amqpcodec import compat
 from amqpcodec.compat.kombu import transport_options
@@ -64,6 +65,7 @@ def _names() -> dict[str, Any]:
     }
 
 
+@replaces
 def test_every_name_that_is_bound_early_is_replaced_and_put_back() -> None:
     before = _names()
     with compat.installed("amqp") as status:
@@ -73,6 +75,7 @@ def test_every_name_that_is_bound_early_is_replaced_and_put_back() -> None:
     assert _names() == before
 
 
+@replaces
 def test_a_connection_made_before_keeps_the_functions_it_was_made_with() -> None:
     connection = amqp.Connection()
     before = (connection.frame_handler_cls, connection.frame_writer_cls)
@@ -98,6 +101,7 @@ class Wire:
         return b"".join(map(bytes, self.writes))
 
 
+@replaces
 def test_ordinary_traffic_never_falls_back(status: Callable[[], compat.Status]) -> None:
     wire = Wire()
     arguments = abstract_channel.dumps("Bssbb", (0, "ex", "key", False, False))
@@ -182,6 +186,7 @@ def test_an_error_of_the_transport_gives_the_lock_back() -> None:
     assert connection.bytes_sent == 0
 
 
+@replaces
 def test_either_function_goes_on_where_the_other_left_off(status: Callable[[], compat.Status]) -> None:
     wire = Wire()
     wire.on_frame((1, 1, DELIVER))
@@ -258,6 +263,7 @@ def test_a_message_class_of_ones_own_is_asked(status: Callable[[], compat.Status
 # -- hostile octets
 
 
+@replaces
 def test_tables_that_nest_too_deep_are_a_syntax_error_where_that_is_asked_for() -> None:
     octets = b""
     for _ in range(3000):
@@ -326,6 +332,7 @@ def line(request: pytest.FixtureRequest) -> Iterator[Line]:
 ACK = struct.pack("!HHQB", 60, 80, 1, 0)
 
 
+@replaces
 def test_many_frames_are_read_by_one_call(line: Line) -> None:
     line.far.sendall(_frame(1, ACK) * 100)
     for _ in range(100):
@@ -391,6 +398,7 @@ def test_who_replaces_the_reading_later_is_asked(line: Line, monkeypatch: pytest
     assert line.calls == [(9, (60, 80), ACK, None)]
 
 
+@replaces
 def test_a_connection_that_connects_again_forgets_what_was_read_ahead(line: Line) -> None:
     line.far.sendall(_frame(1, ACK) * 3)
     line.connection.blocking_read()
@@ -427,6 +435,7 @@ def test_a_slot_that_a_finalizer_deletes_meanwhile_is_filled_again(
 # -- kombu
 
 
+@replaces
 def test_options_for_kombu_serve_a_connection_and_replace_nothing() -> None:
     before = _names()
     connection = amqp.Connection(**pickle.loads(pickle.dumps(transport_options())))
@@ -441,6 +450,7 @@ def test_options_for_kombu_serve_a_connection_and_replace_nothing() -> None:
     assert bytes(writes[0]) == wire.octets
 
 
+@replaces
 def test_options_are_passed_on_by_kombu() -> None:
     kombu = pytest.importorskip("kombu")
     options = transport_options()

@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import create_autospec
 
 import pytest
+from support.implementation import replaces, wanted
 from support.subprocesses import output, python
 
 from amqpcodec import compat
@@ -41,6 +42,7 @@ def names_of_pamqp() -> dict[str, dict[str, Any]]:
     }
 
 
+@replaces
 def test_a_with_block_puts_back_exactly_what_was_there() -> None:
     before = names_of_pamqp()
     with compat.installed("pamqp") as given:
@@ -50,6 +52,7 @@ def test_a_with_block_puts_back_exactly_what_was_there() -> None:
     assert compat.status()["pamqp"] == compat.Status("pamqp")
 
 
+@replaces
 def test_install_is_idempotent_and_uninstall_ends_it_at_once() -> None:
     try:
         assert compat.install("pamqp").active
@@ -62,6 +65,7 @@ def test_install_is_idempotent_and_uninstall_ends_it_at_once() -> None:
     assert not compat.uninstall("pamqp").wanted
 
 
+@replaces
 def test_with_blocks_nest_and_the_innermost_options_count() -> None:
     with compat.installed("pamqp"):
         outer = frame.unmarshal
@@ -73,6 +77,7 @@ def test_with_blocks_nest_and_the_innermost_options_count() -> None:
     assert not replaced()
 
 
+@replaces
 def test_what_was_installed_for_good_outlives_a_with_block() -> None:
     try:
         compat.install("pamqp")
@@ -83,6 +88,7 @@ def test_what_was_installed_for_good_outlives_a_with_block() -> None:
         compat.uninstall("pamqp")
 
 
+@replaces
 def test_with_blocks_of_two_threads_that_overlap_end_with_the_last() -> None:
     entered, leave = threading.Event(), threading.Event()
 
@@ -112,6 +118,7 @@ def test_what_somebody_else_replaced_meanwhile_stays(monkeypatch: pytest.MonkeyP
     frame.unmarshal = STOCK["unmarshal"]
 
 
+@replaces
 def test_a_function_that_somebody_imported_before_stays_the_one_of_the_library() -> None:
     held = frame.unmarshal
     octets = frame.marshal(commands.Basic.Ack(7), 1)
@@ -121,6 +128,7 @@ def test_a_function_that_somebody_imported_before_stays_the_one_of_the_library()
         assert held(octets)[2].delivery_tag == frame.unmarshal(octets)[2].delivery_tag == 7
 
 
+@replaces
 def test_the_status_names_the_originals_and_counts_calls() -> None:
     with compat.installed("pamqp"):
         octets = frame.marshal(commands.Basic.Ack(7), 1)
@@ -169,6 +177,7 @@ def test_a_library_that_is_not_known_is_a_value_error() -> None:
         pass
 
 
+@replaces
 def test_a_release_that_is_not_known_is_refused_and_nothing_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -180,6 +189,7 @@ def test_a_release_that_is_not_known_is_refused_and_nothing_is_replaced(
         assert given["pamqp"].active
 
 
+@replaces
 def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def differing(peer: str, rules: str) -> dict[str, str]:
         raise OSError("no such luck")
@@ -265,12 +275,13 @@ assert compat.status()["pika"] == compat.Status("pika")
 """
 
 
+@replaces
 @pytest.mark.parametrize("program", [BEFORE, NEVER, THREADS], ids=["before", "never", "threads"])
 def test_a_library_imported_later_is_accelerated_then(program: str) -> None:
     output("-W", "error", "-c", program, impl="c")
 
 
-@pytest.mark.parametrize("impl", ["c", "py"])
+@pytest.mark.parametrize("impl", wanted())
 def test_the_module_of_a_library_installs_and_hands_out_its_names(impl: str) -> None:
     output("-c", FACADE.format(active=impl == "c"), impl=impl)
 
@@ -306,6 +317,7 @@ def test_the_pure_build_warns_once_of_each_library_that_it_does_not_accelerate()
     assert said.decode().splitlines() == [text.format(name) for name in ("pamqp", "pika", "amqp")]
 
 
+@replaces
 def test_a_library_that_is_not_there_cannot_be_installed() -> None:
     done = python("-c", NOT_THERE, impl="c")
     assert b"ModuleNotFoundError: No module named 'pika'" in done.stderr
@@ -317,6 +329,7 @@ class OldFinder:
     def find_module(self, fullname: str, path: Any = None) -> None: ...
 
 
+@replaces
 @pytest.mark.filterwarnings("ignore:.*find_spec.*:ImportWarning")
 @pytest.mark.parametrize("others", [[], [OldFinder()]], ids=["usual", "without find_spec"])
 def test_the_finder_gives_what_other_finders_find(
@@ -394,6 +407,7 @@ assert not status.active and status.why == "MemoryError: ", status
 """
 
 
+@replaces
 @pytest.mark.parametrize(
     "program",
     [HIDDEN, RELOADED, CYCLES, WEAKLY, FAILING],

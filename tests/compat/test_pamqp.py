@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from support.implementation import replaces
 
 from amqpcodec import compat
 
@@ -64,6 +65,7 @@ def traffic() -> list[Any]:
     ]
 
 
+@replaces
 def test_ordinary_traffic_takes_the_fast_path(status: Any) -> None:
     for sent in traffic():
         octets = frame.marshal(sent, 3)
@@ -83,6 +85,7 @@ def test_octets_that_end_within_a_frame_are_no_fall_back(status: Any) -> None:
     assert status().fallbacks == {}
 
 
+@replaces
 def test_what_is_not_the_common_case_goes_to_pamqp_and_is_counted(status: Any) -> None:
     with pytest.raises(exceptions.UnmarshalingException, match="Last byte error"):
         frame.unmarshal(frame.marshal(commands.Basic.Ack(7), 1)[:-1] + b"\0")
@@ -99,6 +102,7 @@ def test_what_is_not_the_common_case_goes_to_pamqp_and_is_counted(status: Any) -
     }
 
 
+@replaces
 def test_wrong_calls_get_the_type_errors_of_pamqp(status: Any) -> None:
     for call in (
         frame.unmarshal,
@@ -117,6 +121,7 @@ def test_wrong_calls_get_the_type_errors_of_pamqp(status: Any) -> None:
         assert stock["pamqp.frame.unmarshal"].__name__ == "unmarshal"
 
 
+@replaces
 def test_what_stands_in_the_place_of_a_function_looks_like_it(status: Any) -> None:
     stock = status().originals["pamqp.frame.unmarshal"]
     assert frame.unmarshal.__name__ == "unmarshal"
@@ -139,6 +144,7 @@ def test_pickles_and_copies_do_not_know_of_it() -> None:
 # -- patches made later win
 
 
+@replaces
 @pytest.mark.parametrize("owner", ["Basic.Ack", "Frame"])
 @pytest.mark.parametrize("name", ["__init__", "marshal", "validate", "unmarshal"])
 def test_a_class_that_is_patched_later_is_left_to_python(
@@ -206,6 +212,7 @@ def test_the_switch_for_old_brokers_is_heeded(status: Any) -> None:
 # -- subclasses, sharing, collecting
 
 
+@replaces
 def test_a_class_derived_from_properties_is_written_fast_unless_it_changes_how(status: Any) -> None:
     class Own(commands.Basic.Properties):
         pass
@@ -276,6 +283,7 @@ def test_threads_do_not_get_in_each_others_way(status: Any) -> None:
 # -- hardened
 
 
+@replaces
 def test_hardened_refuses_tables_nested_without_end_as_pamqp_refuses_frames() -> None:
     table = b""
     for _ in range(5000):
@@ -288,6 +296,7 @@ def test_hardened_refuses_tables_nested_without_end_as_pamqp_refuses_frames() ->
         frame.unmarshal(octets)
 
 
+@replaces
 def test_hardened_refuses_flags_without_end() -> None:
     payload = b"\0\x3c\0\0" + bytes(8) + b"\0\1" * 1000 + b"\0\0"
     octets = b"\2\0\1" + len(payload).to_bytes(4, "big") + payload + b"\xce"

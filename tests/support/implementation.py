@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 from amqpcodec import _backend
 from amqpcodec._generated.index import DIALECTS
@@ -11,12 +15,28 @@ from amqpcodec._generated.index import DIALECTS
 VARIABLE = "AMQPCODEC_TEST_IMPLS"
 
 
-def wanted() -> tuple[str, ...]:
-    """The builds to test: both, unless the environment asks for the pure one alone."""
+def left_out() -> str:
+    """Why the compiled build is not tested; empty if it is.
+
+    Where some of its modules are compiled, the others must be as well; a tree without any has none to test.
+    """
     value = os.environ.get(VARIABLE, "")
     if value not in ("", "py"):
         raise ValueError(f"{VARIABLE} must be py or unset, not {value!r}")
-    return ("py",) if value == "py" else ("c", "py")
+    if value == "py":
+        return f"{VARIABLE} leaves the compiled build out"
+    package = Path(_backend.__file__).parent
+    compiled = any(path.name.endswith(tuple(EXTENSION_SUFFIXES)) for path in package.rglob("*_c.*"))
+    return "" if compiled else "nothing is compiled here; make build does that"
+
+
+def wanted() -> tuple[str, ...]:
+    """The builds to test: both, unless the environment or the tree leaves the compiled one out."""
+    return ("py",) if left_out() else ("c", "py")
+
+
+# For what the build in use does to other libraries: the pure one replaces nothing of theirs.
+replaces = pytest.mark.skipif(_backend.IMPL != "c", reason="the pure build replaces nothing")
 
 
 class Implementation:
