@@ -56,7 +56,7 @@ def lay_out(build: str, folder: Path) -> None:
 
 
 def disagreements(build: str) -> str:
-    """What stubtest says of one build beyond what is allowed; empty if the types are right."""
+    """Return the complaints of stubtest about a build that are not allowed; empty if types are right."""
     folder = ROOT / "build" / "types" / build
     lay_out(build, folder)
     settings = folder / "mypy.ini"

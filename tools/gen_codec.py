@@ -20,7 +20,7 @@ FIX = "python tools/gen_codec.py"
 
 
 class Emitter(Protocol):
-    """What turns dialects into text: `codecgen.emit`, or a stand-in for it."""
+    """An emitter, which turns dialects into text: `codecgen.emit`, or a stand-in for it."""
 
     def render_project(self, dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]:
         """Every generated file of the repository, by its path relative to the root."""

@@ -41,7 +41,7 @@ _PORT = 5672
 
 
 class Said(NamedTuple):
-    """What one end sends at one time; `moment` in microseconds."""
+    """The octets that one end sends at one time; `moment` in microseconds."""
 
     moment: int
     end: int
@@ -78,7 +78,7 @@ class Connection:
 
 
 def conversation(rng: random.Random, moment: int, number: int, bursts: int) -> Iterator[Said]:
-    """What the two ends of a connection say to each other, from the protocol header to the close."""
+    """Return the conversation of the two ends of a connection, from the protocol header to the close."""
     publishing = number % 2 == 0
     speaker, listener = (CLIENT, BROKER) if publishing else (BROKER, CLIENT)
     yield Said(moment, CLIENT, amqp.protocol_header(), 0)

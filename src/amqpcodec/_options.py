@@ -32,7 +32,7 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 
 
 class Kind:
-    """What values an option takes.
+    """The kind of values that an option takes.
 
     Attributes:
         metavar: what stands for a value in the help of commands.
@@ -338,7 +338,7 @@ def resolve(
 
 
 def among(options: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of some values that belong to a `TypedDict` of options."""
+    """Select the values that belong to a `TypedDict` of options."""
     return {name: value for name, value in values.items() if name in declared(options)}
 
 

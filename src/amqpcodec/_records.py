@@ -1,4 +1,4 @@
-"""What records have in common that no octet depends on: copies with changes, dicts, names, signatures."""
+"""Methods of all records that no octet depends on: copies with changes, dicts, names, signatures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def asdict(record: Any) -> dict[str, Any]:
 
 
 def replaced(record: Any, /, **changes: Any) -> Any:
-    """What records have as `__replace__`."""
+    """Return a copy of a record with changes: `__replace__` of records."""
     record = _ordinary(record)
     names = _names(record)
     for name in changes:
@@ -91,7 +91,7 @@ def body_repr(body: Any) -> str:
 
 
 def constructor_name(cls: type) -> str:
-    """What errors call a constructor: ``Basic.Publish`` for a method, else the name of the class."""
+    """Return the name of a constructor in errors: ``Basic.Publish`` for a method, else that of the class."""
     name = cls.__name__
     group, _, method = getattr(getattr(cls, "spec", None), "name", "").partition(".")
     prefix = group.title().replace("-", "")
@@ -114,7 +114,7 @@ class TwinSignature:
 
 
 def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any]) -> TypeError | None:
-    """What Python says of wrong arguments for a compiled class: what it says of them for the pure build."""
+    """Return Python's error for wrong arguments of a compiled class, as the pure build raises it."""
     for base in cls.__mro__:
         if base.__module__.endswith("_c") and "__init__" in vars(base):
             try:
@@ -127,6 +127,6 @@ def arguments_error(cls: type, positional: tuple[Any, ...], named: dict[str, Any
 
 
 def _twin(cls: type) -> Any:
-    """The same class of the pure build."""
+    """Return the class of the pure build for a compiled one."""
     module = import_module(f"{cls.__module__.removesuffix('_c')}_py")
     return getattr(module, cls.__name__)

@@ -1,4 +1,4 @@
-"""What the package needs of `typing`, without importing it.
+"""Names of `typing` that the package needs, without importing it.
 
 `import amqpcodec` takes 8.6 ms so, and 14.7 ms with `typing`; with a dialect it takes 12.6 and 20.6 ms.
 

@@ -110,7 +110,7 @@ class DecodeError(AmqpError, ValueError):
 
     @property
     def closes(self) -> Literal["channel", "connection"]:
-        """What the reply code closes: ``"channel"`` if it is a soft one, ``"connection"`` if a hard one."""
+        """Return what the reply code closes: ``"channel"`` if it is soft, ``"connection"`` if hard."""
         return "channel" if self.reply_code in _SOFT else "connection"
 
     def close_method(self) -> Method:

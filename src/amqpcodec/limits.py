@@ -13,7 +13,7 @@ _GREATEST = {"table_depth": MAX_TABLE_DEPTH, "cached_strings": 65536}
 
 
 class Limits:
-    """What a decoder refuses, whatever was negotiated.
+    """The limits beyond which a decoder refuses, whatever was negotiated.
 
     Attributes:
         frame_size: octets of one frame with its 8 octets of envelope, also where frame_max is larger or

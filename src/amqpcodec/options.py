@@ -175,7 +175,7 @@ class TableOptions(TypedDict, total=False):
 
 
 class SaveOptions(TypedDict, total=False):
-    """What becomes of a folder that is there already."""
+    """Options for a folder that is there already."""
 
     save: Annotated[
         Literal["errorifexists", "append", "overwrite"],
@@ -400,7 +400,7 @@ class AllCaptureOptions(CaptureOptions, InternalOptions, total=False):
 
 
 class InputOptions(_Input, FrameOptions, _Direction, total=False):
-    """What arguments of commands say about the files that they read."""
+    """Options of commands about the files that they read."""
 
 
 class DecodeOptions(InputOptions, _Credentials, total=False):

@@ -25,7 +25,7 @@ USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
 
 
 def peers(text: str) -> dict[str, dict[str, bool]]:
-    """What the variable asks for: options of `install` by the name of a peer.
+    """Read the variable: options of `install` by the name of a peer.
 
     Args:
         text: such as ``"pamqp,amqp+loops"``.

@@ -1,4 +1,4 @@
-"""What the specification says of a method: the `spec` attribute of every generated class."""
+"""Facts of the specification about a method: the `spec` attribute of every generated class."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from ._typing import Any, NoReturn
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""What a timestamp of zero is; the default of timestamp arguments."""
+"""The timestamp of zero; the default of timestamp arguments."""
 
 
 class FieldValue:
@@ -43,7 +43,7 @@ class FieldValue:
 
 
 class _Content:
-    """What the two kinds of content have in common."""
+    """The base of the two kinds of content."""
 
     __slots__ = ("octets",)
     __match_args__ = ("octets",)

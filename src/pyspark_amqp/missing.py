@@ -1,4 +1,4 @@
-"""What stands for the data source where it cannot be imported."""
+"""The stand-in for the data source where it cannot be imported."""
 
 from __future__ import annotations
 

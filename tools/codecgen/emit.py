@@ -1,4 +1,4 @@
-"""What the generator writes: for this repository, or as a package for one foreign dialect.
+"""The files that the generator writes: for this repository, or as a package for one foreign dialect.
 
 Each dialect becomes a module of facts, the text of its classes, the `.pxd` with which that text is compiled,
 and the fast paths of the pure build.
@@ -34,7 +34,7 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
     sources = sorted({source for dialect in dialects for source in dialect.sources}, key=lambda s: s.path)
     generated = f"{_PACKAGE}/_generated"
     files = {
-        f"{generated}/__init__.py": f'{header(sources)}"""What tools/gen_codec.py writes."""\n',
+        f"{generated}/__init__.py": f'{header(sources)}"""Files that tools/gen_codec.py writes."""\n',
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
         f"{generated}/index.py": header(sources) + render_index(dialects),
         f"{generated}/wire_types.py": _OF_WIRE_TYPES + render_python(),

@@ -90,7 +90,7 @@ def _aliases(texts: dict[str, str]) -> dict[str, str]:
 
 
 def has_fast_path(cls: Class) -> bool:
-    """Whether properties are of the common kind: one word of flags, and no rare type."""
+    """Return whether properties are of the common kind: one word of flags, and no rare type."""
     return words(cls.properties) == 1 and _are_fast(cls.properties)
 
 
@@ -187,7 +187,7 @@ def _emit_method_reading(code: Code, method: Method) -> None:
 
 
 def _target(step: Field | BitRun, place: int) -> str:
-    """What takes the number as it was read."""
+    """Return the target that takes the number as it was read."""
     if isinstance(step, BitRun) or step.type == "timestamp":
         return f"number{place + 1}"
     return f"record.{step.attribute}"

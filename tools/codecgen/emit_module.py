@@ -123,7 +123,7 @@ def _emit_imports(code: Code, dialect: Dialect, facts: str) -> None:
 
 
 def _emit_bound(code: Code, dialect: Dialect) -> None:
-    """What is bound to the dialect: decoders, encoders and their functions."""
+    """Emit the names bound to the dialect: decoders, encoders and their functions."""
     code.lines("METHODS = DIALECT.methods", "PROPERTIES = DIALECT.properties", "")
     names = [cls.properties_name for cls in dialect.content_classes]
     with code.block("if TYPE_CHECKING:"), code.block("class _DialectMessage(_Message):"):
@@ -178,7 +178,7 @@ def _emit_dialect(code: Code, dialect: Dialect, module: str) -> None:
 
 
 def _shared_names(dialect: Dialect) -> list[str]:
-    """What the module has of what all dialects share: a class of the dialect keeps its name."""
+    """Return the names of a module that all dialects share: a class of the dialect keeps its name."""
     own = {cls.python_name for cls in dialect.classes} | {method.python_name for method in dialect.methods}
     return [name for name in SHARED_NAMES if name not in own]
 

@@ -1,4 +1,4 @@
-"""What makes the package of a foreign dialect one that pip can compile and install."""
+"""Files that make the package of a foreign dialect one that pip can compile and install."""
 
 from __future__ import annotations
 

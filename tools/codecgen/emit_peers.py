@@ -10,7 +10,7 @@ def render_peers(peers: list[Peer]) -> str:
     """The text of the module: classes by library and rules, formats and properties by library."""
     code = Code()
     code.lines(
-        '"""What the classes of other libraries are, field by field; read through `amqpcodec.compat._facts`.',
+        '"""The classes of other libraries, field by field; read through `amqpcodec.compat._facts`.',
         "",
         "A class is its name, its index, why it is left to the library (or nothing), and its fields. A field",
         "is its name, wire type, default, which values the constructor replaces and by what, and checks:",

@@ -1,4 +1,4 @@
-"""What the package knows of wire types when it runs: as Python, and their numbers as C."""
+"""Wire types as the package knows them at run time: as Python, and their numbers as C."""
 
 from __future__ import annotations
 

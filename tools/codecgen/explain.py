@@ -13,7 +13,7 @@ FLAGS_PER_WORD = 15
 
 
 def explain(dialects: Sequence[Dialect], target: str) -> str:
-    """What every dialect that has it says about `basic` or `basic.publish`; LookupError if none has it."""
+    """Explain `basic` or `basic.publish` in every dialect that has it; raise LookupError if none has it."""
     class_name, _, method_name = target.lower().partition(".")
     parts = []
     for dialect in dialects:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from codecgen.elements import Element
 
 NOT_INHERITED = frozenset({"name", "module", "extends", "label", "accepted-headers"})
-"""What a dialect has to say for itself."""
+"""Elements that a dialect must have itself."""
 
 
 def extend(base: Element, extension: Element) -> Element:

@@ -56,5 +56,5 @@ def words(properties: tuple[Field, ...]) -> int:
 
 
 def word_name(index: int) -> str:
-    """What generated code calls a word of flags."""
+    """Return the name of a word of flags in generated code."""
     return f"flags{index + 1}" if index else "flags"

@@ -123,7 +123,7 @@ class _Loader:
         return dialect
 
     def _module_names(self, dialect: Dialect) -> Iterator[tuple[Element, str]]:
-        """What the generated module has a name for, and that name."""
+        """Return the things that the generated module names, with their names."""
         for element, constant in zip(self._tree.of("constant"), dialect.constants, strict=True):
             yield element, constant.python_name
         for element, cls in zip(self._tree.of("class"), dialect.classes, strict=True):

@@ -1,4 +1,4 @@
-"""What a dialect consists of, once its XML has been read, checked and corrected.
+"""The parts of a dialect, once its XML has been read, checked and corrected.
 
 Everything here is immutable and resolved: names are lower case with hyphens, every field knows its
 wire type, and every Python name has already been chosen. The emitters only read it.
@@ -156,7 +156,7 @@ class Dialect:
 
     @property
     def digest(self) -> str:
-        """What tells the files that it was read from, as they are now, from any others."""
+        """Return a digest of the files that it was read from, as they are now."""
         return sha256("".join(source.sha256 for source in self.sources).encode()).hexdigest()[:16]
 
     @property

@@ -26,7 +26,7 @@ MODULE_NAMES = frozenset({"FrameDecoder", "MessageDecoder", "Encoder", "DIALECT"
 """Taken in every generated module: the decoders and the encoder bound to the dialect, and its tables."""
 
 SHARED_NAMES = ("Frame", "Heartbeat", "Message")
-"""What all dialects share, in every generated module whose dialect has no class of that name."""
+"""Names that all dialects share, in every generated module whose dialect has no class of that name."""
 
 FACTS_NAMES = frozenset({"FieldSpec", "MethodSpec", "PropertiesSpec"})
 """Taken in every generated table of facts, which has a name for each method and each class of properties."""
@@ -58,7 +58,7 @@ def class_name(*names: str) -> str:
 
 
 def short_name(method: str) -> str:
-    """What a method is called inside its class, where the module's own names are free: `Get`, `None_`."""
+    """Return the name of a method inside its class, where the module's own names are free: `Get`, `None_`."""
     joined = _camel_case(method)
     return f"{joined}_" if keyword.iskeyword(joined) else joined
 

@@ -203,7 +203,7 @@ class _Loader:
         return naming.attribute_name(field.name) if own is None else str(own)
 
     def _look_up(self, table: str, keys: list[str], release: str = "") -> Any:
-        """What the table says under the first of the keys it has; that of a release comes first."""
+        """Return the entry of the first key that the table has; the key of a release comes first."""
         own = self._document.get("release", {}).get(release, {}).get(table, {})
         for key in keys:
             for entries in (own, self._table(table)):

@@ -16,7 +16,7 @@ DECODERS = {
     "MessageDecoder": "amqpcodec._kernel.messages_py",
     "Encoder": "amqpcodec._kernel.encoder_py",
 }
-"""What each module of a dialect has, bound to that dialect."""
+"""Names that each module of a dialect has, bound to that dialect."""
 
 MODULES = (
     "errors", "connection", "aio", "capture", "arrow", "stats", "spark", "compat", "compat.kombu", "profiles",

@@ -29,11 +29,11 @@ _RAISED = {
     506: "what is beyond one of the other limits of `Limits`",
     540: "a content header with a weight; 505 in dialects with this code",
 }
-"""What decoders raise `DecodeError` for, by reply code."""
+"""The reasons of a `DecodeError`, by reply code."""
 
 
 def effect(constant: Constant) -> str:
-    """What the codec does with a constant; KeyError for one that nobody has described."""
+    """Describe what the codec does with a constant; raise KeyError for one that nobody has described."""
     if constant.kind:
         closes = "channel" if constant.kind == "soft" else "connection"
         exception = link(code(reply_code_name(constant.name)), f"reply-codes.md#{constant.name}")

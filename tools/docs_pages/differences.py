@@ -90,7 +90,7 @@ def _method(
 
 
 def _flags(method: Method, versions: Iterable[Method]) -> str:
-    """What one dialect says of a method, where not all dialects say the same."""
+    """Return the flags of a method in one dialect, where not all dialects agree."""
     versions = list(versions)
     notes = []
     if _differ(versions, lambda each: each.synchronous):

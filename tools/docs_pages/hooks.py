@@ -1,4 +1,4 @@
-"""What mkdocs calls: adds the generated pages to the site, those outside of `docs`, and scripts."""
+"""Hooks for mkdocs: add the generated pages to the site, those outside of `docs`, and scripts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 SCRIPTS = ("mermaid.min.js", "iframe-worker.js")
-"""What draws diagrams, and what lets the search work without a server. `make docs` fetches them by npm."""
+"""Scripts that draw diagrams, and let the search work without a server. `make docs` fetches them by npm."""
 
 _SCRIPT_FOLDER = "assets/javascripts"
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)

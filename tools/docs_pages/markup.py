@@ -24,12 +24,12 @@ def link(text: str, target: str) -> str:
 
 
 def place(name: str) -> str:
-    """What links to `#name` lead to, inside of a table."""
+    """Return the anchor for links to `#name`, inside of a table."""
     return f'<a id="{name}"></a>'
 
 
 def anchor(name: str) -> str:
-    """The same for links from docstrings, which mkdocstrings makes by names."""
+    """Return the anchor for links from docstrings, which mkdocstrings makes by names."""
     return f"[](){{ #{name} }}"
 
 

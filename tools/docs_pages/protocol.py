@@ -39,7 +39,7 @@ def page(dialect: Dialect, dialects: Sequence[Dialect]) -> str:
 
 
 def _found_first(dialect: Dialect) -> str:
-    """What has the search prefer the dialect that most people speak."""
+    """Return the setting that has the search prefer the dialect that most people speak."""
     return "---\nsearch: {boost: 3}\n---\n\n" if dialect.name == DIALECT else ""
 
 
@@ -201,7 +201,7 @@ def _meaning(field: Field) -> str:
 
 
 def condition(check: Assert) -> str:
-    """What the specification asks of a value, in words."""
+    """Describe the asserts of the specification about a value."""
     match check.check:
         case "notnull":
             return "not empty"

@@ -69,7 +69,7 @@ cdef class ValueReader:
 
     @property
     def columns(self):
-        """Those of the batches."""
+        """Return the columns of the batches."""
         return self._rows.columns
 
     def read(self, values):
@@ -106,7 +106,7 @@ cdef class ValueReader:
         return 0
 
     cdef bint _is_in_order(self, const unsigned char *p, const unsigned char *end) noexcept nogil:
-        """Whether a value is a row of frames, and has as many rows of the table as there are to be."""
+        """Return whether a value is a row of frames, and has as many rows of the table as there are to be."""
         cdef size_t size
         cdef Py_ssize_t rows = 0
         while p < end:
@@ -167,7 +167,7 @@ cdef class ValueReader:
         return <size_t>size
 
     cdef inline bint _carries_content(self, const unsigned char *p, size_t size) noexcept nogil:
-        """Whether a frame is a method with which a content begins."""
+        """Return whether a frame is a method with which a content begins."""
         cdef const Shape *shape
         if p[0] != METHOD or size < LEAST_METHOD:
             return False

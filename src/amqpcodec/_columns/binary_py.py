@@ -165,7 +165,7 @@ class _Gathered:
         self._cells: list[Cells] = []
 
     def begin(self, columns: Sequence[Column]) -> Any:
-        """What a sink is to keep its rows in."""
+        """Return the columns that a sink keeps its rows in."""
         return self
 
     def append(self, cells: Cells, octets: int) -> None:

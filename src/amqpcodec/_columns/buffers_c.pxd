@@ -225,7 +225,7 @@ cdef inline bint copied_ascii(unsigned char *to, const unsigned char *p, size_t 
 
 
 cdef inline bint _copied_few(unsigned char *to, const unsigned char *p, size_t size) noexcept nogil:
-    """The same for four to seven octets."""
+    """Copy four to seven octets."""
     cdef uint32_t first, last
     memcpy(&first, p, 4)
     memcpy(&last, p + size - 4, 4)

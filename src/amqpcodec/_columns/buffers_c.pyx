@@ -143,7 +143,7 @@ cdef void cut(Column *column, Py_ssize_t row) noexcept nogil:
 
 
 cdef bint is_utf8(const unsigned char *p, size_t size) noexcept nogil:
-    """Whether octets are UTF-8, by the table of well-formed sequences in the Unicode standard (section 3.9)."""
+    """Return whether octets are UTF-8, by the table of well-formed sequences in the Unicode standard (section 3.9)."""
     cdef const unsigned char *end = p + size
     cdef unsigned char low, high
     cdef int further
@@ -185,7 +185,7 @@ cdef int kind_of(object described) except 0:
 
 
 cdef tuple inside_of(object described):
-    """What schemas.py says of the columns inside one."""
+    """Return the columns inside one, as schemas.py describes them."""
     if described.kind == "map":
         return (Described("entries", "struct", MAP_ENTRY),)
     return parts(described)
@@ -272,7 +272,7 @@ cdef class _Zeros:
 
 
 cdef object _taken(Column *column, Py_ssize_t rows, Spares spares, _Zeros zeros):
-    """What a column holds, as `Columns.take` returns it."""
+    """Return the contents of a column, as `Columns.take` does."""
     cdef Py_ssize_t inner = <Py_ssize_t>column.used if column.kind == MAP else rows
     cdef size_t bits = _bit_octets(rows), room
     cdef int member
@@ -302,7 +302,7 @@ cdef object _taken(Column *column, Py_ssize_t rows, Spares spares, _Zeros zeros)
 
 
 cdef object _all_null(const Column *column, Py_ssize_t rows, _Zeros zeros):
-    """What a column without anything but nulls holds. It keeps what memory it has."""
+    """Return the contents of a column of nulls alone. The column keeps its memory."""
     cdef Py_ssize_t inner = 0 if column.kind == MAP else rows
     cdef size_t bits = _bit_octets(rows)
     cdef int member
@@ -501,7 +501,7 @@ cdef class Memory:
 
 
 cdef Memory handed_over(void **block, size_t size, size_t room, Spares spares):
-    """What lies at `block`, its owner's no more: `size` octets of a block of `room`."""
+    """Take `size` octets at `block`, a block of `room` that its owner gives up."""
     cdef Memory memory = Memory.__new__(Memory)
     memory._block, memory._size, memory._room, memory._spares = block[0], <Py_ssize_t>size, room, spares
     block[0] = NULL

@@ -1,4 +1,4 @@
-"""What fills columns, in the build that is asked for: a sink with its feeder, or a reader of values."""
+"""Makers of columns in the build that is asked for: a sink with its feeder, or a reader of values."""
 
 from __future__ import annotations
 

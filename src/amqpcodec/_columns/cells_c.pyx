@@ -42,7 +42,7 @@ cdef inline size_t _slot(uint64_t key, size_t mask) noexcept nogil:
 
 
 cdef class Plan:
-    """What is done with the methods and content headers of one dialect.
+    """The plan for the methods and content headers of one dialect.
 
     Args:
         columns: where rows go.
@@ -216,7 +216,7 @@ cdef bint put_properties(
 
 
 cdef bint is_valid(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil:
-    """Whether a whole frame is one that decoders take; by a layout without columns. False if there is any doubt."""
+    """Return whether decoders take a whole frame; by a layout without columns. False if there is any doubt."""
     cdef const unsigned char *end = p + size - 1
     cdef const Shape *shape
     cdef bint connection_wide = u16(p + 1) == 0
@@ -253,7 +253,7 @@ cdef const unsigned char *_put_other(
     const Layout *layout, const Step *step, const unsigned char *p, const unsigned char *end, Py_ssize_t row,
     const unsigned char *limit,
 ) noexcept nogil:
-    """The same for any field but short strings, which most are."""
+    """Handle any field but short strings, which most are."""
     cdef Py_ssize_t left = end - p, size
     if step.type == LONGLONG:
         if left < 8 or (u64(p) > <uint64_t>INT64_MAX and (layout.checks or step.column is not NULL)):
@@ -283,7 +283,7 @@ cdef const unsigned char *_put_other(
 cdef const unsigned char *_put_seldom(
     const Step *step, const unsigned char *p, Py_ssize_t left, Py_ssize_t row
 ) noexcept nogil:
-    """The same for short numbers, and for contents."""
+    """Handle short numbers and contents."""
     cdef Py_ssize_t size
     cdef int64_t value
     if step.type == OCTET and left >= 1:

@@ -75,7 +75,7 @@ cdef class OpenContents:
         return before
 
     def knows(self, int number):
-        """Whether a method or content header was seen."""
+        """Return whether a method or content header was seen."""
         cdef Channel *channel = self._seen(number)
         if channel is NULL:
             raise MemoryError
@@ -121,7 +121,7 @@ cdef class OpenContents:
     # -- frames in order
 
     cdef Channel *channel(self, int number) noexcept nogil:
-        """What is known of a channel, as long as no other is asked for; NULL if there is no memory for it."""
+        """Return the slot of a channel, valid until another is asked for; NULL if there is no memory for it."""
         return self._seen(number)
 
     cdef int add(
@@ -309,7 +309,7 @@ cdef object frame_origin(object connection, int direction, const Position *posit
 
 @cython.final
 cdef class Totals:
-    """What is counted of the frames of a connection; see `contents_py.Totals`."""
+    """Counts of the frames of a connection; see `contents_py.Totals`."""
 
     def __init__(self):
         self.first_ns = self.last_ns = NO_NUMBER

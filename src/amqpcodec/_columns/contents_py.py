@@ -51,7 +51,7 @@ class OpenContents:
         return before
 
     def knows(self, channel: int) -> bool:
-        """Whether a method or content header was seen."""
+        """Return whether a method or content header was seen."""
         return channel in self._known
 
     def take(self, channel: int) -> Content | None:

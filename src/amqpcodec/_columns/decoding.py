@@ -18,7 +18,7 @@ from .schemas import ALL_DIALECTS, Column, chosen, table_columns
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """Those options of `amqpcodec.options` that concern rows, and what is known besides.
+    """The options of `amqpcodec.options` that concern rows, and facts that no option says.
 
     Attributes:
         report_foreign: whether to report connections without a single frame.
@@ -41,18 +41,18 @@ class Decoding:
 
     @classmethod
     def of(cls, options: Mapping[str, Any], **known: Any) -> Decoding:
-        """Those among resolved options that concern rows; `known` is what no option says."""
+        """Select the options that concern rows; `known` has the facts that no option says."""
         given = {name.removeprefix("_"): value for name, value in options.items()}
         return cls(**{each.name: given[each.name] for each in fields(cls) if each.name in given}, **known)
 
     @cached_property
     def limits(self) -> Limits:
-        """Those of contents, of each direction."""
+        """Return the limits of contents, for each direction."""
         return Limits(body_size=self.max_body_bytes, open_messages=self.max_open_messages)
 
     @property
     def dialects(self) -> tuple[str | ModuleType, ...]:
-        """Those that a connection may turn out to speak: all, for ``"auto"``, or the one that is given."""
+        """Return the dialects that a connection may speak: all for ``"auto"``, else the one given."""
         return ALL_DIALECTS if self.dialect == "auto" else (self.dialect,)
 
     def columns(self, table: str, names: Iterable[str] | None) -> tuple[Column, ...]:

@@ -78,7 +78,7 @@ cdef inline int put_number(Octets *out, int type, uint64_t number) noexcept nogi
 
 
 cdef inline bint are_distinct(const View *keys, size_t first, size_t last) noexcept nogil:
-    """Whether no two keys of a map are equal."""
+    """Return whether no two keys of a map are equal."""
     cdef size_t one, other, size, length
     cdef const unsigned char *p
     cdef const unsigned char *q
@@ -130,7 +130,7 @@ cdef inline int put_map(Octets *out, const View *view, Py_ssize_t row, bint void
 
 
 cdef inline int put_other(Octets *out, const Source *source, Py_ssize_t row, bint voids) noexcept nogil:
-    """The same for any field but short strings, which most are."""
+    """Handle any field but short strings, which most are."""
     cdef const View *view = source.view
     cdef const unsigned char *p = NULL
     cdef size_t size = 0

@@ -400,7 +400,7 @@ cdef inline const View *_with_values(const View *views, Py_ssize_t column) noexc
 
 
 cdef inline bint _named(const Carrier *carrier, size_t before, const unsigned char *name, size_t size) noexcept nogil:
-    """Whether this is the name of a method, behind as many octets of it."""
+    """Return whether this is the name of a method, behind as many octets of it."""
     if carrier.name_size != before + size or (before and not carrier.basic):
         return False
     return memcmp(carrier.name + before, name, size) == 0
@@ -428,6 +428,6 @@ cdef Source *_sources(object fields, dict columns, list names) except NULL:
 
 
 cdef bint _is_common(object method):
-    """Whether the arguments of a method are zero or empty where nothing is given."""
+    """Return whether the arguments of a method are zero or empty where nothing is given."""
     empty = method()
     return not any([getattr(empty, field.attribute) for field in method.spec.fields])

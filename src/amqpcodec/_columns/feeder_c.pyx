@@ -155,7 +155,7 @@ cdef class Feeder(OctetConsumer):
         self._file = name_file(&self._targets)
 
     def snapshot(self, note):
-        """What `restore` makes the same of, see `feeder_py`."""
+        """Return the state for `restore`, see `feeder_py`."""
         cdef Direction each
         decoders = [[each.connection.number, each.decoder.snapshot(note)] for each, _ in self._directions.values()]
         return [decoders, self._sink.snapshot(note)]
@@ -300,7 +300,7 @@ cdef class Feeder(OctetConsumer):
     cdef inline FrameStatus _next(
         self, Direction direction, const unsigned char *p, Py_ssize_t left, Py_ssize_t *size
     ) noexcept nogil:
-        """Whether a frame begins at `p` where frames are followed, and how many octets it has."""
+        """Return whether a frame begins at `p` where frames are followed, and how many octets it has."""
         cdef long long whole
         cdef unsigned int types = direction.origin.layout.frame_types
         cdef FrameStatus status = frame_at(p, left, types, self._size_limit, False, &whole)
@@ -385,7 +385,7 @@ cdef class Feeder(OctetConsumer):
         return size
 
     cdef inline bint _is_declined(self, Direction direction, const unsigned char *p, size_t size) noexcept nogil:
-        """Whether a frame has a method that may negotiate how to read on, or has something to hide."""
+        """Return whether a frame has a method that may negotiate how to read on, or has something to hide."""
         cdef const Shape *method
         if p[0] != METHOD or size < LEAST_METHOD or u16(p + 7) != direction.origin.layout.connection_class:
             return False
@@ -463,7 +463,7 @@ cdef class Feeder(OctetConsumer):
     cdef int _make_rows(
         self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1 nogil:
-        """The same for frames that lie one behind the other."""
+        """Make the rows of frames that lie one behind the other."""
         cdef const unsigned char *end = p + size
         cdef Position each = position[0]
         while p < end:
@@ -548,7 +548,7 @@ cdef class PacketFeeder(OctetConsumer):
         self._file = name_file(&self._targets)
 
     def snapshot(self, note):
-        """What `restore` makes the same of, beside rows: nothing."""
+        """Return the state beside rows, for `restore`: it is empty."""
         return []
 
     def restore(self, state, flows):

@@ -67,7 +67,7 @@ class Feeder:
         self._sink.make.files.begin(before, name)
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of, beside rows; `note` is called with each packet in it."""
+        """Return the state beside rows, for `restore`; `note` is called with each packet in it."""
         decoders = [[each.number, decoder.snapshot(note)] for each, decoder in self._decoders.items()]
         return [decoders, self._sink.snapshot(note)]
 
@@ -141,7 +141,7 @@ class PacketFeeder:
         self._sink.make.files.begin(before, name)
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of, beside rows: nothing."""
+        """Return the state beside rows, for `restore`: it is empty."""
         return []
 
     def restore(self, state: Fields, flows: Flows) -> None:

@@ -198,7 +198,7 @@ class MessageSink(Sink):
         self._directions.pop((event.connection, event.direction), None)
 
     def contents(self, connection: Connection, direction: int) -> OpenContents:
-        """Those of a direction that are open. They stay the same until it is closed."""
+        """Return the open contents of a direction: one object until the direction is closed."""
         contents = self._directions.get((connection, direction))
         if contents is None:
             contents = self._new_contents(connection, direction)
@@ -266,7 +266,7 @@ class MessageSink(Sink):
                 contents.put(content)
 
     def _may_open(self, contents: OpenContents, content: Content, octets: bytes) -> bool:
-        """Whether there may be one more content, which begins with a frame; else its row says so."""
+        """Return whether there may be one more content, which begins with a frame; else its row says so."""
         content.count(content.origin, octets)
         if len(contents) < self.decoding.limits.open_messages:
             return True
@@ -389,7 +389,7 @@ def _error(verdict: int, origin: FrameOrigin, dialect: Any, **details: Any) -> D
 
 
 def _is_frame(octets: bytes, frame_type: int) -> bool:
-    """Whether octets are one whole method or content header."""
+    """Return whether octets are one whole method or content header."""
     if len(octets) < _LEAST[frame_type] or octets[-1] != FRAME_END:
         return False
     kind, _, size = ENVELOPE.unpack_from(octets)

@@ -67,7 +67,7 @@ class Files:
 
     @property
     def name(self) -> str | None:
-        """That of the latest file."""
+        """Return the name of the latest file."""
         return self._names[-1]
 
     @property
@@ -91,7 +91,7 @@ class Files:
         return self._names[at], packet - self._before[at]
 
     def state(self, packets: Iterable[int]) -> list[Any]:
-        """What `restore` makes the same of, as far as these packets need it."""
+        """Return the state for `restore`, as far as these packets need it."""
         used = {max(bisect_left(self._before, packet) - 1, 0) for packet in packets}
         return [[self._before[at], self._names[at]] for at in sorted(used | {len(self._names) - 1})]
 
@@ -304,7 +304,7 @@ class Rows:
     def payload(
         self, origin: FrameOrigin, octets: bytes, dialect: ModuleType
     ) -> tuple[Any, DecodeError | None]:
-        """What a frame carries, its tables as `RawTable`; or None and what is wrong with it."""
+        """Decode the payload of a frame, its tables as `RawTable`; or return None and the error."""
         return self._decode(self._decoders_of(dialect)[0], origin, octets)
 
     def _decode(self, decoder: Any, origin: FrameOrigin, octets: bytes) -> tuple[Any, DecodeError | None]:
@@ -399,14 +399,14 @@ class Rows:
         return cells, first
 
     def reads(self, record: Any) -> bool:
-        """Whether rows depend on what is behind the ids of a method or content header, given its class."""
+        """Return whether rows depend on the fields of a method or content header, given its class."""
         read = self._read.get(record)
         if read is None:
             read = self._read[record] = self.checks or self._fills(record.spec)
         return read
 
     def _fills(self, spec: Any) -> bool:
-        """Whether a column is wanted that the fields of a class fill."""
+        """Return whether a column is wanted that the fields of a class fill."""
         if not isinstance(spec, MethodSpec):
             return not self._wanted.isdisjoint(("properties", HEADERS.name, "headers_raw"))
         if self._inside:
@@ -461,7 +461,7 @@ class Rows:
         return (outer, name) if outer else (name, "")
 
     def _table_error(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> DecodeError | None:
-        """What is wrong with the tables of a frame, at which offset of the stream."""
+        """Return the error of the tables of a frame, with its offset in the stream."""
         return self._decode(self._decoders_of(dialect)[1], origin, octets)[1]
 
     def _blame(self, cells: dict[str, Any], error: DecodeError | None, octets: bytes | None) -> None:
@@ -471,7 +471,7 @@ class Rows:
                 cells["_corrupt_record"] = octets
 
     def _secret(self, octets: bytes) -> bool:
-        """Whether a frame carries login data that must not be shown.
+        """Return whether a frame carries login data that must not be shown.
 
         A method of the connection class that nobody knows may: it is another dialect's, or its id is damaged.
         """
@@ -479,14 +479,14 @@ class Rows:
         return ids is not None and self.is_secret(*ids)
 
     def is_secret(self, class_id: int, method_id: int) -> bool:
-        """Whether a method carries login data that must not be shown."""
+        """Return whether a method carries login data that must not be shown."""
         if self._credentials or class_id not in self._connection_classes:
             return False
         return (class_id, method_id) not in self._open_ids
 
 
 def _is_headers(spec: Any, field: FieldSpec) -> bool:
-    """Whether a field is the table that has columns of its own."""
+    """Return whether a field is the table that has columns of its own."""
     return not isinstance(spec, MethodSpec) and (field.attribute, field.type) == (HEADERS.name, "table")
 
 

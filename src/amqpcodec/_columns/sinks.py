@@ -68,7 +68,7 @@ class Sink:
     payloads = False  # whether damaged payloads are faults
 
     def is_counted_only(self, method: Any) -> bool:
-        """Whether a method of the connection class negotiates nothing and has nothing to hide."""
+        """Return whether a method of the connection class negotiates nothing and has nothing to hide."""
         spec = method.spec
         return spec.name not in NEGOTIATING and not self.make.is_secret(spec.class_id, spec.method_id)
 
@@ -104,7 +104,7 @@ class Sink:
         """Nothing more will come in a direction; called behind its last frames and faults."""
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What is kept beside rows, for `restore` to make the same of.
+        """Return the state beside rows, for `restore`.
 
         Args:
             note: is called with each packet in it.
@@ -235,7 +235,7 @@ class Summary:
 
     @property
     def exists(self) -> bool:
-        """Whether there was a frame or a fault."""
+        """Return whether there was a frame or a fault."""
         return self.faulty or self.totals.frames_sent + self.totals.frames_received > 0
 
     def row(self) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class ConnectionSink(Sink):
         return super().is_counted_only(method) and method.spec.name not in _FACTS
 
     def totals(self, connection: Connection) -> Totals:
-        """What is counted of a connection. They stay the same until it has ended."""
+        """Return the totals of a connection: one object until it has ended."""
         return self._summary(connection).totals
 
     def frame(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType) -> None:

@@ -111,7 +111,7 @@ cdef const unsigned char *put_value(
 
 
 cdef inline const unsigned char *_behind(int kind, const unsigned char *p, const unsigned char *end) noexcept nogil:
-    """What is behind a value with a simple text; NULL for any other kind, and if it is not all there."""
+    """Write a value that has a simple text and return its end; NULL for any other kind, or if it is cut."""
     cdef Py_ssize_t size
     if kind == wire.LONGSTR:
         return p + 4 + u32(p) if end - p >= 4 and u32(p) <= <uint64_t>(end - p - 4) else NULL
@@ -233,7 +233,7 @@ cdef bint _add_quoted(Column *texts, Py_ssize_t row, const unsigned char *p, siz
 
 
 cdef inline size_t _escape(char *text, unsigned char octet) noexcept nogil:
-    """What JSON has in place of an octet; how many characters."""
+    """Write an octet as JSON has it; return the number of characters."""
     cdef const char *letters = b"btn-fr"  # of 8 to 13, of which 11 has none
     cdef const char *digits = b"0123456789abcdef"
     text[0] = 92
@@ -347,7 +347,7 @@ cdef inline void _digits(unsigned char *text, int number, int count, unsigned ch
 cdef bint are_entries(
     const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
 ) noexcept nogil:
-    """Whether octets are the entries of a table that is inside so many others; at most MOST_OCTETS in all.
+    """Return whether octets are the entries of a table that is inside so many others; at most MOST_OCTETS in all.
 
     Args:
         kinds: table tag to wire kind, 0 for a tag nobody knows.
@@ -364,7 +364,7 @@ cdef bint are_entries(
 cdef bint _are_items(
     const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
 ) noexcept nogil:
-    """Whether octets are the values of an array."""
+    """Return whether octets are the values of an array."""
     while p < end:
         p = _behind_any(kinds, p, end, depth)
         if p is NULL:
@@ -375,7 +375,7 @@ cdef bint _are_items(
 cdef const unsigned char *_behind_any(
     const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
 ) noexcept nogil:
-    """What is behind the value whose tag is at `p`, before `end`; NULL if it is not valid."""
+    """Return the end of the value whose tag is at `p`, before `end`; NULL if it is not valid."""
     cdef int kind = kinds[p[0]]
     cdef Py_ssize_t size = _width(kind)
     p += 1

@@ -5,7 +5,7 @@
 #   spec/peers/pamqp.toml sha256 71966e0b9c23703d5c06e856d6e73165d6a3f728bd2756ff6019775faf789478
 #   spec/peers/pika.toml sha256 569f1d8d86f582ca80b12437e21cf5cf68ca2e05eb2bfc94a53449981493a847
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
-"""What the classes of other libraries are, field by field; read through `amqpcodec.compat._facts`.
+"""The classes of other libraries, field by field; read through `amqpcodec.compat._facts`.
 
 A class is its name, its index, why it is left to the library (or nothing), and its fields. A field
 is its name, wire type, default, which values the constructor replaces and by what, and checks:

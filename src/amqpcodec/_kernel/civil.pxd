@@ -46,7 +46,7 @@ cdef inline object time_of(uint64_t seconds):
 
 
 cdef inline object naive_time(uint64_t seconds):
-    """The same without a time zone; not beyond the year 9999."""
+    """Return the time without a time zone; not beyond the year 9999."""
     cdef Civil civil = civil_time(seconds)
     return datetime_new(
         civil.year, civil.month, civil.day, civil.second // 3600, civil.second // 60 % 60, civil.second % 60,

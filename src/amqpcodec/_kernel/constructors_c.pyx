@@ -1,4 +1,4 @@
-"""What Python says of constructors, of the compiled build. The twin of constructors_py.py."""
+"""Names and signatures of constructors in the compiled build. The twin of constructors_py.py."""
 
 from .._records import constructor_name
 from .layout_c cimport add_attributes, describe_constructor, octets_before_slots

@@ -1,4 +1,4 @@
-"""What Python says of constructors. The compiled twin, constructors_c.pyx, also gives classes a signature."""
+"""Names of constructors as Python shows them. The compiled twin, constructors_c.pyx, adds signatures."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ cdef class Dispatch:
         return <Record>(<Maker>maker).make()
 
     cdef bint has(self, long long number) noexcept:
-        """Whether something is registered."""
+        """Return whether something is registered."""
         return self.find(number) is not NULL
 
     cdef inline void *find(self, long long number) noexcept:

@@ -45,7 +45,7 @@ class Dispatch:
                 self.writers[cls] = functions[f"write_{cls.__name__}"]
 
     def has(self, index: int) -> bool:
-        """Whether something is registered."""
+        """Return whether something is registered."""
         return index in self.classes
 
     def create(self, index: int) -> Any:

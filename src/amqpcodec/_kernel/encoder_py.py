@@ -195,7 +195,7 @@ class Encoder:
         frame_max: int | None = None,
         validate: bool = False,
     ) -> list[bytes | memoryview]:
-        """The same octets as `encode_message` in several buffers, the body not copied.
+        """Encode a message as `encode_message` does, in several buffers and without a copy of the body.
 
         For `socket.sendmsg` or `StreamWriter.writelines`. The buffers refer to the caller's body: it
         must not change until they are sent.
@@ -248,7 +248,7 @@ class Encoder:
         return self._any_frame(frame, frame_max)
 
     def encode(self, value: Message | Frame, *, frame_max: int | None = None) -> bytes:
-        """What a `MessageDecoder` gave out: a whole message, or one frame.
+        """Encode an item of a `MessageDecoder`: a whole message, or one frame.
 
         Args:
             value: the message or frame; a message's body may be a list of pieces, which are joined.
@@ -269,7 +269,7 @@ class Encoder:
     # -- the pieces
 
     def _any_frame(self, frame: Frame, frame_max: int | None) -> bytes:
-        """What decoders return comes first: their frame types are the very objects looked for here."""
+        """Encode any frame. Frames of decoders come first: their types are the very objects compared here."""
         payload = frame.payload
         if frame.type is _METHOD and isinstance(payload, Method):
             return self._one_method(frame.channel, payload, frame_max, False)

@@ -24,7 +24,7 @@ class Encoder(encoder_py.Encoder):
     def encode_method(
         self, channel: int, method: records_py.Method, *, frame_max: int | None = None, validate: bool = False
     ) -> bytes:
-        """What the base does."""
+        """Encode a method as the base class does."""
         fast = self._methods.writers.get(type(method))
         rules = self._rules
         if (

@@ -54,7 +54,7 @@ _decimal = Struct(">Bi").unpack_from
 
 
 DECLINED = (Declined, IndexError, KeyError, UnicodeDecodeError, error)
-"""What the fast path of reading may raise."""
+"""Errors of the fast path of reading."""
 
 
 def timestamp(seconds: int) -> datetime | int:

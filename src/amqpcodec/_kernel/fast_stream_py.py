@@ -25,7 +25,7 @@ _content_size_at = Struct(">HQ").unpack_from
 
 
 def fast_enter(decoder: StreamDecoder) -> bool:
-    """What `StreamDecoder._advance` does; False where it is for that."""
+    """Aim the reader at the next whole frame; return False where `StreamDecoder._advance` must do it."""
     at = decoder._pos
     if decoder._partial is not None or decoder._end - at <= ENVELOPE_SIZE:
         return False

@@ -27,7 +27,7 @@ FastWriters: TypeAlias = dict[type, FastWriter]
 FastWrite: TypeAlias = "Callable[[Any, bytearray, WriterRules], None]"
 
 DECLINED = (Declined, KeyError, TypeError, ValueError, error, RuntimeError, EncodeError)
-"""What the fast path of writing may raise; a ValueError for text, and for a number that fits no octet."""
+"""Errors of the fast path of writing; a ValueError for text, and for a number that fits no octet."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _encode = str.encode  # whatever a subclass makes of it
@@ -42,7 +42,7 @@ _tagged_decimal = Struct(">BBi").pack
 
 
 def seconds(value: Any) -> int:
-    """What a timestamp is on the wire; a time before 1970 gives a number that cannot be packed."""
+    """Return a timestamp as the wire has it; a time before 1970 gives a number that cannot be packed."""
     if type(value) is datetime and value.tzinfo is UTC:
         since = value - _EPOCH
         return since.days * 86400 + since.seconds

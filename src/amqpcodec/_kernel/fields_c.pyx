@@ -91,7 +91,7 @@ cdef class RecordLayout:
     @property
     @cython.nonecheck(True)
     def replaced(self):
-        """What of the class somebody had replaced before the layout was made, by dotted name."""
+        """Return the names in the class that somebody had replaced before the layout was made."""
         return self._guard.replaced
 
     def expect(self, name, value):
@@ -110,7 +110,7 @@ cdef class RecordLayout:
         return 0
 
     cdef bint unchanged(self) except -1:
-        """Whether nobody has put anything in the place of what is guarded."""
+        """Return whether nobody has put anything in the place of what is guarded."""
         return self._guard.unchanged()
 
     cdef object make(self):
@@ -123,7 +123,7 @@ cdef class RecordLayout:
         return made
 
     cdef inline object value(self, object instance, Py_ssize_t field):
-        """What a field holds."""
+        """Return the value of a field."""
         cdef PyObject *held
         if self.layout is NULL or SHARED:
             return PyObject_GetAttr(instance, self.names[field])

@@ -35,7 +35,7 @@ cdef class FixedMethods:
     cdef object frame(self, Fixed *fixed, object channel, object method, long long size_limit)
 
     cdef inline Fixed *find(self, PyTypeObject *cls) noexcept:
-        """What is known of a class; NULL if it is none of these."""
+        """Return the layout of a class; NULL if it is none of these."""
         cdef size_t at = hash_of(<PyObject *>cls) & self._mask
         while self._entries[at] is not NULL and self._entries[at].cls is not <PyObject *>cls:
             at = (at + 1) & self._mask

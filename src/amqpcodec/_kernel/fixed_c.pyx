@@ -18,7 +18,7 @@ cdef dict _SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
 
 
 cdef class FixedMethods:
-    """Those of some classes that are such methods."""
+    """Select the classes that are such methods."""
 
     def __cinit__(self, classes):
         cdef size_t size = 8

@@ -18,7 +18,7 @@ _AMQP_1_0_LAYERS = (0, 2, 3)  # AMQP itself, TLS, SASL
 
 
 def foreign_protocol(octets: bytes) -> str:
-    """What opens a stream, and what to do about it, to be added to an error; "" if it is not known.
+    """Name the protocol that opens a stream and say what to do, for an error; "" if it is not known.
 
     Args:
         octets: the first octets of the stream, seven at least.
@@ -47,7 +47,7 @@ def foreign_protocol(octets: bytes) -> str:
 
 
 def _names_mqtt(opening: bytes) -> bool:
-    """Whether the name of the protocol, MQTT or MQIsdp, follows the length of one to three octets."""
+    """Return whether the name of the protocol, MQTT or MQIsdp, follows the length of one to three octets."""
     at = 1
     while at < 4 and opening[at] & 0x80:
         at += 1

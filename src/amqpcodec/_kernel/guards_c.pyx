@@ -1,4 +1,4 @@
-"""Whether classes and modules of other libraries are still as they were: patches made later by somebody else win.
+"""Guards on classes and modules of other libraries: patches that somebody else makes later win.
 
 The interpreter numbers the versions of a class, and of a module's dict. While the number is the one in which
 nothing had changed, nothing has; otherwise the attributes that count are compared one by one, so that what
@@ -27,7 +27,7 @@ cdef str _package(object name):
 
 
 def is_own(found, str package):
-    """Whether what stands for a name is the library's own, rather than what somebody has put in its place.
+    """Return whether what stands for a name is the library's own, rather than what somebody has put in its place.
 
     A function belongs where its globals are, which a wrapper cannot hide: `functools.wraps` copies the name of the
     module only. What is neither callable nor a descriptor counts as the library's own, and so does what `typing` makes.
@@ -62,7 +62,7 @@ cdef bint _same_objects(list some, list others) except -1:
 
 
 cdef class TypeGuard:
-    """Whether the attributes of these names are the ones that the class has now, and its bases."""
+    """Return whether the attributes of these names are the ones that the class has now, and its bases."""
 
     def __cinit__(self, cls, names):
         self._cls = cls
@@ -76,7 +76,7 @@ cdef class TypeGuard:
                     self.replaced.append(f"{base.__module__}.{base.__qualname__}.{name}")
 
     def expect(self, name, value):
-        """What a name has to stand for in the class that has it, if not for what it stands for now."""
+        """Return the value that a name must have in its class, where that is not the one it has now."""
         self._seen[self._names.index(name)][:1] = [value]
         self._version = NO_VERSION
 
@@ -94,7 +94,7 @@ cdef class TypeGuard:
 
 
 cdef class ModuleGuard:
-    """Whether the names of a module, or keys of a dict, stand for what they stand for now.
+    """Return whether the names of a module, or keys of a dict, stand for what they stand for now.
 
     Args:
         module: a module, or a dict.
@@ -158,7 +158,7 @@ cdef class Guards:
 
     @property
     def replaced(self):
-        """What was replaced before the guards were made, by dotted name."""
+        """Return the names replaced before the guards were made, dotted."""
         return [name for guard in (*self._of_modules, *self._of_types) for name in guard.replaced]
 
     cdef bint compare(self) except -1:

@@ -211,7 +211,7 @@ cdef int _set_attribute(PyObject *instance, PyObject *name, PyObject *value) exc
 
 
 cdef inline bint _is_ours(MemberDescriptor *found, PyObject *instance) noexcept:
-    """Whether `add_attributes` made it, for a class of this instance. Classes of callers may have other slots."""
+    """Return whether `add_attributes` made it, for this instance. Classes of callers may have other slots."""
     return (
         found.d_member.flags == READONLY
         and (<ClassType *>PyDescr_TYPE(<PyObject *>found)).tp_setattro is _set_attribute
@@ -325,7 +325,7 @@ cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf,
 
 
 cdef object _construct_in_part(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
-    """The same from any arguments."""
+    """Make an instance from any arguments."""
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Layout *layout = _layout_of(cls)
     if layout is not NULL and count <= layout.positional:
@@ -398,7 +398,7 @@ cdef int _make_tables(Layout *layout, PyObject *made) except -1:
 
 
 cdef object call_init(PyObject *cls, PyObject *const *arguments, Py_ssize_t count, PyObject *keywords):
-    """What `type.__call__` does, with all it has to say about wrong arguments."""
+    """Call the class as `type.__call__` does, with its errors for wrong arguments."""
     positional, named = _taken_apart(arguments, count, keywords)
     return type.__call__(<object>cls, *positional, **named)
 

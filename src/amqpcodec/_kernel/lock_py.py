@@ -53,7 +53,7 @@ class _GilLock:
 
 
 class _ThreadLock:
-    """The same where there is no global lock, by a lock of the interpreter.
+    """Guard a decoder where there is no global lock, by a lock of the interpreter.
 
     That lock knows its thread, which may acquire it again: `_busy` refuses that, and only its thread looks
     there. `locked` is always set, so that nobody acquires this lock in place.
@@ -94,7 +94,7 @@ class _ThreadLock:
 
 
 def _is_held(lock: object, tops: Iterable[FrameType | None]) -> bool:
-    """Whether one of these frames, or of their callers, has a lock in its variable `lock`."""
+    """Return whether one of these frames, or of their callers, has a lock in its variable `lock`."""
     for top in tops:
         frame = top
         while frame is not None:

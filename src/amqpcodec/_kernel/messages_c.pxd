@@ -67,5 +67,7 @@ cdef class MessageDecoder(StreamDecoder):
 
 
 cdef int stage_of(Content content) noexcept
+
+
 @cython.locals(message=Message)
 cdef Message new_message(object channel, Record method, Record properties, object body)

@@ -142,7 +142,7 @@ class MessageDecoder(StreamDecoder):
             del self._open[content.channel]
 
     def _judge(self, channel: int, method: Any) -> bool:
-        """Whether the content of a method is to be discarded; for subclasses, which may also refuse it."""
+        """Return whether to discard the content of a method; for subclasses, which may also refuse it."""
         return False
 
     def _begin(self, channel: int, method: Any, discarded: bool) -> None:
@@ -295,7 +295,7 @@ class MessageDecoder(StreamDecoder):
         return self._message(content, self._body_of(content), True) if content.left == 0 else None
 
     def _body_of(self, content: Content) -> bytes | list[bytes]:
-        """What has come of a body, in the form asked for."""
+        """Return the octets of a body that have come, in the form asked for."""
         chunks = content.chunks
         if chunks is None:
             return b"" if self._join else []

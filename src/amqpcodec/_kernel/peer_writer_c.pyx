@@ -44,7 +44,7 @@ cdef int64_t _MOST_LONG = 0xFFFFFFFFU
 
 
 cdef class PeerRules(WriterRules):
-    """What is the same for everything written by a profile with value rules."""
+    """Rules for everything that is written by a profile with value rules."""
 
     def __cinit__(self, profile, bint strict, Py_ssize_t depth_limit):
         rules = profile.values
@@ -74,7 +74,7 @@ cdef inline unsigned char *_grow(Writer writer, Py_ssize_t size) except NULL:
 
 
 cdef bint is_number(object value, int64_t *number) noexcept:
-    """Whether a value is an int of 64 bits, whose class has not changed how it compares: an IntEnum has not."""
+    """Return whether a value is an int of 64 bits, whose class has not changed how it compares: an IntEnum has not."""
     cdef int overflow = 0
     if not isinstance(value, int):
         return False

@@ -103,7 +103,7 @@ class RawProperties(Properties):
 
     @property
     def spec(self) -> Any:  # type: ignore[override]  # of the class whose properties these are
-        """What the specification says of these properties."""
+        """Return the facts of the specification about these properties."""
         return self._dialect().properties[self._class].spec
 
     def decoded(self) -> Any:

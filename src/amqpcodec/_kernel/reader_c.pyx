@@ -69,7 +69,7 @@ cdef object _decimal(const unsigned char *p):
 
 
 cdef class ReaderRules:
-    """What is the same for everything a decoder reads, worked out once and shared freely."""
+    """Rules for everything that a decoder reads, worked out once and shared freely."""
 
     def __cinit__(self, profile, bint strict, limits, bint raw_tables):
         memset(self.kinds, 0, sizeof(self.kinds))

@@ -57,7 +57,7 @@ _DECIMAL = Struct(">Bi")
 
 
 class ReaderRules:
-    """What is the same for everything a decoder reads, worked out once and shared freely."""
+    """Rules for everything that a decoder reads, worked out once and shared freely."""
 
     __slots__ = (
         "depth_limit",
@@ -311,7 +311,7 @@ class Reader:
         return ReferenceContent(octets) if kind else InlineContent(octets)
 
     def fast_table(self, data: bytes | bytearray, start: int, stop: int, end: int) -> Any:
-        """What lies in data[start:stop] as a field table, if that lies before `end`.
+        """Read data[start:stop] as a field table, if it lies before `end`.
 
         Raises:
             Declined: or any other of `DECLINED`: it is for the slow path.
@@ -520,7 +520,7 @@ class Reader:
 
 @lru_cache(maxsize=16)
 def _readers(profile: str, strict: bool) -> tuple[list[_ValueReader], list[FastReader]]:
-    """What reads the value after a tag: by the slow path, and by the fast one. Never changed once made."""
+    """Return the readers of a value by its tag: slow path and fast path. Neither changes once made."""
     tags = table_profile(profile).readable(strict)
     values: list[_ValueReader] = [Reader._unknown] * 256
     for tag, kind in tags.items():

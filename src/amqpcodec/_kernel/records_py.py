@@ -1,4 +1,4 @@
-"""What decoders give and encoders take. One text for both builds: records_c is this file, compiled."""
+"""Records: values that decoders return and encoders take. One text for both builds, compiled as records_c."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Record:
         return int(self.spec.class_id)
 
     def _has_content(self) -> bool:
-        """Whether a content header and body follow, as after some methods."""
+        """Return whether a content header and body follow, as after some methods."""
         return False
 
     def _values(self) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What every thread uses at every call, in C. The twin of sharing_py.py."""
+"""Objects that every thread uses at every call, in C. The twin of sharing_py.py."""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""What every thread uses at every call; the compiled twin, sharing_c.pyx, makes it immortal."""
+"""Objects that every thread uses at every call; the compiled twin, sharing_c.pyx, makes them immortal."""
 
 from __future__ import annotations
 

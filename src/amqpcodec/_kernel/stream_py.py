@@ -1,4 +1,4 @@
-"""What the decoders of a stream share. One text for both builds: stream_c is this file, compiled.
+"""The base of stream decoders. One text for both builds: stream_c is this file, compiled.
 
 Octets are decoded where they lie. Only a frame that spans chunks is copied together, and only up to its
 own end, so that the cost of a stream does not depend on how it was cut. `framing` knows where a frame ends.
@@ -32,7 +32,7 @@ NOTHING: Iterator[Any] = iter(())  # exhausted from the start, so that all decod
 
 
 class StreamDecoder:
-    """What `FrameDecoder` and `MessageDecoder` share: buffering, framing, payloads, errors."""
+    """The base of `FrameDecoder` and `MessageDecoder`: buffering, framing, payloads, errors."""
 
     __slots__ = (
         "_chunk", "_deferred", "_dialect", "_end", "_error", "_frame_max", "_frame_size", "_header_at",
@@ -52,7 +52,7 @@ class StreamDecoder:
         expect_header: bool,
         raw_reading: PropertiesReading | None,
     ) -> None:
-        """What the constructors share. C code calls it by position, which costs less than keywords.
+        """Initialise the decoder. C code calls it by position, which costs less than keywords.
 
         Args:
             rules: what `_reader_rules` gives.
@@ -91,7 +91,7 @@ class StreamDecoder:
             lock.release()
 
     def _reader_rules(self, tables: str, profile: str | None, strict: bool, limits: Limits) -> ReaderRules:
-        """What the options of a decoder say about payloads; C code calls it by position, which costs less."""
+        """Return the reader's rules for some options; C code calls it by position, which costs less."""
         if tables not in ("dict", "raw"):
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         table_rules = self.dialect.profile if profile is None else table_profile(profile)
@@ -100,7 +100,7 @@ class StreamDecoder:
     def _properties_reading(
         self, properties: str, tables: str, profile: str | None, strict: bool, limits: Limits
     ) -> PropertiesReading | None:
-        """What the options say about properties that stay octets; None where they are decoded."""
+        """Return how properties that stay octets are read later; None where they are decoded."""
         if properties not in ("decoded", "raw"):
             raise ValueError(f'properties must be "decoded" or "raw", not {properties!r}')
         if properties == "decoded":
@@ -482,7 +482,7 @@ class StreamDecoder:
         return method
 
     def _check_method(self, method: Any, class_id: int) -> None:
-        """What only strict mode demands of a method: its channel, and the asserts of the specification."""
+        """Check a method as strict mode does: its channel, and the asserts of the specification."""
         reader = self._reader
         if class_id == self._dialect.connection_class and reader.channel != 0:
             raise reader.refuse_frame(COMMAND_INVALID, "a connection method belongs on channel 0")
@@ -556,7 +556,7 @@ class StreamDecoder:
 
 
 def _payload_limit(frame_max: int, frame_max_slack: int, frame_size: int) -> int:
-    """What the options of a decoder say about sizes: the octets of the largest payload."""
+    """Return the octets of the largest payload that the options of a decoder accept."""
     if not isinstance(frame_max, int) or (frame_max != 0 and frame_max <= OVERHEAD):
         raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
     if not isinstance(frame_max_slack, int) or frame_max_slack < 0:

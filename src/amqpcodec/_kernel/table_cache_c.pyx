@@ -116,7 +116,7 @@ cdef Py_ssize_t _memory_of(object value) except -1:
 
 
 cdef bint _is_of_the_wire(object value) except -1:
-    """Whether a value holds nothing but what a copy may share, and dicts and lists of such.
+    """Return whether a value holds nothing but what a copy may share, and dicts and lists of such.
 
     A table has a few levels at most, here as below: the limits of a decoder say how many.
     """

@@ -14,7 +14,7 @@ cdef inline Py_ssize_t first(Py_ssize_t size) noexcept nogil:
 
 
 cdef inline uint64_t mask_of(Py_ssize_t size) noexcept nogil:
-    """What of the first and the last word is of the text, which is not empty."""
+    """Return masks of the octets in the first and last word that belong to the text, which is not empty."""
     cdef int outside = <int>(-8 * first(size))
     return ~<uint64_t>0 >> outside if PY_BIG_ENDIAN else ~<uint64_t>0 << outside
 
@@ -29,7 +29,7 @@ cdef inline uint64_t mix_of(const unsigned char *p, Py_ssize_t size) noexcept no
 
 
 cdef inline bint same(const unsigned char *p, const unsigned char *q, Py_ssize_t size) noexcept nogil:
-    """Whether two texts of one size are equal."""
+    """Return whether two texts of one size are equal."""
     cdef Py_ssize_t at = 8
     cdef uint64_t differ = word(p + first(size)) ^ word(q + first(size))
     differ |= word(p + size - 8) ^ word(q + size - 8)

@@ -111,8 +111,8 @@ cdef object _expected(object what, object value, object field):
 
 
 cdef inline bint _is_mapping(object value) except -1:
-    """Whether a value is a mapping: by its class, where that is one of those that decoders make. What an abstract
-    base class has to say takes as long as writing a small table."""
+    """Return whether a value is a mapping, by its class where a decoder made it: asking an abstract base
+    class takes as long as writing a small table."""
     return isinstance(value, dict) or isinstance(value, RawTable) or isinstance(value, Mapping)
 
 
@@ -133,7 +133,7 @@ cdef void release(Writer writer) noexcept:
 
 
 cdef class WriterRules:
-    """What is the same for everything an encoder writes, worked out once."""
+    """Rules for everything that an encoder writes, worked out once."""
 
     def __cinit__(self, profile, bint strict, Py_ssize_t depth_limit):
         memset(self.kinds, 0, sizeof(self.kinds))

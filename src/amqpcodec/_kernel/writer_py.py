@@ -65,7 +65,7 @@ _MAX_SIZE = 2**32 - 1
 
 
 class WriterRules:
-    """What is the same for everything an encoder writes, worked out once."""
+    """Rules for everything that an encoder writes, worked out once."""
 
     __slots__ = ("depth_limit", "fast_writers", "integer_tags", "octets_tag", "profile", "strict")
 
@@ -445,13 +445,13 @@ _TAG_OF_TYPE: dict[type, tuple[int, str]] = {
 
 
 def _is_mapping(value: Any) -> bool:
-    """Whether a value is a mapping: by its class, where that is one of those that decoders make. What an
-    abstract base class has to say takes as long as writing a small table."""
+    """Return whether a value is a mapping, by its class where a decoder made it: asking an abstract base
+    class takes as long as writing a small table."""
     return type(value) in (dict, RawTable) or isinstance(value, Mapping)
 
 
 def _tag_by_instance(value: Any) -> tuple[int, str] | None:
-    """The same for subclasses, and for mappings of every kind."""
+    """Return the tag of a value of a subclass, or of a mapping of any kind."""
     for base, kind_and_tag in _TAG_OF_TYPE.items():
         if issubclass(type(value), base):
             return kind_and_tag

@@ -78,7 +78,7 @@ class CaptureReader:
                     yield from self._read(source, name_of(file))
 
     def reader(self) -> pa.RecordBatchReader:
-        """The same as a `pyarrow.RecordBatchReader`."""
+        """Return the batches as a `pyarrow.RecordBatchReader`."""
         return pa.RecordBatchReader.from_batches(self.schema, iter(self))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

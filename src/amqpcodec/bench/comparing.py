@@ -54,7 +54,7 @@ class Row(NamedTuple):
         return "SLOWER" if self.change > margin else "faster" if self.change < -margin else "ok"
 
     def fails(self, margin: float) -> bool:
-        """Whether it is slower by more than the margin, or not measured any more."""
+        """Return whether it is slower by more than the margin, or not measured any more."""
         return self.verdict(margin).isupper()
 
 
@@ -143,7 +143,7 @@ def yardsticks(before: Run, now: Run) -> list[str]:
 
 
 def processor(run: Run) -> str:
-    """What a run was measured on; empty where that is not known."""
+    """Return the processor that a run was measured on; empty where it is not known."""
     return str(run.get("machine_info", {}).get("cpu", {}).get("brand_raw") or "")
 
 

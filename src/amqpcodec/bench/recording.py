@@ -28,7 +28,7 @@ class Stream(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What is timed.
+    """A recording to be timed.
 
     Attributes:
         streams: the frames, by connection and direction, each of which decodes on its own.
@@ -94,7 +94,7 @@ def message_decoder(amqp: Any) -> Any:
 
 
 def _fits(decoder: Any, frame: bytes) -> bool:
-    """Whether a frame can be decoded behind those that were. A content whose method is missing cannot."""
+    """Return whether a frame can be decoded behind those before it: no content without its method can."""
     try:
         for _ in decoder.feed(frame):
             pass

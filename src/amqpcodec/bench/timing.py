@@ -61,7 +61,7 @@ def measure(
 
 
 def machine() -> dict[str, Any]:
-    """What a run holds for; the names are pytest-benchmark's."""
+    """Describe the machine of a run, by pytest-benchmark's names."""
     return {
         "machine": platform.machine(),
         "system": platform.system(),

@@ -1,4 +1,4 @@
-"""What is timed on a recording: our work, and that of the yardsticks."""
+"""Works that are timed on a recording: ours, and those of the yardsticks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Work(NamedTuple):
 
 
 class WrongResultError(Exception):
-    """What is to be timed does not do its work."""
+    """A work to be timed has a wrong result."""
 
 
 def our_works(recording: Recording) -> Iterator[Work]:
@@ -73,7 +73,7 @@ def our_works(recording: Recording) -> Iterator[Work]:
 
 
 def yardsticks(recording: Recording) -> tuple[list[Work], dict[str, str]]:
-    """What other libraries, and Python, need for the same frames.
+    """Return the works of other libraries, and of Python, for the same frames.
 
     Returns:
         their works, and for those that are not there or cannot read these octets, the reason.
@@ -155,7 +155,7 @@ def _check(item: str, amqp: Any, value: Any, encode: Callable[[Any, Any], bytes]
 
 
 def _named(value: Any) -> str:
-    """What a frame or message is, without its values: they may be login data."""
+    """Name a frame or message without its values, which may be login data."""
     method = getattr(value, "method", None) or getattr(value, "payload", None)
     spec = getattr(method, "spec", None)
     return spec.name if spec else f"a frame of type {getattr(value, 'type', '?')}"

@@ -67,7 +67,7 @@ def for_header(octets: bytes) -> str | None:
 
 
 class Spoken(NamedTuple):
-    """What a connection speaks.
+    """The dialects that a connection speaks.
 
     Attributes:
         dialect: name of the dialect that its frames are decoded as.
@@ -79,7 +79,7 @@ class Spoken(NamedTuple):
 
 
 def for_start(start: Any, assumed: Spoken) -> Spoken:
-    """What a broker announces in connection.start, given what was assumed so far.
+    """Return the dialects that a broker's connection.start announces, given those assumed so far.
 
     RabbitMQ accepts clients that greet with 0-9, and answers them in 0-9-1. It answers clients that greet
     with 0-8 in 0-8, but with methods of its own: queue.unbind, basic.recover 110. (`rabbit_reader`,
@@ -119,7 +119,7 @@ def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:
 
 
 def foreign(octets: bytes) -> str:
-    """What a stream without a single frame seems to be, as the end of a sentence; "" if nothing is known."""
+    """Guess the protocol of a stream without a single frame, as the end of a sentence; "" if unknown."""
     if octets[:2] == b"\x16\x03":
         return TLS
     if octets[:4] == HEADER_PREFIX and octets[4:8] in _AMQP_1_0:

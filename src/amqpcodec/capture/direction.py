@@ -109,7 +109,7 @@ class DirectionDecoder:
         return item
 
     def read(self, octets: bytes, start: int, packet: int | None, time_ns: int | None) -> Item:
-        """What a whole frame is, and what it says of those behind it.
+        """Read a whole frame, and take from it how those behind it are read.
 
         Args:
             octets: the frame.
@@ -158,7 +158,7 @@ class DirectionDecoder:
         self._owner.recognise()
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is called with each packet in it."""
+        """Return the state for `restore`; `note` is called with each packet in it."""
         state = self.state
         following = state.following
         at_start = following and not state.start  # part of the form of states; `restore` does not need it
@@ -283,7 +283,7 @@ class DirectionDecoder:
         return None
 
     def _protocol_header(self, final: bool) -> Verdict:
-        """Whether the stream is that of an AMQP connection seen from its very beginning."""
+        """Return whether the stream is that of an AMQP connection seen from its very beginning."""
         octets = bytes(self.state.octets[: dialects.HEADER_SIZE])
         if not octets.startswith(dialects.HEADER_PREFIX):
             # A header may come in chunks. No frame begins with its first letter, so no frame is held up.

@@ -28,7 +28,7 @@ cdef class DirectionState:
         return self._end - self._begin
 
     cdef inline bint is_of_one_packet(self) noexcept nogil:
-        """Whether all of them came with one packet, or none at all."""
+        """Return whether all of them came with one packet, or none at all."""
         return self._last_mark - self._first_mark <= 1
 
     cdef bint keep(self, const unsigned char *p, size_t size, int64_t packet, int64_t time_ns) noexcept nogil

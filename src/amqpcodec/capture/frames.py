@@ -128,7 +128,7 @@ class ConnectionDecoder:
 
     @property
     def ended(self) -> bool:
-        """Whether both directions were closed."""
+        """Return whether both directions were closed."""
         return not self._open
 
     def feed(self, event: Event) -> Iterator[Item]:
@@ -147,7 +147,7 @@ class ConnectionDecoder:
                 yield from self._conclude(event)
 
     def snapshot(self, note: Note) -> list[Any]:
-        """What `restore` makes the same of; `note` is called with each packet in it."""
+        """Return the state for `restore`; `note` is called with each packet in it."""
         spoken = " ".join(filter(None, self._spoken))
         known = [spoken, self.connection.dialect, self.header_seen, self.recognised]
         directions = (each.snapshot(note) for each in self.directions)

@@ -20,7 +20,7 @@ _NO_ZSTANDARD = "the file is compressed with zstd; to read it: pip install zstan
 
 
 class _Member(Protocol):
-    """What can be uncompressed on its own: a gzip member, a Zstandard frame."""
+    """A part that can be uncompressed on its own: a gzip member, a Zstandard frame."""
 
     eof: bool
     rest: bytes  # of its last input, the octets that it did not use

@@ -20,7 +20,7 @@ BLOCK_OVERHEAD = 4096  # room for the fields and options of a block beside its p
 
 @dataclass(slots=True)
 class Interface:
-    """What an interface description block says: link type, snap length, and the unit of its times."""
+    """An interface description block: link type, snap length, and the unit of its times."""
 
     linktype: int
     snap_length: int

@@ -103,7 +103,7 @@ class Reassembler:
 
     @property
     def complete(self) -> bool:
-        """Whether everything up to the sender's FIN was emitted."""
+        """Return whether everything up to the sender's FIN was emitted."""
         return self.ending and self._next >= self._fin
 
     def kept(self) -> int:
@@ -124,11 +124,11 @@ class Reassembler:
         return True
 
     def fits(self, seq: int) -> bool:
-        """Whether a sequence number lies within the window, or nothing is known yet."""
+        """Return whether a sequence number lies within the window, or nothing is known yet."""
         return self._base < 0 or -self._out_of_order_bytes <= self.distance(seq) <= self._out_of_order_bytes
 
     def continues(self, seq: int) -> bool:
-        """Whether a sequence number is the next one expected, or that of a keep-alive."""
+        """Return whether a sequence number is the next one expected, or that of a keep-alive."""
         return self._base >= 0 and -1 <= self.distance(seq) <= 0
 
     def distance(self, seq: int) -> int:
@@ -311,7 +311,7 @@ class Reassembler:
         return last.position + last.length - self._next > self._out_of_order_bytes
 
     def _late(self, time_ns: int | None) -> bool:
-        """Whether the receiver acknowledged the first hole long ago."""
+        """Return whether the receiver acknowledged the first hole long ago."""
         first = self._waiting[0]
         if self._acknowledged < first.position:
             return False

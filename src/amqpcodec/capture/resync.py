@@ -28,7 +28,7 @@ _LARGEST_BLIND_TAIL = 7  # octets at the end too few to tell whether a frame beg
 
 
 class Verdict(Enum):
-    """Whether a frame begins at a place: yes, no, or unknown before more octets are there."""
+    """The answer to whether a frame begins at a place: yes, no, or unknown before more octets are there."""
 
     YES = 1
     NO = 2
@@ -91,7 +91,7 @@ class FrameTest:
         return Verdict.MORE, max(start, len(octets) - _LARGEST_BLIND_TAIL)
 
     def judge(self, octets: Octets, position: int, final: bool) -> Verdict:
-        """Whether a frame that can be trusted begins at a place."""
+        """Return whether a frame that can be trusted begins at a place."""
         verdict, following = self._envelope(octets, position)
         if verdict is not Verdict.YES:
             return Verdict.NO if final else verdict
@@ -104,7 +104,7 @@ class FrameTest:
     def judge_run(
         self, octets: Octets, position: int, final: bool, refused: set[int] | None = None
     ) -> Verdict:
-        """Whether a run of frames that can be trusted begins at a place: many of them, or many octets.
+        """Return whether a run of frames that can be trusted begins at a place: many of them, or many octets.
 
         Args:
             octets: what is at hand.
@@ -143,7 +143,7 @@ class FrameTest:
         return (Verdict.YES if status == WHOLE else Verdict.NO), position + size
 
     def _payload_fits(self, octets: Octets, position: int, frame_size: int) -> bool:
-        """Whether the first octets of a payload, as far as they are there, suit the frame's type."""
+        """Return whether the first octets of a payload, as far as they are there, suit the frame's type."""
         kind, size = octets[position], frame_size - OVERHEAD
         [channel] = _CHANNEL.unpack_from(octets, position + 1)
         if kind == HEARTBEAT:

@@ -70,7 +70,7 @@ cdef inline Verdict judge(
     const Headers *headers,
     long long time_ns,
 ) noexcept nogil:
-    """What `StreamTracker.feed` would do with a segment of a known flow; SLOW unless that is certain."""
+    """Return what `StreamTracker.feed` would do with a segment of a known flow; SLOW unless it is certain."""
     cdef long long ahead
     if headers.flags & (SYN | FIN | RST) or time_ns > tracker._deadline:
         return SLOW
@@ -111,7 +111,7 @@ cdef inline void note(
     long long packet,
     long long time_ns,
 ) noexcept nogil:
-    """What `StreamTracker.feed` records for every segment."""
+    """Record a segment as `StreamTracker.feed` does."""
     tracker._fed += 1
     flow.touched = tracker._fed
     if not flow.selected:

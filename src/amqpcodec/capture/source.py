@@ -14,7 +14,7 @@ _MAGIC = 4  # bytes at the start of a file that identify its compression
 
 
 class Octets(Protocol):
-    """What the readers of containers need from a source, see `ByteSource`."""
+    """The interface that readers of containers need from a source, see `ByteSource`."""
 
     @property
     def offset(self) -> int:

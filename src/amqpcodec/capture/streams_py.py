@@ -81,8 +81,8 @@ class Flow:
         return CLIENT_TO_SERVER if source == self.client else SERVER_TO_CLIENT
 
     def abandoned(self, segment: Segment, timeout_ns: int) -> bool:
-        """Whether a segment after this silence opens another connection: it does not continue exactly where
-        its direction stands."""
+        """Return whether a segment after this silence opens another connection, since it does not continue
+        exactly where its direction stands."""
         if segment.time_ns is None or self.time_ns == _NO_TIME:
             return False
         own = self.directions[self.direction(segment.source)]

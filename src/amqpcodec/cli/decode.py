@@ -216,7 +216,7 @@ class _File:
         return True
 
     def _choose(self, item: capture.Item) -> Iterable[capture.Item | Message]:
-        """What to show of a frame or fault, or now that it has come."""
+        """Return the items to show now that a frame or fault has come."""
         queue = None
         if self._queues is not None:
             if isinstance(item, capture.Fault):
@@ -238,7 +238,7 @@ class _File:
         return capture.read_items(events, **among(DecodingOptions, options))
 
     def _is_foreign(self, fault: capture.Fault) -> bool:
-        """Whether a fault is but that of a connection without AMQP, on a port that nobody has asked for."""
+        """Return whether a fault is but a connection without AMQP, on a port that nobody has asked for."""
         foreign = self._any_port and fault.connection is not None and fault.direction is None
         if foreign:
             self._foreign[fault.message] += 1

@@ -1,4 +1,4 @@
-"""What ``--connection`` takes: the number of a connection, or its ends as they are printed somewhere."""
+"""Values of ``--connection``: the number of a connection, or its ends as they are printed somewhere."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Ends:
             raise ValueError(f"{text!r} names no connection; one is {FORMS}") from None
 
     def fit(self, connection: Connection) -> bool:
-        """Whether a connection is meant."""
+        """Return whether a connection is meant."""
         if self._number is not None:
             return connection.number == self._number
         client, server = connection.client, connection.server

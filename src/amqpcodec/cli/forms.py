@@ -1,4 +1,4 @@
-"""What the two forms of lines, text and JSON, have in common: how a frame becomes one of them.
+"""The base of the two forms of lines, text and JSON: how a frame becomes a line.
 
 A form says what is the same in all lines of a kind of frames, and where in it the values of one frame go.
 """
@@ -77,7 +77,7 @@ class Form:
         return self.begin(item) + self.frame(item, item.offset, item.size, fields, body_size, body)
 
     def outline(self, item: CapturedFrame) -> Outline | None:
-        """What the lines of frames with the class, channel and dialect of this one have in common; None if
+        """Return the common parts of lines of frames with the class, channel and dialect of this one; None if
         each has to be made by `line`."""
         kind, payload = item.frame.type, item.frame.payload
         if not METHOD <= kind <= CONTENT_BODY:
@@ -90,7 +90,7 @@ class Form:
         return plan and Outline(parts, plan.names, plan.labels, plan.reserved, plan.optional)
 
     def begin(self, item: CapturedFrame) -> str:
-        """What all lines of the frames that one packet completes in a direction begin with."""
+        """Return the beginning of the lines of all frames that one packet completes in a direction."""
         raise NotImplementedError
 
     def frame(

@@ -33,7 +33,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def of_streams(arguments: argparse.Namespace) -> bool:
-    """Whether the files hold the octets of one direction."""
+    """Return whether the files hold the octets of one direction."""
     return getattr(arguments, "input", None) == "stream"
 
 
@@ -45,7 +45,7 @@ def expanded(names: Iterable[str]) -> Iterator[str]:
 
 
 def is_read(out: str, names: Iterable[str]) -> bool:
-    """Whether a file to be written is one of those that are read."""
+    """Return whether a file to be written is one of those that are read."""
     return os.path.exists(out) and any(os.path.exists(name) and os.path.samefile(name, out) for name in names)
 
 
@@ -95,7 +95,7 @@ class _Awaited:
 
 
 def _hint(error: Exception) -> str:
-    """What could be done, as the end of a sentence; "" for nothing."""
+    """Suggest a remedy, as the end of a sentence; "" for none."""
     if isinstance(error, CaptureError):
         return "" if error.offset else _NO_CAPTURE
     if isinstance(error, PermissionError):

@@ -53,12 +53,12 @@ import_datetime()
 
 
 cdef inline uint64_t _zeros(uint64_t octets) noexcept nogil:
-    """Whether one of eight ASCII characters is 0: then not 0."""
+    """Return whether one of eight ASCII characters is 0: then not 0."""
     return (octets - _EACH) & ~octets & _HIGH
 
 
 cdef inline bint _is_clean(const unsigned char *p, Py_ssize_t size, unsigned char quote) noexcept nogil:
-    """Whether ASCII text stands for itself between such quotes: no control characters, quotes or backslashes."""
+    """Return whether ASCII text stands for itself between such quotes: no control characters, quotes or backslashes."""
     cdef uint64_t found = 0, each
     while size >= 8:
         each = word(p)
@@ -75,7 +75,7 @@ cdef inline bint _is_clean(const unsigned char *p, Py_ssize_t size, unsigned cha
 
 
 cdef inline bint _has_control(const unsigned char *p, Py_ssize_t size) noexcept nogil:
-    """Whether octets are no text that can be printed, whatever else is in them."""
+    """Return whether octets are no text that can be printed, whatever else is in them."""
     cdef Py_ssize_t at
     for at in range(size):
         if p[at] < 32 or p[at] == 127:

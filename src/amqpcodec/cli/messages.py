@@ -73,7 +73,7 @@ class Message:
 
     @property
     def complete(self) -> bool:
-        """Whether method, header and body are all there."""
+        """Return whether method, header and body are all there."""
         return self.method is not None and self.header is not None and self.size == self.header.body_size
 
 

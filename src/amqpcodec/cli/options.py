@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser, options: type, *, without: tupl
 
 
 def given(arguments: argparse.Namespace, options: type) -> dict[str, Any]:
-    """Those of a `TypedDict` that were given."""
+    """Select the options of a `TypedDict` that were given."""
     return {name: value for name, value in vars(arguments).items() if name in declared(options)}
 
 

@@ -16,7 +16,7 @@ class OutputError(Exception):
 
 
 class _Closed(io.TextIOBase):
-    """What nobody reads, because it was closed before the command began; Python has None for it."""
+    """A stream that was closed before the command began; Python has None for it."""
 
     def write(self, text: str) -> int:
         raise OSError(errno.EBADF, "it is closed")

@@ -68,5 +68,5 @@ def nearest(name: str, known: Iterable[str], likeness: float = _LEAST_LIKENESS) 
 
 
 def _key(name: str) -> str:
-    """What names are compared by; two options are not like each other for their dashes."""
+    """Return the part of a name to compare; two options are not like each other for their dashes."""
     return name.lower().lstrip("-")

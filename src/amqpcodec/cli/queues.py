@@ -14,7 +14,7 @@ _MOST_CONSUMERS = 65536  # on a channel
 
 
 class _Channel:
-    """What a channel says of queues: consumers by tag, requests not yet answered, the last queue declared."""
+    """The queues of a channel: consumers by tag, requests not yet answered, the last queue declared."""
 
     __slots__ = ("consumers", "consumes", "gets", "last")
 

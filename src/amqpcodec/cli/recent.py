@@ -1,4 +1,4 @@
-"""What is remembered of connections while a recording may have any number of them."""
+"""A bounded memory of connections, of which a recording may have any number."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Parts:
         self._plans: dict[type, Plan | None] = {}
 
     def of(self, record: Any) -> list[str]:
-        """Those of a method, see `method_fields`, or the properties that a content header carries."""
+        """Return the fields of a method, see `method_fields`, or the properties of a content header."""
         plan, shown = self.plan(record), self.shown
         if plan is None or (plan.reserved and any(plan.reserved_values(record))):
             fields = method_fields(record, self._include_credentials)
@@ -273,7 +273,7 @@ def json_value(value: Any) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """The same, as JSON in ASCII."""
+    """Return a value as JSON in ASCII."""
     kind = type(value)
     if kind is str:
         return encode_basestring_ascii(value)

@@ -62,7 +62,7 @@ class Selection:
         self._met = False  # whether one was wanted
 
     def wants(self, item: Item, queue: str | None) -> bool:
-        """Whether to show a frame or a fault. Every one has to be asked about, in order.
+        """Return whether to show a frame or a fault. Every one has to be asked about, in order.
 
         Args:
             item: the frame or fault.
@@ -80,7 +80,7 @@ class Selection:
         return in_time and self._of_connections(item) and wanted
 
     def unmet(self) -> Iterator[str]:
-        """What is wrong with conditions that nothing in the file can meet."""
+        """Explain conditions that nothing in the file can meet."""
         for names in (self._exchanges, self._queues):
             if names is not None and not names.met:
                 yield names.unmet()
@@ -131,7 +131,7 @@ class _Period:
         self.met = False
 
     def has(self, item: Item) -> bool:
-        """Whether something is of that time. A fault without a time may be of any."""
+        """Return whether something is of that time. A fault without a time may be of any."""
         time_ns = item.time_ns
         if time_ns is None:
             return isinstance(item, Fault)
@@ -195,7 +195,7 @@ def method_glob(text: str) -> str:
 
 
 def carry_content(globs: Sequence[str]) -> bool:
-    """Whether any method that fits a pattern is the beginning of a message."""
+    """Return whether any method that fits a pattern is the beginning of a message."""
     return any(_fits_method(name, globs) for name, content in _method_names().items() if content)
 
 

@@ -1,4 +1,4 @@
-"""What commands of Spark have in common: the session they work in, and the folder they write."""
+"""The session that commands of Spark work in, and the folder that they write."""
 
 from __future__ import annotations
 
@@ -114,6 +114,6 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def reason(error: Exception) -> str:
-    """What a failed job of Spark says about its reason: the last error in the trace of a worker."""
+    """Return the reason of a failed job of Spark: the last error in the trace of a worker."""
     found = list(_RAISED.finditer(str(error)))
     return " ".join(found[-1][0].split("\n")) if found else str(error).partition("\n")[0]

@@ -30,7 +30,7 @@ class Chapter:
 
 
 def chapters(summary: Summary) -> list[Chapter]:
-    """Those that have something in them, in the order in which they are to be read."""
+    """Return the chapters that have something in them, in the order in which they are to be read."""
     made = [
         Chapter("Traffic", list(_traffic(summary))),
         Chapter("Latencies", list(_latencies(summary))),

@@ -1,4 +1,4 @@
-"""What `amqpcodec decode --summary` ends with: a few lines on the whole of a file, made of counts alone.
+"""The end of `amqpcodec decode --summary`: a few lines on a whole file, made of counts alone.
 
 `amqpcodec stats` shows more and needs an extra; this needs nothing but the codec.
 """

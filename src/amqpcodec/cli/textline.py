@@ -113,7 +113,7 @@ class TextLines(Form):
         return f"{line if self._colour else line.rstrip()}\n"
 
     def _rare(self, item: CapturedFrame) -> str:
-        """What is in a frame that is neither method nor content."""
+        """Describe a frame that is neither method nor content."""
         match frame_kind(item):
             case "protocol":
                 name, version = item.octets[:4].decode("latin-1"), item.octets[4:]

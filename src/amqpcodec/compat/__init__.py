@@ -37,7 +37,7 @@ _PURE = "the pure build changes nothing"
 
 
 class Status(NamedTuple):
-    """What has become of one library.
+    """The state of one library.
 
     Attributes:
         name: of the library.
@@ -106,7 +106,7 @@ class _Peer:
         self._options = options
 
     def status(self) -> Status:
-        """What has become of it."""
+        """Return the state of the library."""
         options = self._options
         if options is None:
             return Status(self.name)
@@ -244,7 +244,7 @@ def supported(name: str) -> tuple[str, ...]:
 
 
 def status() -> dict[str, Status]:
-    """What has become of each library, by name."""
+    """Return the state of each library, by name."""
     with locked():
         return {name: peer.status() for name, peer in _PEERS.items()}
 

@@ -39,7 +39,7 @@ _LOOKED_AFTER = ("loads", "dumps", "PROPERTY_CLASSES")
 
 
 class Fast(NamedTuple):
-    """What takes the place of py-amqp's functions."""
+    """The functions that replace py-amqp's."""
 
     codec: Codec
     messages: Messages

@@ -61,7 +61,7 @@ cdef object unwrapped(object function):
 
 
 cdef bint stands_for(object function, FastFunction ours) except -1:
-    """Whether a function is py-amqp's own, or one of ours in its place."""
+    """Return whether a function is py-amqp's own, or one of ours in its place."""
     return unwrapped(function) is ours.original
 
 
@@ -120,7 +120,7 @@ cdef class Format:
 
 
 cdef inline bint _truth(object value) except -1:
-    """What a bit makes of a value that cannot change the values yet to be written by being asked."""
+    """Return a value as a bit, if asking it cannot change the values yet to be written."""
     if value is True or value is False:
         return value is True
     if value is None or type(value) is int:
@@ -195,7 +195,7 @@ cdef class Codec:
         return self._taken(octets, offset, None) if self.reads_properties() else None
 
     cdef object _taken(self, bytes octets, object offset, Format form):
-        """What a format reads, or the properties if there is none, and where that ends; or None."""
+        """Read by a format, or the properties if there is none; return the values and their end, or None."""
         cdef Py_ssize_t start = _index_of(offset)
         cdef Reader reader
         if start < 0 or start > PyBytes_GET_SIZE(octets):
@@ -266,11 +266,11 @@ cdef class Codec:
         return form
 
     cdef bint reads_properties(self) except -1:
-        """Whether nobody has replaced what reads properties but us."""
+        """Return whether nobody has replaced what reads properties but us."""
         return self._reading.unchanged() and stands_for(look_up(self._there, "loads", None), self.loads)
 
     cdef bint writes_properties(self, object listed) except -1:
-        """Whether these are the properties that are known, and nobody has replaced what writes them but us."""
+        """Return whether these are the properties that are known, and nobody has replaced what writes them but us."""
         cdef Py_ssize_t at
         if type(listed) is not list or PyList_GET_SIZE(listed) != PROPERTIES:
             return False

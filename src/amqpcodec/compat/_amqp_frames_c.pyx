@@ -70,7 +70,7 @@ cdef class Framing:
             self._content_count += 1
 
     cdef bint carries_content(self, uint32_t index) noexcept:
-        """Whether a content header follows the method."""
+        """Return whether a content header follows the method."""
         cdef int at
         for at in range(self._content_count):
             if self._content_methods[at] == index:
@@ -78,18 +78,18 @@ cdef class Framing:
         return False
 
     cdef bint takes_in(self, object message) except -1:
-        """Whether what has come for a message can be put into it here."""
+        """Return whether what has come for a message can be put into it here."""
         return self._called.unchanged() and self._messages.may_come_in(message)
 
     cdef bint reads_properties(self) except -1:
-        """Whether nobody has replaced what reads properties but us."""
+        """Return whether nobody has replaced what reads properties but us."""
         classes = look_up(self._codec._there, "PROPERTY_CLASSES", None)
         decode = look_up(classes, 60, None) if type(classes) is dict else None
         return stands_for(decode, self._codec.decode_properties) and self._codec.reads_properties()
 
 
 cdef dict _cells(object function, FastFunction maker):
-    """What the function of another function's making keeps, by name; None if somebody else made it."""
+    """Return the variables that a closure keeps, by name; None if somebody else made it."""
     code = getattr(function, "__code__", None)
     made = getattr(getattr(maker.original, "__code__", None), "co_consts", ())
     if type(function) is not FunctionType or not any([each is code for each in made]):
@@ -107,7 +107,7 @@ cdef class Handler:
     cdef dict _partial
 
     cdef object take(self, tuple frame):
-        """What py-amqp's function would give for a frame; None, and nothing has changed, if it should say."""
+        """Return the result of py-amqp's function for a frame; or None to leave it to that, with nothing changed."""
         cdef Py_ssize_t kind
         cdef Py_ssize_t wanted
         if PyTuple_GET_SIZE(frame) != 3:

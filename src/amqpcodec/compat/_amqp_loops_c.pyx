@@ -28,7 +28,7 @@ _blocking_read = Connection.blocking_read
 
 
 cdef class ReadAhead:
-    """What is read ahead of one transport."""
+    """The octets read ahead of one transport."""
 
     cdef object connection
     cdef object transport
@@ -36,7 +36,7 @@ cdef class ReadAhead:
     cdef Py_ssize_t octets  # to ask for: room for what does not come costs time as well
 
     cdef bint reads_exactly(self) except -1:
-        """Whether a channel waits for an answer, or somebody has replaced `read_frame`."""
+        """Return whether a channel waits for an answer, or somebody has replaced `read_frame`."""
         channels = self.connection.channels
         if channels is None or type(self.transport).read_frame is not _read_frame:
             return True
@@ -103,7 +103,7 @@ cdef int read_ahead(object connection) except -1:
 # -- entries: calls as the interpreter has them
 
 cdef object _receive(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
-    """What is there: at least the number of octets that is asked for may be."""
+    """Return the octets at hand, at least as many as are asked for where they can be had."""
     cdef ReadAhead self = <ReadAhead>(<FastFunction>function).state
     cdef Py_ssize_t asked
     if names is not NULL or count_of(nargsf) != 1 or self.reads_exactly():

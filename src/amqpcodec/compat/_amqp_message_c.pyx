@@ -68,7 +68,7 @@ cdef class Messages:
         _served = None
 
     cdef bint makes_its_own(self) except -1:
-        """Whether nobody has replaced what makes a message, or takes in what comes for it."""
+        """Return whether nobody has replaced what makes a message, or takes in what comes for it."""
         return self._record.unchanged() and self._base.unchanged() and self._called.unchanged()
 
     cdef object make(self, dict properties):
@@ -84,14 +84,14 @@ cdef class Messages:
         return 0
 
     cdef object get(self, object message, int field):
-        """What a slot holds; None if nothing."""
+        """Return the value of a slot; None if it is empty."""
         try:
             return self._record.value(message, field)
         except (AttributeError, Declined):  # somebody has deleted it
             return None
 
     cdef bint may_come_in(self, object message) except -1:
-        """Whether a message coming in is py-amqp's own in all that it does, and has what it was made with."""
+        """Return whether a message coming in is py-amqp's own in all that it does, and has what it was made with."""
         return (
             type(message) is self.cls
             and self.makes_its_own()
@@ -104,7 +104,7 @@ cdef class Messages:
         )
 
     cdef bint may_go_out(self, object message) except -1:
-        """Whether a message going out is py-amqp's own in all that it does."""
+        """Return whether a message going out is py-amqp's own in all that it does."""
         if type(message) is not self.cls or not self._outbound.unchanged():
             return False
         serialize = self.cls._serialize_properties

@@ -1,4 +1,4 @@
-"""What somebody replaced in a library before `install`: it stays, and `Status.stock` says so."""
+"""Patches that somebody made in a library before `install`: they stay, and `Status.stock` says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the classes of the libraries we accelerate are, and whether the ones at hand are those.
+"""Facts about the classes of the libraries we accelerate, and a comparison with those at hand.
 
 The facts come from `spec/peers`. Compiled code fills and reads the libraries' classes by them, so they are
 compared with the live classes first: names, order, types and defaults by looking, coercions and checks by
@@ -70,17 +70,17 @@ class Record(NamedTuple):
 
     @property
     def validated(self) -> bool:
-        """Whether the constructor ends with `validate`."""
+        """Return whether the constructor ends with `validate`."""
         return any(field.checks for field in self.fields)
 
     @property
     def is_method(self) -> bool:
-        """Whether it is a method rather than content properties."""
+        """Return whether it is a method rather than content properties."""
         return bool(self.index & 0xFFFF)
 
 
 class Formats(NamedTuple):
-    """What py-amqp has in place of classes.
+    """The formats that py-amqp has in place of classes.
 
     Attributes:
         methods: by index, one letter per argument of the methods that a client receives.
@@ -221,7 +221,7 @@ def _differing_coercion(field: Field, cls: Any) -> Iterator[str]:
 
 
 def _passes(check: Check, value: Any) -> bool:
-    """Whether a value that is None or empty passes; none of the latter is too long or matches no pattern."""
+    """Return whether a value that is None or empty passes; no empty one is too long, or fails a pattern."""
     if value is None:
         return check.skips_none
     if check.kind == "in":

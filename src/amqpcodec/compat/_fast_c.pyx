@@ -44,7 +44,7 @@ cdef class FastFunction:
 
     @property
     def __class__(self):
-        """What `isinstance` goes by: `inspect.isfunction` and `unittest.mock.create_autospec` see a function."""
+        """Return the class that `isinstance` sees: to `inspect.isfunction` and `create_autospec` it is a function."""
         return FunctionType
 
     @property
@@ -65,7 +65,7 @@ cdef FastFunction fast_function(object original, fast_call call, object state):
 cdef object call_original(
     PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
 ):
-    """What the peer's own function makes of the same arguments."""
+    """Call the peer's own function with the same arguments."""
     return PyObject_Vectorcall((<FastFunction>function).original, arguments, nargsf, names)
 
 

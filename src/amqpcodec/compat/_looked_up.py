@@ -1,4 +1,4 @@
-"""What a library's functions look up in its modules while they run, and guards of all that.
+"""Names that a library's functions look up in its modules while they run, and guards on them.
 
 Replacements do the work of many functions at once. Whatever one of those would look up counts: functions,
 constants, entries of tables, and built-in names that a module may hide.

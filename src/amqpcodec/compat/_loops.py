@@ -134,7 +134,7 @@ MODULES_LOOPS = {client: (loop.module,) for client, loop in LOOPS.items()}
 
 
 def plan(client: str, options: Options) -> Plan:
-    """What to replace in a client.
+    """Plan the replacements in a client.
 
     Args:
         client: a key of `MODULES_LOOPS`.

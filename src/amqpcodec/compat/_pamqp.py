@@ -1,4 +1,4 @@
-"""What is replaced in pamqp, which aio-pika, aiormq, AMQPStorm and rabbitpy are built on.
+"""Replacements in pamqp, which aio-pika, aiormq, AMQPStorm and rabbitpy are built on.
 
 `pamqp.frame.marshal` and `unmarshal`, and the calls of its classes for methods and properties.
 """
@@ -86,7 +86,7 @@ def plan(options: Options) -> Plan:
 
 
 def _peer_class(record: Record, cls: type, rules: str) -> Any:
-    """What is known of a class; one object for good, as its layout is, unless it was replaced."""
+    """Return the facts of a class: one object for good, as its layout is, unless it was replaced."""
     made = _make_peer_class(record, cls)
     return made if made.layout.replaced else _PEER_CLASSES.setdefault((cls, rules), made)
 

@@ -67,7 +67,7 @@ cdef class Check:
                 self.allowed[<int>ord(character)] = 1
 
     cdef bint passes(self, object value) except -1:
-        """Whether a value is beyond doubt one that passes."""
+        """Return whether a value is beyond doubt one that passes."""
         cdef int64_t number = 0
         if value is None:
             return self.skips_none
@@ -128,7 +128,7 @@ cdef class PeerClass:
             self.coerces |= when != ""
 
     cdef bint passes(self, object instance) except -1:
-        """Whether `validate` has nothing to say about an instance."""
+        """Return whether `validate` has nothing to say about an instance."""
         for check in self.checks:
             if not (<Check>check).passes(self.layout.value(instance, (<Check>check).field)):
                 return False
@@ -178,7 +178,7 @@ cdef class PeerClass:
 
 
 cdef int _finish(Layout *layout, PyObject *made) except -1:
-    """What `__init__` does once it has its arguments; 0 leaves the call to it."""
+    """Fill an instance as `__init__` does with its arguments; return 0 to leave the call to it."""
     cdef PeerClass owner = <PeerClass>layout.owner
     try:
         if (
@@ -291,7 +291,7 @@ cdef class Codec:
             self.readers.give_back(reader)
 
     cdef object read_other(self, bytes data):
-        """What is no whole frame of the usual kinds. A heartbeat, which pamqp takes without its last octet; or
+        """Handle what is no whole frame of the usual kinds. A heartbeat, which pamqp takes without its last octet; or
         octets that end within a frame: some clients ask until they do not, which is no fall-back."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(data)

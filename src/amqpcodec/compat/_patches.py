@@ -1,4 +1,4 @@
-"""What is replaced in other libraries: when, by what, and how it is put back."""
+"""Replacements in other libraries: when they are made, and how they are undone."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def warn_pure(name: str) -> None:
 
 
 class Options(NamedTuple):
-    """What `install` was asked for, and which release it is asked of.
+    """The options of an `install`, and the release that it meets.
 
     Attributes:
         rules: key of the facts and value rules of the release.
@@ -137,7 +137,7 @@ class Part:
             raise
 
     def is_intact(self) -> bool:
-        """Whether everything is replaced as planned, or the library is not imported yet."""
+        """Return whether everything is replaced as planned, or the library is not imported yet."""
         if self.plan is None:
             return not self.fault
         return all(_held(patch.owner, patch.name) is patch.replacement for patch, _ in self._before)
@@ -178,7 +178,7 @@ def _label(patch: Patch) -> str:
 
 
 def _held(owner: Any, name: Any) -> Any:
-    """What an owner itself has under a name, not what it inherits or makes of it."""
+    """Return the attribute that an owner has itself under a name, neither inherited nor bound."""
     if isinstance(owner, FunctionType):
         return getattr(owner, name)  # its defaults, which are in no dict
     space = owner if isinstance(owner, dict) else vars(owner)
@@ -210,7 +210,7 @@ def put_back_hidden() -> None:
 
 
 def _is_imported(name: str) -> bool:
-    """Whether a module has been executed to its end."""
+    """Return whether a module has been executed to its end."""
     module = sys.modules.get(name)
     if module is None:
         return False
@@ -292,7 +292,7 @@ class _TellingLoader:
         return getattr(self._loader, name)  # `get_code`, `get_source` and the like
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """What the other loader makes."""
+        """Make the module as the other loader does."""
         return self._loader.create_module(spec)  # type: ignore[no-any-return]
 
     def exec_module(self, module: ModuleType) -> None:

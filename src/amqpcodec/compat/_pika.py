@@ -1,4 +1,4 @@
-"""What is replaced in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections receive."""
+"""Replacements in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections receive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._patches import Options, Patch, Plan
 from ._rules import pika_profile
 
 MODULES = ("pika.spec", "pika.frame", "pika.connection", "pika.adapters.utils.io_services_utils")
-"""What has to be imported before anything is replaced."""
+"""Modules to import before anything is replaced."""
 
 _FRAMES = (
     ("Method", 1, ("method",)),
@@ -41,7 +41,7 @@ _DEPTH = 32
 
 
 def plan(options: Options) -> Plan:
-    """What to replace in the pika that is imported.
+    """Plan the replacements in the pika that is imported.
 
     Args:
         options: what `install` was asked for.
@@ -63,7 +63,7 @@ def plan(options: Options) -> Plan:
 
 
 def _codec(options: Options, stock: dict[str, str], frames: list[Any], guarding: Any) -> Any:
-    """What the functions have in common."""
+    """Return the state that the functions share."""
     profile = pika_profile(options.rules)
     layouts = _layouts(options.rules, stock)
     exceptions = import_module("pika.exceptions")

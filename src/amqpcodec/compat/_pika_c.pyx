@@ -48,7 +48,7 @@ cdef class ClassLayout(RecordLayout):
 
 
 cdef class Codec:
-    """What is put in the place of pika's functions, for one release of it.
+    """The functions that replace pika's, for one release of it.
 
     Args:
         reader_rules: of the release.
@@ -77,7 +77,7 @@ cdef class Codec:
         self.counts = Counts()
 
     cdef bint finds_its_own(self) except -1:
-        """Whether pika would find in its modules and tables what it did."""
+        """Return whether pika would find in its modules and tables what it did."""
         return self._guards.unchanged()
 
     cdef int need(self, RecordLayout frame, RecordLayout inner) except -1:
@@ -89,7 +89,7 @@ cdef class Codec:
     # -- octets to frames
 
     cdef object decode(self, object data, Py_ssize_t at):
-        """What pika's `decode_frame` gives for data[at:], which is not empty; None or any exception leave the
+        """Decode data[at:], which is not empty, as pika's `decode_frame` does; None or any exception leave the
         answer to it."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data) + at
         cdef Py_ssize_t left = PyBytes_GET_SIZE(data) - at
@@ -166,7 +166,7 @@ cdef class Codec:
         return frame
 
     cdef object decode_by_pika(self, object data):
-        """What pika's own `decode_frame` does, but for what hardening is against."""
+        """Decode a frame as pika's own `decode_frame` does, hardened."""
         if self.hardened is None:
             return self._decode_frame(data)
         if type(data) is bytes and _flag_words(data) > MOST_FLAG_WORDS:
@@ -274,7 +274,7 @@ cdef object _marshal(PyObject *function, PyObject *const *arguments, size_t narg
 
 
 cdef class Marshal:
-    """What `marshal` of one class of frames has to know."""
+    """The facts that `marshal` of one class of frames needs."""
 
     cdef Codec codec
     cdef RecordLayout layout

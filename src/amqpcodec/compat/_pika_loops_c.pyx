@@ -21,7 +21,7 @@ _OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
 
 
 cdef class Rest:
-    """What stands in a connection's `_frame_buffer` while it processes a frame: the octets behind that."""
+    """The octets behind a frame, in a connection's `_frame_buffer` while it processes that frame."""
 
     cdef bytes octets
     cdef Py_ssize_t at
@@ -40,7 +40,7 @@ cdef class Rest:
 
 
 cdef class Loop:
-    """What `_on_data_available` of connections is replaced by.
+    """The replacement of `_on_data_available` of connections.
 
     Args:
         codec: reads the frames.
@@ -69,7 +69,7 @@ cdef class Loop:
         self.replaced = TypeGuard(connection, _OVERRIDDEN).replaced + called.replaced
 
     cdef bint serves(self, object connection, object data) except -1:
-        """Whether nothing but pika's own functions would be called, but for the processing of frames."""
+        """Return whether nothing but pika's own functions would be called, but for the processing of frames."""
         cdef PyObject *found
         cdef TypeGuard guard
         if self.replaced or type(data) is not bytes:
@@ -120,7 +120,7 @@ cdef class Loop:
         return 0
 
     cdef object _next(self, object connection, Rest rest):
-        """What `decode_frame` gives for the rest."""
+        """Return the result of `decode_frame` for the rest."""
         try:
             found = self._codec.decode(rest.octets, rest.at)
         except Exception:
@@ -186,7 +186,7 @@ cdef object _pending(PyObject *function, PyObject *const *arguments, size_t narg
 
 
 cdef class Pending:
-    """What `pending` has to know."""
+    """The state that `pending` needs."""
 
     cdef Codec codec
     cdef Guards called

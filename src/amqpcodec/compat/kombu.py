@@ -45,12 +45,12 @@ def transport_options(*, loops: bool = False, hardened: bool = False, force: boo
 
 
 def frame_handler(options: Options, connection: Any, callback: Any) -> Any:
-    """What py-amqp calls to have frames coming in handled."""
+    """Return the function that py-amqp calls with frames coming in."""
     return _framing(options).frame_handler(connection, callback)
 
 
 def frame_writer(options: Options, connection: Any, transport: Any) -> Any:
-    """What py-amqp calls to have frames written."""
+    """Return the function that py-amqp calls to write frames."""
     return _framing(options).frame_writer(connection, transport)
 
 

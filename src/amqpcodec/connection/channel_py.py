@@ -108,11 +108,11 @@ class Channel:
         return None
 
     def _is_taken(self, consumer_tag: Any) -> bool:
-        """Whether a consumer has a tag, or is being asked for with it."""
+        """Return whether a consumer has a tag, or is being asked for with it."""
         return consumer_tag in self.consumers or consumer_tag in self._asked
 
     def _own_fault(self, rule: Rule, method: Any) -> Fault | None:
-        """What this side alone has to heed: it can know better than its peer."""
+        """Return the fault that this side alone can know of, better than its peer."""
         if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
             return Fault(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
         to_consumer = rule.kind == DELIVER or (rule.kind == CANCEL and self._role == SERVER)
@@ -218,7 +218,7 @@ class Channel:
             self._uncommitted.clear()
 
     def _needs_no_ack(self, consumer_tag: Any) -> bool:
-        """Whether the deliveries of a consumer need no acknowledgement."""
+        """Return whether the deliveries of a consumer need no acknowledgement."""
         no_ack = self.consumers.get(consumer_tag)
         if no_ack is None and self._leaving:
             no_ack = self._leaving.get(consumer_tag)

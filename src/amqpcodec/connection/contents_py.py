@@ -63,7 +63,7 @@ class ContentReader(MessageDecoder):
         return self._state.dialect
 
     def _judge(self, channel: int, method: Any) -> bool:
-        """Whether a content is to be discarded; refuses one that may not come now."""
+        """Return whether a content is to be discarded; refuses one that may not come now."""
         fault = self._state.judge_content(channel, method)
         if fault is not None and fault is not False:
             raise self._reader.refuse_frame(fault.code, fault.text)

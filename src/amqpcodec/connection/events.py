@@ -1,4 +1,4 @@
-"""What happens on a connection, as `Connection.receive_data` and `Connection.on_time` report it.
+"""Events of a connection, as `Connection.receive_data` and `Connection.on_time` report them.
 
 An event is a small immutable record. Programs tell events apart by class, best with ``match``:
 

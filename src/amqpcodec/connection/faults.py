@@ -6,7 +6,7 @@ from .._typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """What is wrong with a method at this point.
+    """A fault of a method at this point.
 
     Attributes:
         code: the reply code.

@@ -78,7 +78,7 @@ class Handshake:
             self.heartbeat = method.heartbeat
 
     def answer(self) -> tuple[int, int, int]:
-        """What a client answers to connection.tune: channel-max, frame-max and heartbeat."""
+        """Return a client's answer to connection.tune: channel-max, frame-max and heartbeat."""
         tune = self.tune
         return (
             lower(tune.channel_max, self.channel_max),

@@ -1,4 +1,4 @@
-"""What one connection may demand of this side, whatever its peer does."""
+"""Limits on what one connection may demand of this side, whatever its peer does."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Connection:
 
     @property
     def blocked(self) -> bool:
-        """Whether the server has said that it reads no publishes for now."""
+        """Return whether the server has said that it reads no publishes for now."""
         return self._state.blocked
 
     @property
@@ -396,7 +396,7 @@ class Connection:
         return b"".join(self._outbox.take())
 
     def buffers_to_send(self) -> list[bytes | memoryview]:
-        """The same as `data_to_send` in several buffers, for `socket.sendmsg` or `writelines`."""
+        """Return the octets of `data_to_send` in several buffers, for `socket.sendmsg` or `writelines`."""
         return self._outbox.take()
 
     @property

@@ -14,7 +14,7 @@ PIECES_FROM = 65536  # octets of a body from which on it is not copied
 
 
 class Outbox:
-    """What waits to be sent, as frames.
+    """Frames that wait to be sent.
 
     Args:
         encoder: of the dialect.

@@ -361,7 +361,7 @@ class Receiver:
 
 
 def _told(close: Any) -> tuple[int, str, int, int]:
-    """What a close method says."""
+    """Return the code, text and ids of a close method."""
     return close.reply_code, close.reply_text, close.class_id, close.method_id
 
 

@@ -91,7 +91,7 @@ _NO_WAIT = ("no_wait", "nowait")
 
 
 class Rule:
-    """What the state machine knows of one method.
+    """The facts of one method that the state machine needs.
 
     Attributes:
         name: such as ``"basic.deliver"``.
@@ -138,7 +138,7 @@ class Rule:
         self.no_wait: str | None = next((name for name in _NO_WAIT if name in names), None)
 
     def waits(self, method: Any) -> bool:
-        """Whether the sender of a method waits for its reply."""
+        """Return whether the sender of a method waits for its reply."""
         return bool(self.replies) and (self.no_wait is None or not getattr(method, self.no_wait))
 
 

@@ -1,5 +1,5 @@
 # cython: nonecheck=True
-"""What both sides know of a connection, and who may send what next. One text for both builds.
+"""The state of a connection for both sides, and who may send what next. One text for both builds.
 
 A method is judged by `fault`, whoever sends it, so that one set of rules serves for what comes and what goes.
 """
@@ -102,7 +102,7 @@ class State:
         return tuple([each for each in ended if any(each[1:])])
 
     def discards(self, number: int, rule: Rule) -> bool:
-        """Whether a method of the peer is to be ignored: after a close, all but closes are (1.5.2.5)."""
+        """Return whether to ignore a method of the peer: after a close, all but closes (1.5.2.5)."""
         if self.handshake.phase == LEAVING:
             return number != 0 or rule.kind not in (CLOSE, CLOSE_OK)
         entry = self.channels.get(number)
@@ -150,7 +150,7 @@ class State:
         return None if rule.kind == CLOSE else entry.fault(sender, rule, method)
 
     def _connection_fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
-        """The same for a method of the connection class."""
+        """Return the fault of a method of the connection class, or None."""
         kind = rule.kind
         phase = self.handshake.phase
         if kind == HANDSHAKE:

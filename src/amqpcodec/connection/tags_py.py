@@ -53,7 +53,7 @@ class Tags:
         return tag
 
     def knows(self, tag: int, multiple: bool) -> bool:
-        """Whether a number can be settled. 0 with `multiple` stands for all (0-9-1, basic.ack.multiple)."""
+        """Return whether a number can be settled; 0 with `multiple` is all (0-9-1, basic.ack.multiple)."""
         return tag in self._waiting or (multiple and tag == 0) or 0 < tag <= self._forgotten
 
     def settle(self, tag: int, multiple: bool) -> tuple[int, ...]:

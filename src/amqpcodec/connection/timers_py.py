@@ -1,5 +1,5 @@
 # cython: nonecheck=True
-"""What a connection has to do by when. One text for both builds: timers_c is this file, compiled.
+"""The deadlines of a connection. One text for both builds: timers_c is this file, compiled.
 
 Heartbeats (0-9-1 section 4.2.7): each side sends at least one frame in an interval, and takes the peer to be
 gone after two intervals without an octet. This side sends after half an interval, as brokers do.

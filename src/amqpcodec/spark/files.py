@@ -186,7 +186,7 @@ def check_regular(path: str, size: int | None) -> int:
 def side_by_side(
     look: Callable[[Looked], Found], looked: Iterable[Looked], paths: Iterable[str]
 ) -> list[Found]:
-    """What a function finds in files, in order.
+    """Call a function for each file; return its results in order.
 
     Args:
         look: the function.
@@ -229,7 +229,7 @@ def _look(path: str, size: int | None, kind: str, times: bool) -> File:
 
 
 def _kind(source: ByteSource) -> str:
-    """What a file is; empty text if that is not known."""
+    """Return the kind of a file; empty text if it is not known."""
     head = source.peek(8)
     if head[:4] in MAGICS or head[:4] == SECTION_HEADER:
         return "capture"
@@ -255,7 +255,7 @@ def _first_time(source: ByteSource) -> int | None:
 
 
 def _globbed(system: Any, pattern: str) -> list[Any]:
-    """What a path with wildcards means."""
+    """Return the files that a path with wildcards means."""
     parts = pattern.split("/")
     wild = next((at for at, part in enumerate(parts) if _WILD.search(part)), None)
     if wild is None:
@@ -330,7 +330,7 @@ def _expression(pattern: str) -> str:
 
 
 def _character(inside: str) -> str:
-    """What is between square brackets as a regular expression."""
+    """Turn the text between square brackets into a regular expression."""
     negated = inside[0] in "!^"
     some = "".join(each if each == "-" else re.escape(each) for each in inside[negated:])
     expression = f"[{'^' * negated}{some}]"

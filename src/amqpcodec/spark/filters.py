@@ -32,7 +32,7 @@ class FilteringReader(AmqpReader):
         return list(self._left(filters))
 
     def recordings(self) -> list[Recording]:
-        """Those with a file that may be asked for: a row of one file can come out while the next is read."""
+        """Select recordings with a file that may be asked for: a row of one file can come out in the next."""
         found, files = super().recordings(), self._files
         if files is None:
             return found

@@ -1,4 +1,4 @@
-"""What is said where there is nothing of what was asked for, or a file is skipped.
+"""Warnings where there is nothing of what was asked for, or a file is skipped.
 
 Mostly, the broker has another port.
 """

@@ -1,4 +1,4 @@
-"""What is one recording, and which part of it a task reads."""
+"""The plan of a scan: files that are one recording, and the part of it that a task reads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FileRange:
 
 @dataclass(frozen=True)
 class Part(InputPartition):
-    """What one task reads: ranges of a recording that follow each other.
+    """The work of one task: ranges of a recording that follow each other.
 
     Attributes:
         kind: ``"capture"`` or ``"stream"``; ``"bad"`` for what is not read.

@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Position:
-    """What was taken of a series.
+    """The files taken of a series.
 
     Attributes:
         last: the file among them that sorts last.

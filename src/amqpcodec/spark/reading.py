@@ -1,4 +1,4 @@
-"""What a worker does with its part of a recording: octets to record batches."""
+"""The work on a part of a recording: octets to record batches."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def batches(
 
 
 def states(parts: Sequence[Part], options: SparkReadOptions) -> Iterator[bytes]:
-    """Those behind parts that follow each other: their octets are followed, without making rows.
+    """Return the states behind parts that follow each other, without making rows.
 
     Raises:
         CaptureError, OSError: a file cannot be read.
@@ -101,7 +101,7 @@ def with_states(recording: Recording, options: SparkReadOptions) -> Recording:
 
 
 def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
-    """Those among the options that a function of `amqpcodec.arrow` takes."""
+    """Select the options that a function of `amqpcodec.arrow` takes."""
     return among(taken, options) | {"_impl": options["impl"]}
 
 

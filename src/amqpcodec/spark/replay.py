@@ -70,7 +70,7 @@ def parquet_to_stream(
 
 @dataclass(frozen=True)
 class _Job(Committer):
-    """What is read, and how it is written."""
+    """A replay: files to read, and the stream to write."""
 
     paths: tuple[str, ...]
     options: SparkWriteOptions
@@ -138,7 +138,7 @@ def _with_values(found: parquet.FileMetaData, groups: range, wanted: set[str]) -
 
 
 def _is_null(found: parquet.FileMetaData, groups: range, index: int) -> bool:
-    """Whether a column has no value in any of some row groups, as far as the file says so."""
+    """Return whether a column has no value in any of some row groups, as far as the file says so."""
     if found.schema.column(index).max_repetition_level:
         return False  # both columns of a map are read, or none
     chunks = (found.row_group(group).column(index) for group in groups)

@@ -42,7 +42,7 @@ def table_schema(
 
 
 def arrow_schema(table: str, dialect: str | ModuleType, columns: Iterable[str] | None = None) -> pa.Schema:
-    """The same as Arrow's."""
+    """Return the schema as Arrow has it."""
     if dialect == AUTO:
         return arrow.schema(table, columns=columns)
     return arrow.schema(table, dialects=(dialect,), columns=columns)
@@ -80,7 +80,7 @@ class Projection(NamedTuple):
 def project(
     wanted: spark.StructType, table: str, dialect: str | ModuleType, corrupt: str = CORRUPT
 ) -> Projection:
-    """What a schema asks for of a table.
+    """Return the columns of a table that a schema asks for.
 
     Args:
         wanted: the schema, with columns of the table in any order.

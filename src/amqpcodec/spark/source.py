@@ -44,11 +44,11 @@ class AmqpSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in ``format``."""
+        """Return the name that stands in ``format``."""
         return "amqp"
 
     def schema(self) -> StructType:
-        """That of the table, or of the columns asked for by the option."""
+        """Return the schema of the table, or of the columns that the option asks for."""
         options = read_options(self.options)
         found = table_schema(options["table"], dialect=options["dialect"], columns=options["columns"])
         for field in found:

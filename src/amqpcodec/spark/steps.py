@@ -22,7 +22,7 @@ _RESULT = pa.schema({"result": pa.binary()})
 
 
 def each(spark: SparkSession, job: Any, step: Step, arguments: Sequence[Any]) -> list[Any]:
-    """What a step gives for some arguments, each in a task of its own, in their order."""
+    """Call a step for each argument in a task of its own; return the results in order."""
     opened = unpacker()
     # A worker gets the arguments of all tasks, but makes objects only of its own.
     common = pickle.dumps((_worker, (step, job)))
@@ -67,7 +67,7 @@ def abort(job: Committer, argument: None) -> tuple[()]:
 
 
 def _worker(step: Step, job: Any) -> Callable[[bytes], Iterator[pa.RecordBatch]]:
-    """What does a step for the pickle of an argument; gives pickles of what the step gives."""
+    """Return a function that does a step for a pickled argument, and pickles its results."""
     return partial(_work, step, job)
 
 

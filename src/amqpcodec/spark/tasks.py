@@ -68,7 +68,7 @@ class PartFile(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """What is known when a conversion begins.
+    """The facts known when a conversion begins.
 
     Attributes:
         recordings: what is to be read.
@@ -147,7 +147,7 @@ def _store(path: str, octets: bytes) -> None:
 
 
 def _stored(path: str) -> bytes | None:
-    """What such a file has in it; None if it is not there."""
+    """Return the contents of such a file; None if it is not there."""
     try:
         return _load(path)
     except FileNotFoundError:
@@ -251,7 +251,7 @@ class _File:
 
 
 def _is_group(batches: list[pa.RecordBatch], octets: int) -> bool:
-    """Whether batches have the rows of a group, or so many octets."""
+    """Return whether batches have the rows of a group, or so many octets."""
     rows: int = sum(batch.num_rows for batch in batches)
     size: int = sum(batch.nbytes for batch in batches)
     return rows >= _GROUP_ROWS or size >= octets

@@ -1,4 +1,4 @@
-"""What PySpark has to have for what not every version of it can do."""
+"""Abilities that not every version of PySpark has."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .summary import QueueDepth
 
 
 class _Depth:
-    """What was reported of a queue."""
+    """The reports on one queue."""
 
     __slots__ = ("falls", "first", "last", "least", "most", "reports")
 

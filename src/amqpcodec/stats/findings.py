@@ -1,4 +1,4 @@
-"""What a person should know first: the problems in a summary, and a verdict in a sentence."""
+"""The problems in a summary, worst first, and a verdict in a sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def findings(summary: Summary) -> list[Finding]:
 
 
 def verdict(summary: Summary, found: Iterable[Finding]) -> str:
-    """What the recording shows, in a sentence or two."""
+    """Return the verdict on the recording, in a sentence or two."""
     totals = summary.totals
     if not totals["connections"]:
         return "There is no AMQP in this recording, on the ports that were looked at."

@@ -1,4 +1,4 @@
-"""What becomes of connections: whether they open, fall silent, are blocked, and how they end."""
+"""The fate of connections: whether they open, fall silent, are blocked, and how they end."""
 
 from __future__ import annotations
 

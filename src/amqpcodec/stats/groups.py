@@ -53,7 +53,7 @@ class Groups:
         return [sums[place] for place in self._places]
 
     def rows(self, column: pa.Array) -> list[list[Any]]:
-        """What a column has in the rows of each group."""
+        """Return the values of a column in the rows of each group."""
         values = list(cells(column.take(self._order)))
         return [values[begin:end] for begin, end in self._stretches]
 

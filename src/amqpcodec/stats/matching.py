@@ -93,7 +93,7 @@ class Sources:
         return queues[count - 1] if count else None
 
     def is_one(self, key: tuple[int | None, int, str | None], first: int, last: int) -> bool:
-        """Whether all messages from one offset to another came from the same queue."""
+        """Return whether all messages from one offset to another came from the same queue."""
         offsets, _ = self._by_key.get(key, ((), ()))
         return bisect_right(offsets, first) == bisect_right(offsets, last)
 

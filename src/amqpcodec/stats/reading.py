@@ -27,7 +27,7 @@ _FULL = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
 
 
 class Part(NamedTuple):
-    """What comes next in a file.
+    """The next stretch of a file.
 
     Attributes:
         events: the next ones of its connections.
@@ -47,7 +47,7 @@ class _Table:
         self._full: list[pa.RecordBatch] = []
 
     def is_full(self) -> bool:
-        """Whether there is a full batch, or as many connections have ended."""
+        """Return whether there is a full batch, or as many connections have ended."""
         self._full += self._batches(final=False)
         ended = self.sink.store.rows if self.sink.table == "connections" else 0
         return bool(self._full) or ended >= _MOST_ENDED

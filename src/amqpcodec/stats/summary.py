@@ -212,7 +212,7 @@ class QueueDepth:
 
     @property
     def only_grows(self) -> bool:
-        """Whether it got at least ten more messages, and never had fewer than in the report before."""
+        """Return whether it got at least ten more messages, and never had fewer than in the report before."""
         return self.last - self.first >= LEAST_GROWTH and not self.falls
 
 

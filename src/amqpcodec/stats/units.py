@@ -1,4 +1,4 @@
-"""What every key of a summary means, and the unit of those that are numbers.
+"""The meaning of every key of a summary, and the unit of those that are numbers.
 
 A key means the same wherever it stands. Where it does not, the key that it stands in is before it.
 """
