@@ -24,7 +24,7 @@ MODULES = (
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
 
 _NAME = re.compile(r"(?<![`\w\[])`((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)`(?!`)")
-_NAMES = re.compile(r"^ +[a-z]\w*(?:, [a-z]\w*)+:", re.MULTILINE)
+_NAMES = re.compile(r"^( +)([a-z]\w*(?:, [a-z]\w*)+)(:.*(?:\n\1 +.*)*)", re.MULTILINE)
 _DIALECT_NAMES = (
     ("`Basic.Publish`, `BasicPublish`, ...", "the class of a method, by both names"),
     ("`BasicProperties`, ...", "the properties of a content"),
@@ -86,12 +86,16 @@ def _names(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-def grouped(docstring: str) -> str:
-    """A docstring whose lines for several names, `host, port: where to connect`, are read as such.
+def separated(docstring: str) -> str:
+    """A docstring in which each name has a line of its own: `host, port: where to connect` becomes two.
 
-    Griffe takes what stands behind a blank for a type.
+    Griffe knows no object of several names, and gives such a line the type of the line before.
     """
-    return _NAMES.sub(lambda found: found[0].replace(", ", ",\u00a0"), docstring)
+
+    def lines(found: re.Match[str]) -> str:
+        return "\n".join(f"{found[1]}{name}{found[3]}" for name in found[2].split(", "))
+
+    return _NAMES.sub(lines, docstring)
 
 
 def linked(docstring: str, path: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import griffe
 
-from docs_pages.api import grouped, linked
+from docs_pages.api import linked, separated
 
 
 class LinkedNames(griffe.Extension):
@@ -16,7 +16,7 @@ class LinkedNames(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Make links in the docstring of a class, function, module or attribute."""
         if obj.docstring:
-            obj.docstring.value = grouped(linked(obj.docstring.value, obj.path))
+            obj.docstring.value = separated(linked(obj.docstring.value, obj.path))
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Describe what overrides a method, and says nothing about itself, as that method."""
