@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
-from docs_pages.api import grouped, linked, members
+from docs_pages.api import linked, members, separated
 from docs_pages.written import ELSEWHERE, indented, relinked
 
 from amqpcodec import options
 from amqpcodec._backend import load
 from amqpcodec._columns.schemas import table_columns
+from amqpcodec.connection import ChannelClosed
 from amqpcodec.options import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,12 +152,21 @@ def test_names_in_docstrings_become_links() -> None:
     assert "[`CapturedFrame`][amqpcodec.capture.CapturedFrame]" in text
     assert "[`read_frames`][amqpcodec.capture.read_frames]" in text
     assert "`file` is" in text
-    assert (
-        grouped("Args:\n    host, port: of it, and so on\n")
-        == "Args:\n    host,\u00a0port: of it, and so on\n"
-    )
     assert "Connection" in members("amqpcodec.connection")
     assert "LocalProtocolError" not in members("amqpcodec.connection")
+
+
+def test_names_that_share_a_line_have_lines_of_their_own_and_so_their_own_types() -> None:
+    docstring = inspect.getdoc(ChannelClosed)
+    assert docstring is not None
+    assert "    reply_code, reply_text, class_id, method_id: as in channel.close." in docstring
+    lines = separated(docstring).splitlines()
+    described = [line.strip().partition(":")[0] for line in lines[lines.index("Attributes:") + 1 :]]
+    assert described == list(ChannelClosed._fields)
+    assert lines[-4:] == [f"    {name}: as in channel.close." for name in ChannelClosed._fields[-4:]]
+    shared = "Args:\n    host, port: of it, and\n        so on: here\n    other: it, too\n"
+    text = "of it, and\n        so on: here"
+    assert separated(shared) == f"Args:\n    host: {text}\n    port: {text}\n    other: it, too\n"
 
 
 def test_links_to_files_of_the_repository_lead_to_their_pages() -> None:
@@ -170,6 +180,27 @@ def test_links_to_files_of_the_repository_lead_to_their_pages() -> None:
     assert relinked("[p](../../examples/real-bunny.pcap)", "docs/start/capture.md", "start/capture.md") == (
         "[p](../examples/real-bunny.pcap)"
     )
+
+
+WRITTEN = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *map(ROOT.joinpath, ELSEWHERE)])
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_written_pages_lead_somewhere_in_the_repository_and_in_the_site(page: Path) -> None:
+    """The package index leads to these files in the repository, where nothing is generated."""
+    text = re.sub(r"^ *```.*?^ *```$|`[^`\n]+`\(", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    links = [link.partition("#")[0] for link in LINK.findall(text)]
+    assert [link for link in links if link and not (page.parent / link).exists()] == []
+    source = page.relative_to(ROOT).as_posix()
+    if source != "README.md":
+        path = ELSEWHERE.get(source, source.removeprefix("docs/"))
+        of_site = [link.partition("#")[0] for link in LINK.findall(relinked(text, source, path))]
+        targets = [
+            posixpath.normpath(posixpath.join(posixpath.dirname(path), link)) for link in of_site if link
+        ]
+        there = {*pages(), *ELSEWHERE.values()}
+        wrong = [each for each in targets if each not in there and not (ROOT / "docs" / each).is_file()]
+        assert [each for each in wrong if not each.startswith("examples/")] == []
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,14 @@ ELSEWHERE = {
     "spec/README.md": "spec.md",
 }
 """Pages that are not in `docs`, and where they are in the site."""
+GENERATED = {
+    "spec": "reference/protocol.md",
+    "spec/overlays": "reference/differences.md",
+    "src/amqpcodec/reply_errors.py": "reference/reply-codes.md",
+    "src/amqpcodec/_columns/schemas.py": "reference/columns.md",
+    "src/amqpcodec/options.py": "reference/options.md",
+}
+"""What the pages that are not stored are made of; others link to that, and so to what is in the repository."""
 
 _ITEM = re.compile(r"(?:[-*]|\d\.) (?=\S)")
 _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
@@ -56,4 +64,4 @@ def _in_site(file: str, anchor: str) -> tuple[str, str]:
     """The page of a file of the repository, and the place on it."""
     if file.startswith("examples/") and file.endswith(".py"):
         return "examples.md", f"#{file.removeprefix('examples/')}"
-    return ELSEWHERE.get(file, file.removeprefix("docs/")), anchor
+    return (ELSEWHERE | GENERATED).get(file, file.removeprefix("docs/")), anchor
