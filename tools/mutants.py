@@ -2,13 +2,11 @@
 
     python tools/mutants.py SEED COUNT WORKERS
 
-The tests run in copies of the tree, with the modules that are compiled now; a text that is compiled as well
-runs as Python. The first run records in build/mutants which test runs which line, as long as all tests take;
-delete that folder to record again. mutants_equivalent.toml has the changes that change nothing.
+The tests run in copies of the tree; a text that is compiled as well runs as Python. The first run records in
+build/mutants which test runs which line; delete it to record again. mutants_equivalent.toml has what is no loss.
 """
 
 import ast
-import json
 import os
 import random
 import shutil
@@ -24,12 +22,15 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+from coverage import CoverageData
+
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "build" / "mutants"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "build", "__pycache__")
 NOT_RECORDED = ("clients", "examples", "generator", "suites", "wasm")  # they start processes of their own
 FOLDERS = {"_kernel": "codec", "_columns": "arrow", "aio": "connection", "_build": "generator"}
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider", "-m", "not (spark or quick or fetches)")
+SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 SECONDS = 40  # of tests for one change, by the time they took when they were recorded
 SWAPPED: list[tuple[type[ast.AST], type[ast.AST]]] = [
     (ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Lt, ast.GtE), (ast.Gt, ast.GtE), (ast.Gt, ast.LtE),
@@ -118,10 +119,9 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
 def record(root: Path) -> None:
     """Run the tests of a copy; store how long each took, and which lines of the package it ran."""
     RECORD.mkdir(parents=True, exist_ok=True)
-    (root / ".coveragerc").write_text("[run]\ncore = ctrace\ndynamic_context = test_function\nsource = src\n")
+    (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n")
     left_out = (f"--ignore=tests/{name}" for name in NOT_RECORDED)
     python(root, "coverage", "run", "-m", *PYTEST, f"--junitxml={RECORD / 'tests.xml'}", *left_out)
-    python(root, "coverage", "json", "--show-contexts", "-o", str(RECORD / "lines.json"))
 
 
 class Nearest:
@@ -129,7 +129,8 @@ class Nearest:
 
     def __init__(self) -> None:
         self.at = (RECORD / "tests.xml").stat().st_mtime
-        self.files = json.loads((RECORD / "lines.json").read_text())["files"]
+        self.lines = CoverageData(str(RECORD / "lines"))
+        self.lines.read()
         self.seconds, self.paths = defaultdict[str, float](float), dict[str, str]()
         for case in ElementTree.parse(RECORD / "tests.xml").iter("testcase"):
             folder, _, module = case.attrib["classname"].replace(".", "/").rpartition("/")
@@ -143,9 +144,9 @@ class Nearest:
         part = Path(mutant.file).parts[2].removesuffix(".py")
         folder = f"tests/{FOLDERS.get(part, part)}"
         folder = folder if (ROOT / folder).exists() else "tests/codec"
-        by_line = self.files.get(mutant.file, {}).get("contexts", {})
+        by_line = self.lines.contexts_by_lineno(mutant.file)
         lines = mutant.code if (ROOT / mutant.file).stat().st_mtime < self.at else ()
-        found = {name for line in lines for name in by_line.get(str(line), ())} & self.paths.keys()
+        found = {name for line in lines for name in by_line.get(line, ())} & self.paths.keys()
         found = found or {name for names in by_line.values() for name in names} & self.paths.keys()
         near = {name for name, path in self.paths.items() if path.startswith(folder)}
         left, chosen = float(SECONDS), []
@@ -163,7 +164,7 @@ def tried(mutant: Mutant, root: Path, tests: list[str]) -> str:
     path.write_text(mutant.text, "utf-8")
     for kept in path.parent.glob(f"__pycache__/{path.stem}.*"):
         kept.unlink()  # its time and size may be those of this text
-    ended, failed = python(root, *PYTEST, "-x", *tests, seconds=5 * SECONDS)
+    ended, failed = python(root, *PYTEST, "-x", *tests, seconds=10 * SECONDS)
     shutil.copy2(ROOT / mutant.file, path)
     return "SURVIVED" if ended in (0, 5) else f"killed: {failed}"
 
@@ -177,7 +178,7 @@ def main(seed: int, count: int, workers: int) -> int:
         copies = SimpleQueue[Path]()
         for number in range(workers):
             copies.put(shutil.copytree(ROOT, Path(folder, str(number)), ignore=NOT_COPIED))
-        if not (RECORD / "lines.json").exists():
+        if not (RECORD / "tests.xml").exists():
             record(Path(folder, "0"))
         nearest = Nearest()
 
