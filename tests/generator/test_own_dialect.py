@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from own_spec import BUILTINS, HARD_KEYWORDS, OUR_OWN, PROPERTY_TYPES, SOFT_KEYWORDS
+from support.implementation import wanted
 
 SOURCE = Path(__file__).resolve().parent.parent.parent / "src"
 Outcomes = dict[str, Any]
@@ -186,6 +187,8 @@ def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
 def test_a_package_that_is_not_compiled_warns_that_it_brings_the_pure_build(
     package: Path, run: Callable[[str, Path], Outcomes]
 ) -> None:
+    if "c" not in wanted():
+        pytest.skip("there is no compiled amqpcodec for it to stand beside")
     beside_compiled = run("c", package)
     assert beside_compiled["module"] == "own.methods_py"
     assert beside_compiled["warnings"] == [

@@ -13,6 +13,7 @@ pytest.importorskip("pyspark")
 import pyspark
 from support.spark_jobs import SETTINGS, SOURCES
 
+from amqpcodec import IMPL
 from amqpcodec.spark.java import NoJavaError, local_java
 from amqpcodec.spark.versions import lack
 
@@ -35,6 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for needed in item.iter_markers("needs"):
             if message := lack(*needed.args):
                 item.add_marker(pytest.mark.skip(reason=message))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """The data source refuses the pure build, unless it is asked for by option."""
+    if IMPL != "c":
+        pytest.skip("the data source reads with the compiled build")
 
 
 @pytest.fixture(scope="session")
