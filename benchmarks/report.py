@@ -11,7 +11,7 @@ from typing import Any
 import chart
 from peers import FACTORIES
 from results import FOLDER, Results
-from targets import DIVIDED, MIB, PEERS, Verdict, client_verdicts, column_verdicts, spark_verdicts, verdicts
+from targets import DIVIDED, MB, PEERS, Verdict, client_verdicts, column_verdicts, spark_verdicts, verdicts
 
 from amqpcodec.bench.comparing import Figure
 
@@ -315,13 +315,13 @@ def _footprint(results: Results) -> Iterator[str]:
         if item == "import":
             yield f"| import, {peer} | {info['milliseconds']:.1f} ms |"
         elif item.startswith("peak memory"):
-            growth = (info["peak"] - info["start"]) / MIB
-            yield f"| memory added by decoding {info['messages']} deliveries, {peer} | {growth:.1f} MiB |"
+            growth = (info["peak"] - info["start"]) / MB
+            yield f"| memory added by decoding {info['messages']} deliveries, {peer} | {growth:.1f} MB |"
         elif item == "installed size":
-            yield f"| extension modules, installed | {info['extensions'] / MIB:.1f} MiB |"
-            yield f"| whole package, installed | {info['package'] / MIB:.1f} MiB |"
+            yield f"| extension modules, installed | {info['extensions'] / MB:.1f} MB |"
+            yield f"| whole package, installed | {info['package'] / MB:.1f} MB |"
     if results.wheel:
-        yield f"| wheel | {results.wheel['octets'] / MIB:.1f} MiB |"
+        yield f"| wheel | {results.wheel['octets'] / MB:.1f} MB |"
 
 
 def _interpreters(results: Results) -> Iterator[str]:

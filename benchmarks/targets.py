@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from results import Results
 
 PEERS = ("py-amqp", "py-amqp Cython", "pika", "pamqp")
-MIB = 1 << 20
+MB = 10**6
 
 
 class Verdict(NamedTuple):
@@ -155,15 +155,15 @@ def _import(results: Results) -> Verdict:
 
 def _memory(results: Results) -> Verdict:
     info = results.extra.get(("peak memory of a stream of deliveries", "amqpcodec"))
-    growth = (info["peak"] - info["start"]) / MIB if info else None
+    growth = (info["peak"] - info["start"]) / MB if info else None
     messages = f", {info['messages']} deliveries" if info else ""
-    return _at_most(f"peak memory{messages}", "under 8 MB above the start", growth, 8, " MiB")
+    return _at_most(f"peak memory{messages}", "under 8 MB above the start", growth, 8, " MB")
 
 
 def _wheel(results: Results) -> Iterator[Verdict]:
     wheel = results.wheel
-    size = wheel["octets"] / MIB if wheel else None
-    yield _at_most("wheel", "under 3 MB", size, 3, " MiB")
+    size = wheel["octets"] / MB if wheel else None
+    yield _at_most("wheel", "under 3 MB", size, 3, " MB")
     cores = f" on {wheel['cores']} cores" if wheel else ""
     yield _at_most(f"build from source{cores}", "under 90 s", wheel["seconds"] if wheel else None, 90, " s")
 

@@ -2,8 +2,8 @@
 
     python tools/mutants.py SEED COUNT WORKERS
 
-The tests run in copies of the tree; a text that is compiled as well runs as Python. The first run records in
-build/mutants which test runs which line; delete it to record again. mutants_equivalent.toml has what is no loss.
+The tests run in copies of the tree; a text that is compiled as well runs as Python. The first run records
+which test runs which line; delete build/mutants to do it again. mutants_equivalent.toml: what changes nothing.
 """
 
 import ast
@@ -173,9 +173,8 @@ def main(seed: int, count: int, workers: int) -> int:
     """Draw, try, and print; 1 if any change survived that is not known to have no effect."""
     table = tomllib.loads(Path(__file__).with_name("mutants_equivalent.toml").read_text("utf-8"))
     known = {(entry["file"], entry["before"], entry["after"]): entry["reason"] for entry in table["change"]}
-    ended = Counter[str]()
+    ended, copies = Counter[str](), SimpleQueue[Path]()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as threads:
-        copies = SimpleQueue[Path]()
         for number in range(workers):
             copies.put(shutil.copytree(ROOT, Path(folder, str(number)), ignore=NOT_COPIED))
         if not (RECORD / "tests.xml").exists():
