@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import tomllib
 from pathlib import Path
 
-import mutants
 import pytest
+
+pytest.importorskip("coverage")
+
+import mutants
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = """\
@@ -89,7 +91,6 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(importlib.util.find_spec("coverage") is None, reason="coverage is not installed")
 def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
     python tools/mutants.py SEED COUNT WORKERS
 
 The tests run in copies of the tree; a text that is compiled as well runs as Python. The first run records
-which test runs which line; delete build/mutants to do it again. mutants_equivalent.toml: what changes nothing.
+which test runs which line; delete build/mutants to do it again. mutants_equivalent.toml: what is no loss.
 """
 
 import ast

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
-import targets  # noqa: E402
+import targets
 
 
 def results(octets: int) -> Any:
