@@ -135,6 +135,15 @@ def test_pcapng_several_interfaces_and_every_kind_of_packet_block() -> None:
     ]
 
 
+def test_a_simple_packet_has_at_most_the_octets_of_its_block() -> None:
+    blocks = make.block(3, struct.pack("<I", 9) + b"12345678") + make.block(
+        3, struct.pack("<I", 8) + b"12345678"
+    )
+    [fault, packet] = read(make.section() + make.interface() + blocks)
+    assert fault.message == "block of type 3 is unusable: packet of 9 octets in a block that has 8"
+    assert packet == Packet(2, None, 1, b"12345678", 8)
+
+
 def test_a_block_with_a_wrong_second_length_is_reported_and_skipped() -> None:
     bad = bytearray(make.enhanced(b"bad!", 1))
     bad[-4:] = struct.pack("<I", 99)
@@ -146,7 +155,7 @@ def test_a_block_with_a_wrong_second_length_is_reported_and_skipped() -> None:
 def test_a_packet_longer_than_its_block_is_reported_and_skipped() -> None:
     bad = make.block(6, struct.pack("<IIIII", 0, 0, 0, 2**32 - 1, 5))
     [fault, packet] = read(make.section() + make.interface() + bad + make.enhanced(b"good", 2))
-    assert "4294967295 octets" in fault.message
+    assert fault.message == "block of type 6 is unusable: packet of 4294967295 octets in a block that has 0"
     assert packet.number == 2
 
 

@@ -151,6 +151,20 @@ def test_one_is_spoken_of_as_one(summary: stats.Summary) -> None:
     }
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_block_that_lasts_is_listed_with_the_time_up_to_the_end(ended: bool, tmp_path: Path) -> None:
+    truth = make.Truth()
+    talk = Talk(truth, 1).opened()
+    talk.server(amqp.Connection.Blocked("low on memory"), 0)
+    talk.wait(2)
+    talk.client(amqp.Basic.Qos(prefetch_count=1))
+    if ended:
+        talk.goodbye()
+    blocked = [each for each in _summary(truth, tmp_path).first_incidents if each.kind == "blocked"]
+    assert [(each.flow, each.direction, each.text) for each in blocked] == [(0, 1, "low on memory")]
+    assert blocked[0].duration_ns // 10**9 == 2
+
+
 def test_short_lists_hide_no_problem(summary: stats.Summary, tmp_path: Path) -> None:
     short = _summary(troubled(), tmp_path, top=1)
     assert (short.findings, short.verdict) == (summary.findings, summary.verdict)
