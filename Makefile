@@ -204,7 +204,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-wheel bench-report: build .venv/bench
+bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build

@@ -6,7 +6,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-wheel
+.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
@@ -89,6 +89,6 @@ bench-peers:
 	CELERY_ENABLE_SPEEDUPS=1 $(BENCH_BUILDER)/bin/python -m pip install -q --upgrade --no-binary amqp \
 		--no-build-isolation --target $(BENCH_PYAMQP_CYTHON) amqp
 
-# Time of a from-source build and size of the wheel.
-bench-wheel:
-	$(PYTHON) benchmarks/wheel.py
+# What the package costs besides time, against benchmarks/budgets.toml: sizes, memory, import, build.
+bench-budgets:
+	$(PYTHON) benchmarks/budgets.py

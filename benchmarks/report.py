@@ -29,7 +29,7 @@ INTRODUCTION = """\
 # Benchmarks
 
 `make bench-report` writes this page; it is not edited by hand. It shows stored runs of `make bench`,
-`bench-c`, `bench-wheel`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-connections`,
+`bench-c`, `bench-budgets`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-connections`,
 `bench-brokers`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
@@ -320,8 +320,8 @@ def _footprint(results: Results) -> Iterator[str]:
         elif item == "installed size":
             yield f"| extension modules, installed | {info['extensions'] / MB:.1f} MB |"
             yield f"| whole package, installed | {info['package'] / MB:.1f} MB |"
-    if results.wheel:
-        yield f"| wheel | {results.wheel['octets'] / MB:.1f} MB |"
+    if "wheel, octets" in results.budgets:
+        yield f"| wheel | {results.budgets['wheel, octets'] / MB:.2f} MB |"
 
 
 def _interpreters(results: Results) -> Iterator[str]:

@@ -17,7 +17,7 @@ class Results:
     def __init__(self, folder: Path = FOLDER) -> None:
         self.run: dict[str, Any] = json.loads((folder / "bench.json").read_text())
         self.anchor: dict[str, Any] = _optional(folder / "anchor.json")
-        self.wheel: dict[str, Any] = _optional(folder / "wheel.json")
+        self.budgets: dict[str, float] = _optional(folder / "budgets.json").get("figures", {})
         self.profile: dict[str, Any] = _optional(folder / "profile.json")
         self.columns: dict[str, Any] = _optional(folder / "columnar.json")
         self.captures: dict[str, Any] = _optional(folder / "columnar-captures.json")

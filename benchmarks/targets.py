@@ -161,11 +161,10 @@ def _memory(results: Results) -> Verdict:
 
 
 def _wheel(results: Results) -> Iterator[Verdict]:
-    wheel = results.wheel
-    size = wheel["octets"] / MB if wheel else None
-    yield _at_most("wheel", "under 3 MB", size, 3, " MB")
-    cores = f" on {wheel['cores']} cores" if wheel else ""
-    yield _at_most(f"build from source{cores}", "under 90 s", wheel["seconds"] if wheel else None, 90, " s")
+    size = results.budgets.get("wheel, octets")
+    yield _at_most("wheel", "at most 2.95 MB", size and size / MB, 2.95, " MB")
+    seconds = results.budgets.get("build, CPU s")
+    yield _at_most("build from source, on all cores together", "at most 50 CPU s", seconds, 50, " s")
 
 
 def column_verdicts(results: Results) -> Iterator[Verdict]:

@@ -1,0 +1,125 @@
+"""`make bench-budgets`: what the package costs besides time to decode, beside the budgets in budgets.toml.
+
+It fails where a figure is more than 5% over its budget. A change that costs more changes the number there,
+with its reason. Budgets hold for one kind of machine; on another, figures are printed and not judged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+from counting import HERE, available
+import guard
+
+ROOT = HERE.parent
+BUDGETS = HERE / "budgets.toml"
+RESULT = HERE / "results" / "budgets.json"
+MARGIN = 0.05
+NAMES = {"decoder": "idle decoder", "channel": "open channel", "stats": "connection in stats"}
+ROUNDS = 9  # imports that are timed
+
+
+def build() -> Iterator[tuple[str, float]]:
+    """Build the wheel as releases are, from a copy of what git has, so that nothing built before helps."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    released = {**os.environ, **settings["linux"]["environment"]}
+    with tempfile.TemporaryDirectory() as folder:
+        source, target, archive = (Path(folder, name) for name in ("source", "wheel", "source.tar"))
+        subprocess.run(["git", "archive", "-o", str(archive), "HEAD"], cwd=ROOT, check=True)
+        with tarfile.open(archive) as tar:
+            tar.extractall(source, filter="data")
+        before = _children_seconds()
+        options = ["-q", "--no-deps", "--no-cache-dir", "-w", str(target)]
+        subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", *options, str(source)], env=released, check=True
+        )
+        yield "build, CPU s", round(_children_seconds() - before, 1)
+        wheel = next(target.glob("*.whl"))
+        yield "wheel, octets", wheel.stat().st_size
+        with zipfile.ZipFile(wheel) as files:
+            yield "installed, octets", sum(info.file_size for info in files.infolist())
+
+
+def imports() -> Iterator[tuple[str, float]]:
+    """Import the usual dialect in fresh processes: milliseconds for people, instructions to compare."""
+    timed = "from time import perf_counter as t; b = t(); import amqpcodec.rabbitmq; print((t() - b) * 1e3)"
+    with tempfile.TemporaryDirectory() as folder:
+        # As it is for users: modules are not compiled at each start.
+        cached = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+        _python(cached, "-c", timed)
+        yield "import, ms", round(median(float(_python(cached, "-c", timed)) for _ in range(ROUNDS)), 1)
+        if available():
+            texts = "import amqpcodec.rabbitmq", "pass"
+            with_it, without = (_instructions(cached, text) for text in texts)
+            yield "import, million instructions", round((with_it - without) / 1e6, 1)
+        yield "import, octets of memory", int(_python(cached, str(HERE / "footprint.py"), "import"))
+
+
+def objects() -> Iterator[tuple[str, float]]:
+    """Octets of memory of one more of each."""
+    for kind, name in NAMES.items():
+        yield f"{name}, octets of memory", int(_python({**os.environ}, str(HERE / "footprint.py"), kind))
+
+
+def table(figures: dict[str, float], budgets: dict[str, dict[str, float | str]]) -> tuple[str, list[str]]:
+    """Return a table of figures beside their budgets, and the figures that are over theirs or have none."""
+    lines, over = ["| figure | budget | now | |", "| --- | ---: | ---: | --- |"], []
+    for item, figure in figures.items():
+        most = budgets.get(item, {}).get("most")
+        fits = most is not None and figure <= float(most) * (1 + MARGIN)
+        if not fits:
+            over.append(item)
+        verdict = "ok" if fits else "none" if most is None else "OVER"
+        lines.append(f"| {item} | {'' if most is None else f'{most:,}'} | {figure:,} | {verdict} |")
+    return "\n".join(lines) + "\n", over
+
+
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _python(environment: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _instructions(environment: dict[str, str], text: str) -> int:
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", text]
+    fixed = {**environment, "PYTHONHASHSEED": "0"}
+    done = subprocess.run(command, env=fixed, capture_output=True, text=True, check=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    assert found is not None, done.stderr
+    return int(found[1])
+
+
+def main() -> int:
+    """Measure, store, and judge where the machine is the one that the budgets are for."""
+    figures = dict([*build(), *imports(), *objects()])
+    RESULT.write_text(json.dumps({"figures": figures, "cores": os.cpu_count()}, indent=1) + "\n")
+    settings = tomllib.loads(BUDGETS.read_text())
+    shown, over = table(figures, settings["budget"])
+    print(shown, end="")
+    if settings["environment"] != guard.environment():
+        print(
+            f"bench-budgets: budgets for {settings['environment']}, this is {guard.environment()}: not judged"
+        )
+        return 0
+    return 1 if over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
