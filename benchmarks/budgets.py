@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from counting import HERE, available
 import guard
+from counting import HERE, available
 
 ROOT = HERE.parent
 BUDGETS = HERE / "budgets.toml"
