@@ -43,6 +43,8 @@ _DIRECTIVES = {
 # instruction in a hundred. Calls into libraries that make no detour save columns 2 to 3% of their time.
 # -Os is the smallest; it costs the state machine of a connection 3%.
 _LEVELS = {"_kernel": ["-O3", "-fno-plt"], "_columns": ["-O3", "-fno-plt"], "connection": ["-O1"]}
+# Modules of these folders that have no inner loop either: they make classes, look after them, or hold facts.
+_WITHOUT_LOOPS = ("constructors_c", "dialect_c", "fields_c", "guards_c", "rawproperties_c", "tables_c")
 _ELSEWHERE = ["-Os"]
 _COMPILE = ["-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
@@ -83,7 +85,8 @@ def extensions(
 def _options(path: Path) -> dict[str, Any]:
     if os.name == "nt":
         return {}
-    return {"extra_compile_args": [*_LEVELS.get(path.parent.name, _ELSEWHERE), *_COMPILE]}
+    level = _ELSEWHERE if path.stem in _WITHOUT_LOOPS else _LEVELS.get(path.parent.name, _ELSEWHERE)
+    return {"extra_compile_args": [*level, *_COMPILE]}
 
 
 def _module(path: Path, stage: Path) -> str:
