@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,14 @@ def test_everything_has_a_label_of_a_few_words(name: str) -> None:
             labels[method.full_name] = method.label
             labels |= {f"{method.full_name} {field.name}": field.label for field in method.fields}
     assert {what: label for what, label in labels.items() if not 2 <= len(label.split()) <= 9} == {}
+
+
+def test_the_places_where_contributors_add_the_facts_of_a_method_have_those_of_today() -> None:
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## What the tests say about each method\n")[2]
+    named = re.findall(r"`((?:tests|docs)/[^`]+)`|\]\((docs/[^)#]+)", section.partition("\n## ")[0])
+    paths = [ROOT / (first or second).replace("<dialect>", "rabbitmq-0-9-1") for first, second in named]
+    assert len(paths) == 7
+    for path in paths:
+        text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+        # Some have the name of the newest method, others how many there are, or what pamqp lacks.
+        assert re.search(r"update-secret-ok|\b64\b|== 65\b|is missing", text), path
