@@ -29,7 +29,7 @@ RECORD = ROOT / "build" / "mutants"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "build", "__pycache__")
 NOT_RECORDED = ("clients", "examples", "generator", "suites", "wasm")  # they start processes of their own
 FOLDERS = {"_kernel": "codec", "_columns": "arrow", "aio": "connection", "run": "compat"}
-PYTEST = ("pytest", "-q", "-p", "no:cacheprovider", "-m", "not (spark or quick or fetches)")
+PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 SECONDS = 40  # of tests for one change, by the time they took when they were recorded
 SWAPPED: list[tuple[type[ast.AST], type[ast.AST]]] = [

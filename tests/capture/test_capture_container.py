@@ -105,6 +105,18 @@ def test_pcapng_time_offset_is_in_seconds_and_may_be_negative() -> None:
     assert packet.time_ns == 1_000_000_000  # what stands behind the end of the options does not count
 
 
+@pytest.mark.parametrize(
+    ("ticks", "offset", "time_ns"),
+    [(2**62 - 1, 0, 2**62 - 1), (2**62, 0, None), (0, -(2**62), None), (1, -(2**62), 1 - 2**62)],
+)
+def test_pcapng_times_end_in_2116_and_as_long_before_1970(
+    ticks: int, offset: int, time_ns: int | None
+) -> None:
+    interface = pcapng.Interface(1, 0, units_per_second=10**9)
+    found = interface.time_ns((ticks + offset) >> 32, (ticks + offset) & 0xFFFFFFFF)
+    assert found == time_ns
+
+
 def test_pcapng_interfaces_of_a_section_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcapng, "MAX_INTERFACES", 3)
     described = make.section() + make.interface() * 3

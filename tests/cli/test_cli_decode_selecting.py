@@ -231,6 +231,10 @@ def test_a_queue_that_is_not_there_is_named_with_the_nearest(run: Run, broker: P
     start = f"amqpcodec: {str(broker)!r}: "
     run("--queue", "order", code=1)
     assert run.err == f"{start}no queue in it fits 'order'; the nearest name is 'orders'\n"
+    run("--queue", "order", "--queue", "zzz", code=1)
+    assert (
+        run.err == f"{start}no queue in it fits 'order'; the nearest name is 'orders'\n"
+    )  # the first is named
     run("--exchange", "Events", code=1)
     assert run.err == f"{start}no exchange in it fits 'Events'; the nearest name is 'events'\n"
     run("--connection", "7")

@@ -182,6 +182,14 @@ def test_refusals_name_method_and_field(amqp: ModuleType, location: str) -> None
     assert str(caught.value).startswith(".".join(NAMED[location]))
 
 
+@pytest.mark.parametrize("value", ["\u0100", "", "ab", 7])
+def test_a_character_is_one_up_to_ff(impl: Implementation, value: Any) -> None:
+    said = "table['k']: character must be a str of one character up to U+00FF"
+    with pytest.raises(EncodeError) as caught:
+        impl.tables.encode_table({"k": FieldValue("k", value)}, profile="qpid")
+    assert str(caught.value) == said
+
+
 PATHS: list[tuple[Any, tuple[Any, ...]]] = [
     ({"a": object()}, ("a",)),
     ({"a": 1, "b": {"c": object()}}, ("b", "c")),
