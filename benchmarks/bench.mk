@@ -64,7 +64,7 @@ bench-spark-memory:
 
 # Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
 spark-equality:
-	$(PYTHON) benchmarks/spark_equality.py --mb $(BENCH_MB) --result $(BENCH_RESULTS)/spark-equality.json
+	PYTHONPATH=tests $(PYTHON) -m support.spark_equality --mb $(BENCH_MB) --result $(BENCH_RESULTS)/spark-equality.json
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from pyspark.sql import functions, types
+from support import spark_equality as equality
 
 from amqpcodec._columns.schemas import TABLES
 
@@ -52,15 +50,7 @@ DIFFERENT_ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def equality() -> Iterator[Any]:
-    """The benchmark as a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "benchmarks"))
-        yield importlib.import_module("spark_equality")
-
-
-def row_hashes(equality: Any, frame: Any) -> list[int]:
+def row_hashes(frame: Any) -> list[int]:
     hashes = ", ".join(equality.hashes(frame.schema))
     return [row[0] for row in frame.selectExpr(f"xxhash64({hashes})").collect()]
 
@@ -77,22 +67,22 @@ def each_alone(kind: types.DataType) -> list[Any]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_column_of_a_row_counts(spark: Any, equality: Any, table: str) -> None:
+def test_every_column_of_a_row_counts(spark: Any, table: str) -> None:
     from amqpcodec.spark.schemas import table_schema
 
     schema = table_schema(table, columns=equality.columns_of(table))
     rows = each_alone(schema)
     assert len(rows) > len(schema)
-    assert len(set(row_hashes(equality, spark.createDataFrame(rows, schema)))) == len(rows)
+    assert len(set(row_hashes(spark.createDataFrame(rows, schema)))) == len(rows)
 
 
-def test_null_and_empty_and_where_a_value_stands_count(spark: Any, equality: Any) -> None:
-    found = row_hashes(equality, spark.createDataFrame(DIFFERENT_ROWS, KINDS))
+def test_null_and_empty_and_where_a_value_stands_count(spark: Any) -> None:
+    found = row_hashes(spark.createDataFrame(DIFFERENT_ROWS, KINDS))
     assert len(set(found)) == len(DIFFERENT_ROWS)
 
 
 @pytest.fixture(scope="module")
-def stored(spark: Any, equality: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
+def stored(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     """Rows as the benchmark stores them, in some of their columns, and their digest."""
     path = tmp_path_factory.mktemp("stored") / "rows.parquet"
     equality.store("methods", [ROOT / "examples" / "real-bunny.pcap"], path)
@@ -113,7 +103,7 @@ def stored(spark: Any, equality: Any, tmp_path_factory: pytest.TempPathFactory) 
     ],
 )  # fmt: skip
 def test_a_planted_value_is_reported_and_its_column_named(
-    equality: Any, stored: tuple[Any, Any], changed: dict[str, str], named: str
+    stored: tuple[Any, Any], changed: dict[str, str], named: str
 ) -> None:
     frame, wanted = stored
     planted = frame.withColumns({name: functions.expr(text) for name, text in changed.items()})
@@ -121,9 +111,7 @@ def test_a_planted_value_is_reported_and_its_column_named(
 
 
 @pytest.mark.parametrize(("lost", "doubled"), [(1, 0), (0, 1), (1, 1), (0, 2)])
-def test_a_row_that_is_lost_or_doubled_is_reported(
-    equality: Any, stored: tuple[Any, Any], lost: int, doubled: int
-) -> None:
+def test_a_row_that_is_lost_or_doubled_is_reported(stored: tuple[Any, Any], lost: int, doubled: int) -> None:
     frame, wanted = stored
     planted = frame.where("offset != 1582") if lost else frame
     for _ in range(doubled):
@@ -133,7 +121,7 @@ def test_a_row_that_is_lost_or_doubled_is_reported(
     assert found[0] == 101 - lost + doubled
 
 
-def test_the_order_of_rows_does_not_count(equality: Any, stored: tuple[Any, Any]) -> None:
+def test_the_order_of_rows_does_not_count(stored: tuple[Any, Any]) -> None:
     frame, wanted = stored
     assert equality.difference(frame.orderBy("server", "offset"), frame, wanted) == ""
 
@@ -141,9 +129,11 @@ def test_the_order_of_rows_does_not_count(equality: Any, stored: tuple[Any, Any]
 @pytest.mark.spark
 def test_all_rows_are_equal_whatever_the_parts(java: None, tmp_path: Path) -> None:
     """What `make spark-equality` does, but for its size and the other tables."""
-    command = [sys.executable, str(ROOT / "benchmarks" / "spark_equality.py"), "--mb", "1"]
+    command = [sys.executable, "-m", "support.spark_equality", "--mb", "1"]
     command += ["--folder", str(tmp_path), "--tables", "messages", "errors"]
-    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT / "tests", capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     lines = [line for line in done.stdout.splitlines() if line.startswith("local[")]
     assert len(lines) == 2 * 4

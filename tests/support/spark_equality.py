@@ -1,6 +1,6 @@
 """Rows through Spark beside those of `amqpcodec.arrow` in this process, all of them, whatever the parts.
 
-    python benchmarks/spark_equality.py [--mb 1000] [--tables messages frames ...] [--captures FILE ...]
+    cd tests; python -m support.spark_equality [--mb 1000] [--tables messages ...] [--captures FILE ...]
 
 A seeded capture, with packets late, twice and lost, is read whole and as rotated files whose names are given
 in another order, in parts of several sizes, by two cores and by one. Rows are compared by hashes of all there
@@ -24,11 +24,19 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
-import spark_damage
-from spark_work import ROOT, SETTINGS
-
 from amqpcodec._columns.schemas import TABLES
 
+from . import damage
+
+ROOT = Path(__file__).parent.parent.parent
+SETTINGS = {
+    "spark.driver.memory": "8g",  # for the states of all parts
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.session.timeZone": "UTC",
+}
 FILES = 6  # of the rotated capture
 CORES = (2, 1)
 
@@ -71,7 +79,7 @@ def captures(folder: Path, megabytes: float, seed: int) -> list[list[Path]]:
         command = [sys.executable, str(ROOT / "tools" / "synthetic_capture.py"), str(clean)]
         subprocess.run([*command, "--mb", str(megabytes), "--seed", str(seed)], check=True, stdout=sys.stderr)
         for paths in sets:
-            spark_damage.write(clean, [made / path.name for path in paths], spark_damage.Rates(), seed)
+            damage.write(clean, [made / path.name for path in paths], damage.Rates(), seed)
         clean.unlink()
         made.rename(folder / name)
     return sets
@@ -134,8 +142,7 @@ def session(cores: int) -> Iterator[Any]:
     """A session of Spark."""
     from pyspark.sql import SparkSession
 
-    settings = SETTINGS | {"spark.driver.memory": "8g"}  # for the states of all parts
-    spark = SparkSession.builder.master(f"local[{cores}]").config(map=settings).getOrCreate()
+    spark = SparkSession.builder.master(f"local[{cores}]").config(map=SETTINGS).getOrCreate()
     try:
         yield spark
     finally:
