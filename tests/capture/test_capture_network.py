@@ -121,21 +121,29 @@ def test_a_snapped_packet_knows_how_much_is_missing() -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x2000)), "fragmented IPv4"),
-        (make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x0010)), "fragmented IPv4"),
+        (
+            make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x2000)),
+            "fragmented IPv4 datagram",
+        ),
+        (
+            make.ethernet(make.ipv4("1.1.1.1", "2.2.2.2", SEGMENT, fragment=0x0010)),
+            "fragmented IPv4 datagram",
+        ),
         (
             make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0\0\x01\0\0\0\x05", first=44)),
-            "fragmented IPv6",
+            "fragmented IPv6 datagram",
         ),
         (make.ethernet(V4)[:30], "IPv4 header cut off"),
+        (make.ethernet(b"\x60" + V4[1:39]), "IPv6 header cut off"),
+        (make.ethernet(make.ipv6("::1", "::2", b"\x06", first=0)), "IPv6 extension header cut off"),
         (make.ethernet(V6)[:40], "IPv6 header cut off"),
         (make.ethernet(V4)[:50], "TCP header cut off"),
-        (make.ethernet(V4[:32] + b"\xf0" + V4[33:]), "impossible length"),
-        (make.ethernet(V4[:32] + b"\x10" + V4[33:]), "impossible length"),
+        (make.ethernet(V4[:32] + b"\xf0" + V4[33:]), "TCP header of an impossible length"),
+        (make.ethernet(V4[:32] + b"\x10" + V4[33:]), "TCP header of an impossible length"),
         (make.ethernet(b"\x42" + V4[1:]), "damaged IPv4 header"),
         (
             make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\xff" + bytes(6), first=0)),
-            "IPv6 extension",
+            "damaged IPv6 extension header",
         ),
     ],
 )
@@ -143,8 +151,7 @@ def test_what_cannot_be_read_is_counted_with_its_reason(data: bytes, reason: str
     packets = [Packet(number, 5, 1, data, len(data)) for number in (7, 8)]
     [fault] = read_segments(packets)
     assert isinstance(fault, Fault)
-    assert fault.message.startswith("2 packets passed over, the first is 7: ")
-    assert reason in fault.message
+    assert fault.message == f"2 packets passed over, the first is 7: {reason}"
 
 
 def test_an_unknown_link_layer_is_reported_once() -> None:

@@ -228,6 +228,19 @@ def test_the_depth_of_a_queue_is_followed(tmp_path: Path) -> None:
     assert not depth.only_grows
 
 
+def test_a_queue_that_has_nothing_to_get_is_empty(tmp_path: Path) -> None:
+    truth = make.Truth()
+    talk = Talk(truth, 1).opened()
+    talk.declare("q", 5)
+    talk.client(amqp.Basic.Get(queue="q"))
+    talk.server(amqp.Basic.GetEmpty())
+    talk.client(amqp.Basic.Get())  # of the queue declared last
+    talk.server(amqp.Basic.GetEmpty())
+    talk.goodbye()
+    [depth] = _summary(truth, tmp_path).depths
+    assert (depth.reports, depth.first, depth.last, depth.least, depth.most) == (3, 5, 0, 0, 5)
+
+
 def test_the_problems_of_a_real_capture() -> None:
     summary = _summary(EXAMPLES / "real-bunny.pcap", EXAMPLES)
     assert [(each.code, each.count) for each in summary.findings] == [
