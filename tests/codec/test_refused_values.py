@@ -179,7 +179,8 @@ def test_refusals_name_method_and_field(amqp: ModuleType, location: str) -> None
     with pytest.raises(EncodeError) as caught:
         LOCATIONS[location](amqp, object())
     assert (caught.value.method, caught.value.field) == NAMED[location]
-    assert str(caught.value).startswith(".".join(NAMED[location]))
+    assert str(caught.value) == f"{'.'.join(NAMED[location])}: {caught.value.message}"
+    assert caught.value.message.endswith(" not object")
 
 
 @pytest.mark.parametrize("value", ["\u0100", "", "ab", 7])
@@ -201,6 +202,12 @@ PATHS: list[tuple[Any, tuple[Any, ...]]] = [
 ]
 
 
+REASONS = {
+    (5,): "shortstr must be a str, not int",
+    ("a", "x" * 256): "shortstr must have at most 255 octets, not 256",
+}
+
+
 @pytest.mark.parametrize(("table", "path"), PATHS)
 def test_refusals_lead_to_the_value_inside_a_table(
     amqp: ModuleType, table: Any, path: tuple[Any, ...]
@@ -209,7 +216,9 @@ def test_refusals_lead_to_the_value_inside_a_table(
         amqp.encode_header(1, amqp.BasicProperties(headers=table), 0)
     assert caught.value.path == path
     assert (caught.value.method, caught.value.field) == ("basic", "headers")
-    assert str(caught.value).startswith("basic.headers" + "".join(f"[{step!r}]" for step in path) + ": ")
+    where = "basic.headers" + "".join(f"[{step!r}]" for step in path)
+    assert str(caught.value) == f"{where}: {caught.value.message}"
+    assert caught.value.message == REASONS.get(path, "no table tag carries object")
 
 
 UNKNOWN_TO: list[tuple[str, Any, str]] = [
