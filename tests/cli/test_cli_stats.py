@@ -103,6 +103,17 @@ def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> Non
         assert tables[f"{title}: slowest"][0][0] == duration(max(exact))
 
 
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (None, "-"), (0, "0.0 µs"), (999_949, "999.9 µs"), (1_000_000, "1.000 ms"),
+        (999_999_000, "999.999 ms"), (1_000_000_000, "1.000 s"), (90_500_000_000, "90.500 s"),
+    ],
+)  # fmt: skip
+def test_a_duration_is_in_the_unit_that_suits_it(nanoseconds: int | None, text: str) -> None:
+    assert duration(nanoseconds) == text
+
+
 def test_json_is_the_summary(run: Run, captured: Path) -> None:
     shown = json.loads(run(captured, "--json", "--top", "3"))
     assert shown == json.loads(json.dumps(_summary(captured, top=3).as_dict()))

@@ -9,10 +9,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.implementation import Implementation
 from support.interpreter import of_full_stack
 from support.outcomes import describe_error, drain, octet_by_octet
 
-from amqpcodec import DecodeError, DecoderInUseError, Limits
+from amqpcodec import DecodeError, DecoderInUseError, InlineContent, Limits, ReferenceContent
 from amqpcodec.spec import Assert
 
 EMPTY_METHOD = b"\x01\0\x01\0\0\0\0\xce"
@@ -91,6 +92,23 @@ class TestNotFatal:
         assert drain(decoder, [EMPTY_METHOD])[1] is not None
         decoder.reset()
         assert drain(decoder, [amqp.encode_heartbeat()])[1] is None
+
+
+@pytest.mark.parametrize("kind", [2, 255])
+def test_a_content_of_0_9_is_inline_or_referred_to(impl: Implementation, kind: int) -> None:
+    amqp = impl.dialect("amqp-0-9")
+    transfer = amqp.Message.Transfer(body=InlineContent(b"octets"))
+    octets = amqp.encode_method(1, transfer)
+    content = b"\0\0\0\0\6octets"
+    assert octets.count(content) == 1
+    assert next(amqp.FrameDecoder().feed(octets)).payload.body == InlineContent(b"octets")
+    reference = octets.replace(content, b"\1" + content[1:])
+    assert next(amqp.FrameDecoder().feed(reference)).payload.body == ReferenceContent(b"octets")
+    with pytest.raises(DecodeError) as caught:
+        next(amqp.FrameDecoder().feed(octets.replace(content, bytes([kind]) + content[1:])))
+    assert caught.value.message == f"content discriminator {kind}, not 0 or 1"
+    assert (caught.value.reply_code, caught.value.field) == (502, "body")
+    assert caught.value.offset == octets.index(content)
 
 
 class TestFatal:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -59,6 +60,31 @@ def test_intervals_grow_with_the_time_they_span() -> None:
     assert rates.start_ns == 0
     assert rates.messages["publish"] == [1, *[0] * 119, 2]
     assert rates.octets["publish"] == [5, *[0] * 119, 6]
+
+
+MS, SECOND = 10**6, 10**9
+WIDTHS = (
+    MS,
+    5 * MS,
+    10 * MS,
+    50 * MS,
+    100 * MS,
+    500 * MS,
+    *(step * SECOND for step in (1, 5, 10, 30, 60, 300)),
+)
+HOURS = [step * SECOND for step in (600, 1800, 3600, 6 * 3600, 24 * 3600, 48 * 3600)]
+
+
+def test_each_width_of_intervals_holds_240_of_them_and_whole_ones_of_the_width_before() -> None:
+    timeline = Timeline()
+    for width, next_one in itertools.pairwise([*WIDTHS, *HOURS]):
+        timeline.span(0, 240 * width - 1)
+        assert timeline.width_ns == width
+        timeline.add([("publish", 239, 1, 1)])
+        timeline.span(0, 240 * width)
+        assert timeline.width_ns == next_one
+        assert next_one % width == 0
+        assert sum(timeline.rates().messages["publish"][: 240 * width // next_one]) > 0
 
 
 def test_times_centuries_apart_take_no_more_room() -> None:
