@@ -183,6 +183,28 @@ def test_refusals_name_method_and_field(amqp: ModuleType, location: str) -> None
     assert caught.value.message.endswith(" not object")
 
 
+RANGES = [
+    ("rabbitmq", "b", -128, 127, "int8"), ("rabbitmq", "B", 0, 255, "uint8"),
+    ("rabbitmq", "s", -32768, 32767, "int16"), ("rabbitmq", "u", 0, 65535, "uint16"),
+    ("rabbitmq", "I", -2147483648, 2147483647, "int32"), ("rabbitmq", "i", 0, 4294967295, "uint32"),
+    ("rabbitmq", "l", -9223372036854775808, 9223372036854775807, "int64"),
+    ("wg-0-9-1", "l", 0, 18446744073709551615, "uint64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("profile", "tag", "least", "most", "name"), RANGES)
+def test_an_integer_with_a_tag_is_refused_beyond_its_range(
+    impl: Implementation, profile: str, tag: str, least: int, most: int, name: str
+) -> None:
+    for number in (least, most):
+        octets = impl.tables.encode_table({"k": FieldValue(tag, number)}, profile)
+        assert impl.tables.decode_table(octets, profile) == {"k": number}
+    for number in (least - 1, most + 1):
+        with pytest.raises(EncodeError) as caught:
+            impl.tables.encode_table({"k": FieldValue(tag, number)}, profile)
+        assert str(caught.value) == f"table['k']: {name} must be {least} to {most}, not {number}"
+
+
 @pytest.mark.parametrize("value", ["\u0100", "", "ab", 7])
 def test_a_character_is_one_up_to_ff(impl: Implementation, value: Any) -> None:
     said = "table['k']: character must be a str of one character up to U+00FF"
