@@ -3,44 +3,69 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
-import targets
+
+@pytest.fixture
+def targets() -> Iterator[ModuleType]:
+    yield from module("targets")
+
+
+@pytest.fixture
+def report() -> Iterator[ModuleType]:
+    yield from module("report")
+
+
+def module(name: str) -> Iterator[ModuleType]:
+    """A module of the benchmarks, until the test is over: other folders have modules of its name."""
+    names = {path.stem for path in FOLDER.glob("*.py")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        for other in names & sys.modules.keys():
+            patch.delitem(sys.modules, other)
+        try:
+            yield import_module(name)
+        except ImportError as missing:
+            pytest.skip(f"a library that the benchmarks use is missing: {missing}")
+        finally:
+            for other in names & sys.modules.keys():
+                del sys.modules[other]
 
 
 def results(octets: int) -> Any:
     """A stored run in which everything takes so many octets."""
     sizes = {"start": 0, "peak": octets, "messages": 1, "extensions": octets, "package": octets}
     names = ("peak memory of a stream of deliveries", "installed size")
-    wheel = {"octets": octets, "cores": 2, "seconds": 1.0}
-    return SimpleNamespace(extra={(name, "amqpcodec"): sizes for name in names}, wheel=wheel)
+    budgets = {"wheel, octets": octets, "build, CPU s": 1.0}
+    return SimpleNamespace(extra={(name, "amqpcodec"): sizes for name in names}, budgets=budgets)
 
 
 @pytest.mark.parametrize(
     ("octets", "reached", "met"),
-    [(2_999_999, "3 MB", True), (3_133_928, "3.13 MB", False), (3 << 20, "3.15 MB", False)],
+    [(2_949_999, "2.95 MB", True), (3_133_928, "3.13 MB", False), (3 << 20, "3.15 MB", False)],
 )
-def test_the_size_of_a_wheel_is_judged_in_millions_of_octets(octets: int, reached: str, met: bool) -> None:
+def test_the_size_of_a_wheel_is_judged_in_millions_of_octets(
+    targets: ModuleType, octets: int, reached: str, met: bool
+) -> None:
     verdict = next(iter(targets._wheel(results(octets))))
-    assert verdict == ("wheel", "under 3 MB", reached, met)
+    assert verdict == ("wheel", "at most 2.95 MB", reached, met)
 
 
-def test_memory_of_a_stream_is_judged_in_millions_of_octets() -> None:
+def test_memory_of_a_stream_is_judged_in_millions_of_octets(targets: ModuleType) -> None:
     assert targets._memory(results(8 << 20))[1:] == ("under 8 MB above the start", "8.39 MB", False)
     assert targets._memory(results(7_900_000)).met
 
 
-def test_sizes_in_the_report_are_in_the_unit_of_the_targets() -> None:
-    report = pytest.importorskip(
-        "report", reason="a library that the benchmarks use is missing", exc_type=ImportError
-    )
+def test_sizes_in_the_report_are_in_the_unit_of_the_targets(report: ModuleType) -> None:
     sizes = [
         row for row in report._footprint(results(3_133_928)) if "deliveries" in row or "installed" in row
     ]
-    assert [row.split("| ")[2] for row in sizes] == ["3.1 MB |"] * 3
+    assert [row.split("| ")[2] for row in sizes] == ["3.1 MB |", "3.1 MB |", "3.1 MB |"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.encoder_values import BytesChild
-from support.implementation import replaces
+from support.marks import replaces
 
 from amqpcodec import compat
 from amqpcodec.compat.kombu import transport_options

@@ -14,7 +14,8 @@ from typing import Any
 from unittest.mock import create_autospec
 
 import pytest
-from support.implementation import replaces, wanted
+from support.implementation import wanted
+from support.marks import replaces
 from support.subprocesses import output, python
 
 from amqpcodec import compat

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from support.implementation import replaces
+from support.marks import replaces
 
 from amqpcodec import compat
 

@@ -7,8 +7,6 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 from amqpcodec import _backend
 from amqpcodec._generated.index import DIALECTS
 
@@ -33,10 +31,6 @@ def left_out() -> str:
 def wanted() -> tuple[str, ...]:
     """The builds to test: both, unless the environment or the tree leaves the compiled one out."""
     return ("py",) if left_out() else ("c", "py")
-
-
-# For what the build in use does to other libraries: the pure one replaces nothing of theirs.
-replaces = pytest.mark.skipif(_backend.IMPL != "c", reason="the pure build replaces nothing")
 
 
 class Implementation:

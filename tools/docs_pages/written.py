@@ -19,7 +19,7 @@ GENERATED = {
     "src/amqpcodec/_columns/schemas.py": "reference/columns.md",
     "src/amqpcodec/options.py": "reference/options.md",
 }
-"""What pages that are not stored are made of; others link to that, and so to what the repository has."""
+"""Sources of the pages that are not stored; other pages link to those, and so to what the repository has."""
 
 _ITEM = re.compile(r"(?:[-*]|\d\.) (?=\S)")
 _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
