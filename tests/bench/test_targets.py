@@ -1,4 +1,4 @@
-"""What the report says of a target: in the unit in which the target is set."""
+"""Verdicts of the report, each in the unit in which its target is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is out of order among the frames of contents: one rule, whoever puts the frames together."""
+"""Frames of contents out of order: one rule, whoever puts the frames together."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_both_builds_take_and_refuse_the_same_arguments(
 
 
 def outcome(impl: Implementation, arguments: tuple[Any, ...]) -> list[str]:
-    """What the constructor says, and what the first access does."""
+    """Return the outcome of the constructor, and of the first access."""
     said = []
     try:
         table = impl.raw_table(*arguments)

@@ -49,7 +49,7 @@ READ = (
 
 
 def outcomes(what: dict[str, Piece], peer: Copy) -> dict[str, Any]:
-    """What each piece gives, or the exception that it raises."""
+    """Return the result of each piece, or the exception that it raises."""
     return {name: _outcome(piece, peer) for name, piece in what.items()}
 
 

@@ -146,7 +146,7 @@ def _derived(cls: type) -> Any:
 
 
 def _looked_up(module: ModuleType) -> set[str]:
-    """What the functions of a module look up, attributes included."""
+    """Return the names that the functions of a module look up, attributes included."""
     found: set[str] = set()
     waiting: list[Any] = [vars(module)]
     while waiting:

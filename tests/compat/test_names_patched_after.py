@@ -13,10 +13,11 @@ import pytest
 from compat.engine import Copy, in_use
 from compat.pieces import PIECES, Piece, outcomes
 from compat.stand_ins import Place, places
+from support.marks import replaces
 
-from amqpcodec import IMPL, compat
+from amqpcodec import compat
 
-pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
+pytestmark = replaces
 
 MODULES = {
     "pamqp": ("base", "body", "commands", "common", "constants", "decode", "encode", "frame", "header",
@@ -31,7 +32,7 @@ OPTIONS = ({"loops": True}, {"hardened": True})
 
 
 def with_each(patches: Iterable[Place], pieces: dict[str, Piece], peer: Copy) -> dict[str, dict[str, Any]]:
-    """What each piece gives while one name after the other is patched."""
+    """Return the outcome of each piece while one name after the other is patched."""
     found = {}
     for place in patches:
         with place.patched():

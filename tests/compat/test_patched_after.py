@@ -22,10 +22,11 @@ from compat.uses import (
     pika_writes,
     wrapped,
 )
+from support.marks import replaces
 
-from amqpcodec import IMPL, compat
+from amqpcodec import compat
 
-pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
+pytestmark = replaces
 
 OPTIONS = {"outer": {}, "other": {"hardened": True, "loops": True}}
 PAIRS = (("enter outer", "leave outer"), ("enter other", "leave other"), ("patch", "undo"))

@@ -18,10 +18,11 @@ from compat.uses import (
     pika_writes,
     wrapped,
 )
+from support.marks import replaces
 
-from amqpcodec import IMPL, compat
+from amqpcodec import compat
 
-pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
+pytestmark = replaces
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.marks import replaces
 
-from amqpcodec import IMPL, compat
+from amqpcodec import compat
 
-pytestmark = pytest.mark.skipif(IMPL != "c", reason="the pure build replaces nothing")
+pytestmark = replaces
 
 HEADERS = {"number": 70000, "customer": "customer-7", "list": [1, "two"], "inner": {"deep": True}}
 WHEN = datetime(2026, 11, 22, 12, tzinfo=UTC)
