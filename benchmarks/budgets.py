@@ -67,7 +67,10 @@ def imports() -> Iterator[tuple[str, float]]:
             texts = "import amqpcodec.rabbitmq", "pass"
             with_it, without = (_instructions(cached, text) for text in texts)
             yield "import, million instructions", round((with_it - without) / 1e6, 1)
-        yield "import, octets of memory", int(_python(cached, str(HERE / "footprint.py"), "import"))
+        without, with_it = (
+            int(_python(cached, str(HERE / "footprint.py"), kind)) for kind in ("nothing", "import")
+        )
+        yield "import, octets of memory", with_it - without
 
 
 def objects() -> Iterator[tuple[str, float]]:

@@ -1,6 +1,6 @@
-"""Print the octets of memory that one more object of a kind takes, in a fresh process.
+"""Print the octets of memory that one more object of a kind takes, or a process has, in a fresh one.
 
-Usage: footprint.py {import|decoder|channel|stats}
+Usage: footprint.py {nothing|import|decoder|channel|stats}
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ def each(make: Callable[[], Any], count: int) -> int:
 
 
 def importing() -> int:
-    """Return the octets that `import amqpcodec.rabbitmq` takes."""
-    before = resident()
+    """Return the octets of a process that has imported a dialect; what that takes, `resident` has without."""
     import amqpcodec.rabbitmq
 
     assert amqpcodec.IMPL == "c"
-    return resident() - before
+    return resident()
 
 
 def decoders() -> int:
@@ -110,7 +109,13 @@ def record_open(path: Path, count: int) -> None:
                 recorder.said(connection, said)
 
 
-KINDS = {"import": importing, "decoder": decoders, "channel": channels, "stats": captured}
+KINDS = {
+    "nothing": resident,
+    "import": importing,
+    "decoder": decoders,
+    "channel": channels,
+    "stats": captured,
+}
 
 if __name__ == "__main__":
     print(KINDS[sys.argv[1]]())
