@@ -12,8 +12,8 @@ import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from codecgen.model import Assert, Dialect, Field
 
-ROOT = Path(__file__).resolve().parent.parent
-FACTS = Path(__file__).resolve().parent / "data" / "facts"
+ROOT = Path(__file__).resolve().parents[2]
+FACTS = ROOT / "tests" / "data" / "facts"
 
 ADDED_DOMAINS = {"amqp-0-9": [{"name": "content", "type": "content", "asserts": []}]}
 """Used by amqp-0-9 without being declared in the original."""

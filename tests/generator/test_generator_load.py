@@ -14,7 +14,7 @@ from codecgen.model import Dialect, Field
 from codecgen.peers import Peer
 from codecgen.wire_types import WIRE_TYPES
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 METHOD = '<method name="call" index="1">{}</method>'
 CLASS = '<class name="demo" index="1">{}</class>'
 
