@@ -6,7 +6,7 @@ from .content_order cimport (
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Record
 from .stream_c cimport StreamDecoder
-from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
+from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed, as_unsigned
 
 
 @cython.no_gc
@@ -60,9 +60,7 @@ cdef class MessageDecoder(StreamDecoder):
     cdef object _body_of(self, Content content)
     @cython.locals(message=Message)
     cdef Message _message(self, Content content, object body, object complete)
-    cdef object _refusal(
-        self, int verdict, Content content, object frame, unsigned long long size, unsigned long long limit
-    )
+    cdef object _refusal(self, int verdict, Content content, object frame, object size, object limit)
     cdef object _of(self, Content content, object error)
 
 

@@ -24,7 +24,7 @@ from .content_order import (
 )
 from .records_py import Frame, Message
 from .stream_py import StreamDecoder
-from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed
+from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed, as_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -274,8 +274,8 @@ class MessageDecoder(StreamDecoder):
         content = self._find(self._reader.channel)
         size = len(octets)
         if content is None:
-            raise self._refusal(judge_body(NO_CONTENT, size, 0), None, "", 0, 0)
-        verdict = judge_body(stage_of(content), size, content.left)
+            raise self._refusal(judge_body(NO_CONTENT, 0, 0), None, "", 0, 0)
+        verdict = judge_body(stage_of(content), as_unsigned(size), as_unsigned(content.left))
         if verdict != IN_ORDER:
             self._drop(content)
             come = content.body_size - content.left + size
