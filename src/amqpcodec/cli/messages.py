@@ -107,35 +107,35 @@ class Messages:
             if wanted:
                 yield item
             return
-        frame = item.frame
-        if not METHOD <= frame.type <= BODY:
+        if not METHOD <= item.frame.type <= BODY:
             return
         direction = item.connection.number, item.direction
-        channels = self._open.get(direction)
-        if channels is None:
-            channels = self._open[direction] = {}
+        channels = self._open.setdefault(direction, {})
+        yield from self._take(channels, item, wanted, queue)
+        if not channels:
+            del self._open[direction]
+
+    def _take(
+        self, channels: dict[int, Message], item: CapturedFrame, wanted: bool, queue: str | None
+    ) -> Iterator[Message | Fault]:
+        """Take a method, or a frame of a content; emit the messages that end with it."""
+        frame: Any = item.frame
         message = channels.pop(frame.channel, None)
         verdict = _judge(message, frame)
         if verdict != IN_ORDER:
             yield from self._refuse(verdict, message, item, wanted)
-        if frame.type != BODY:
-            self._know(direction, frame.channel)
-        if verdict != IN_ORDER:
-            if verdict == TOO_MUCH:
-                return
             message = None
+        if frame.type != BODY:
+            self._know((item.connection.number, item.direction), frame.channel)
+        if verdict == TOO_MUCH or (frame.type == METHOD and not frame.payload.spec.content):
+            return
         if message is None:
-            if frame.type == METHOD and not frame.payload.spec.content:
-                return
             message = Message(item, wanted, queue)
         else:
             message.frames += 1
         if self._add(message, frame):
             channels[frame.channel] = message
-            return
-        if not channels:
-            del self._open[direction]
-        if message.wanted:
+        elif message.wanted:
             yield message
 
     def finish(self) -> Iterator[Message]:
