@@ -1,4 +1,4 @@
-"""What each release reads and writes in tables, by a table of the rules: none has to be installed."""
+"""Tables as each release reads and writes them, by the rules alone: none has to be installed."""
 
 from __future__ import annotations
 

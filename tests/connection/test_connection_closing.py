@@ -1,4 +1,4 @@
-"""What a connection says of all that was open when a channel or the connection ends."""
+"""Closing events carry all that was open when a channel or the connection ends."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """What a recorder writes."""
+    """Return the files that a recorder writes."""
     path = tmp_path_factory.mktemp("recorded") / "a.pcap"
     return recorded(path, 60_000, seed=2, bursts=10, piece=10_000)
 

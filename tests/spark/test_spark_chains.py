@@ -41,7 +41,7 @@ def found(*files: Timed, timeout: float = HOUR) -> tuple[list[list[str]], list[s
 
 
 def recorded(rng: random.Random, recorder: int, until: float, name: str) -> list[Timed]:
-    """What a recorder leaves that begins a file when it has ended the one before."""
+    """Return the files of a recorder that begins one when it has ended the one before."""
     files: list[Timed] = []
     moment = rng.uniform(0, 30)
     while moment < until:

@@ -31,7 +31,7 @@ NAMES: dict[str, Callable[[int, int], str]] = {
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> list[list[bytes]]:
-    """What three recorders write, each its own connections, in files cut anywhere."""
+    """Return the files of three recorders, each of its own connections, cut anywhere."""
     path = tmp_path_factory.mktemp("recorded") / "a.pcap"
     return [recorded(path, 60_000, seed=seed, bursts=10, piece=5_000 + seed) for seed in range(3)]
 

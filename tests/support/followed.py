@@ -74,7 +74,7 @@ def reader(folder: Path, table: str = "messages", **options: str) -> AmqpStreamR
 
 
 def at_most(files: int) -> Any:
-    """What a batch may take, as PySpark since 4.2 says it."""
+    """Hold the limit of a batch, as PySpark has it since 4.2."""
     from pyspark.sql.streaming.datasource import ReadMaxFiles
 
     return ReadMaxFiles(files)
