@@ -6,6 +6,7 @@ cdef enum:
     CACHED_TABLE = 512  # octets of the largest field table that is kept
     TABLE_SLOTS = 8  # a power of two
     MOST_BYTES = 6144  # of memory that the tables which are kept take
+    PAUSE = 256  # tables that are read before those that are kept make room
 
 
 cdef struct KeptTable:
@@ -21,6 +22,7 @@ cdef struct KeptTable:
 cdef class TableCache:
     cdef KeptTable _slots[TABLE_SLOTS]
     cdef Py_ssize_t _size  # of all slots
+    cdef int _pause  # tables not to be kept, before those that are make room
 
     cdef void _drop(self) noexcept
     cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size)

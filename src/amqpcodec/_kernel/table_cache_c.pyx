@@ -76,6 +76,9 @@ cdef class TableCache:
 
     cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
         cdef Py_ssize_t memory
+        if self._pause > 1:
+            self._pause -= 1
+            return 0
         if not _is_of_the_wire(table):
             return 0
         own = _copied(table)
@@ -85,7 +88,13 @@ cdef class TableCache:
         if memory > MOST_BYTES:
             return 0
         if self._size - kept.size + memory > MOST_BYTES:
-            self._drop()  # the others come back if they still repeat
+            # More tables repeat than there is room for: those that are kept stay a while, since to keep one costs
+            # more than to read it. Then they make room, and come back if they still repeat.
+            if self._pause == 0:
+                self._pause = PAUSE
+                return 0
+            self._pause = 0
+            self._drop()
         # Nothing fails from here on. The collector may know the dict: whether it does is copied with it.
         self._size += memory - kept.size
         kept.size = memory
