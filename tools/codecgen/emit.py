@@ -15,7 +15,7 @@ from codecgen.emit_module import render_module
 from codecgen.emit_namespace import render_index, render_namespace
 from codecgen.emit_packaging import render_pyproject, render_setup
 from codecgen.emit_peers import render_peers
-from codecgen.emit_reply_codes import render_reply_codes
+from codecgen.emit_reply_codes import render_codes, render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.emit_wire_types import render_c, render_python
 from codecgen.model import Dialect, Source
@@ -35,6 +35,7 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
     generated = f"{_PACKAGE}/_generated"
     files = {
         f"{generated}/__init__.py": f'{header(sources)}"""Files that tools/gen_codec.py writes."""\n',
+        f"{generated}/codes.py": header(sources) + render_codes(dialects),
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
         f"{generated}/index.py": header(sources) + render_index(dialects),
         f"{generated}/wire_types.py": _OF_WIRE_TYPES + render_python(),

@@ -1,13 +1,39 @@
-"""The reply codes: one exception class each."""
+"""The reply codes: their numbers, and one exception class each."""
 
 from __future__ import annotations
 
 from codecgen.code import Code, sentence, string
 from codecgen.elements import SpecError
 from codecgen.model import Constant, Dialect
-from codecgen.naming import reply_code_name
+from codecgen.naming import constant_name, reply_code_name
 
 _CLOSES = {"soft": "channel", "hard": "connection"}
+
+
+def render_codes(dialects: list[Dialect]) -> str:
+    """Return the module of the numbers of all reply codes of the dialects, which imports nothing.
+
+    Raises:
+        SpecError: two dialects mean different things by one code.
+    """
+    codes = _reply_codes(dialects)
+    code = Code()
+    code.lines(
+        '"""The reply codes of errors: numbers, names, and which of them close the channel alone."""',
+        "",
+        "from __future__ import annotations",
+        "",
+    )
+    for constant in codes:
+        code.line(f"{constant_name(constant.name)} = {constant.value}")
+    code.line()
+    with code.block("REPLY_NAMES: dict[int, str] = {"):
+        for constant in codes:
+            code.line(f"{constant.value}: {string(constant.name)},")
+    code.line("}")
+    soft = [str(constant.value) for constant in codes if _CLOSES[str(constant.kind)] == "channel"]
+    code.line(f"SOFT = frozenset({{{', '.join(soft)}}})")
+    return code.text()
 
 
 def render_reply_codes(dialects: list[Dialect]) -> str:

@@ -4,7 +4,7 @@
 cimport cython
 from cpython.object cimport PyObject as _PyObject
 
-from amqpcodec._kernel.fast_encoder_c cimport Encoder as _Encoder
+from amqpcodec._kernel.encoder_c cimport Encoder as _Encoder
 from amqpcodec._kernel.frames_c cimport FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_c cimport MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.reader_c cimport Reader as _Reader

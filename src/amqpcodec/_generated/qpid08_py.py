@@ -15,7 +15,7 @@ from amqpcodec._typing import Any as _Any
 from amqpcodec._backend import require_same as _require_same
 from amqpcodec._kernel.constructors_py import describe as _describe
 from amqpcodec._kernel.dialect_py import Dialect as _Dialect
-from amqpcodec._kernel.fast_encoder_py import Encoder as _Encoder
+from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
 from amqpcodec._kernel.records_py import Frame as _Frame
