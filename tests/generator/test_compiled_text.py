@@ -28,7 +28,7 @@ NAME = re.compile(r"__pyx_n_u_([a-z]\w*)")
 DIRECT = {
     "frames": ("12FrameDecoder__read", "12FrameDecoder__header"),
     "stream": (
-        "fast_enter", "13StreamDecoder__advance", "13StreamDecoder__enter", "13StreamDecoder__fill",
+        "13StreamDecoder__advance", "13StreamDecoder__enter", "13StreamDecoder__fill",
         "13StreamDecoder__frame",
     ),
     "messages": (

@@ -17,7 +17,7 @@ from codecgen.emit_facts import render_facts
 from codecgen.emit_fast import method_functions, properties_functions, render_fast
 from codecgen.emit_module import render_module
 from codecgen.emit_records import emit_method, emit_properties
-from codecgen.emit_reply_codes import render_reply_codes
+from codecgen.emit_reply_codes import render_codes, render_reply_codes
 from codecgen.emit_types import render_types
 from codecgen.layout import BitRun, steps
 from codecgen.model import Assert, Class, Constant, Dialect, Field, Method
@@ -538,6 +538,21 @@ def test_reply_codes_become_exceptions_that_say_what_they_close() -> None:
     assert '    code = 399\n    name = "my-soft"\n    closes = "channel"\n' in text
     assert '    code = 599\n    name = "my-hard"\n    closes = "connection"\n' in text
     assert "    399: AmqpMySoft,\n    599: AmqpMyHard,\n}\n" in text
+
+
+def test_reply_codes_are_numbers_of_a_module_that_imports_nothing() -> None:
+    constants = (
+        constant("frame-end", 206),
+        constant("my-hard", 599, "hard"),
+        constant("my-soft", 399, "soft"),
+    )
+    space: dict[str, object] = {}
+    exec(
+        render_codes([dialect(constants=constants)]).replace("from __future__ import annotations", ""), space
+    )
+    assert (space["MY_SOFT"], space["MY_HARD"], space["SOFT"]) == (399, 599, {399})
+    assert space["REPLY_NAMES"] == {399: "my-soft", 599: "my-hard"}
+    assert "FRAME_END" not in space
 
 
 def test_one_reply_code_with_two_meanings_is_refused() -> None:

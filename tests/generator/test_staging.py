@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -97,3 +98,90 @@ def test_other_directives_compile_everything_again(package: Path, monkeypatch: p
     monkeypatch.setitem(_build._DIRECTIVES, "cdivision", True)
     _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
     assert "__Pyx_div_" not in made.read_text()
+
+
+def compilable(text: str, types: str = "") -> str:
+    """A Python text as Cython sees it, without empty lines."""
+    lines = _build._compilable(dedent(text), dedent(types)).splitlines()
+    return "\n".join(line for line in lines if line.strip())
+
+
+def test_imports_of_the_pure_build_become_those_of_the_compiled_one() -> None:
+    text = """
+        from .wire_py import A
+        from amqpcodec._kernel.records_py import B
+        import amqpcodec._kernel.stream_py as C
+        from .plain import E
+        """
+    assert compilable(text).splitlines() == [
+        "from .wire_c import A",
+        "from amqpcodec._kernel.records_c import B",
+        "import amqpcodec._kernel.stream_c as C",
+        "from .plain import E",
+    ]
+
+
+def test_what_only_type_checkers_and_the_pure_build_read_is_left_out() -> None:
+    text = """
+        if TYPE_CHECKING:
+            from typing import Literal
+        if PURE:
+            from .fast import fast
+        class A:
+            held: int  # by others
+            said: dict[
+                str, int
+            ]
+            kept: int = 1
+            if TYPE_CHECKING:
+                def f(self) -> int: ...
+
+                def g(self) -> int: ...
+            if PURE:
+                h = fast
+            def i(self):
+                if PURE:
+                    return 1
+        """
+    assert compilable(text) == dedent(
+        """\
+        class A:
+            kept: int = 1
+            def i(self):
+                if PURE:
+                    return 1"""
+    )
+
+
+def test_a_choice_between_two_texts_stays() -> None:
+    text = "if TYPE_CHECKING:\n    A = int\nelse:\n    A = object"
+    assert compilable(text) == text
+
+
+@pytest.mark.parametrize("module", ["wire", "constants", "content_order"])
+def test_numbers_that_the_types_bring_are_not_imported(module: str) -> None:
+    text = f"from .{module} import (\n    A,\n    B,\n)\nfrom .other import C\nfrom ..{module} import D"
+    assert compilable(text) == f"from .other import C\nfrom ..{module} import D"
+    assert list(Path(_build.__file__).parent.glob(f"*/{module}.pxd"))
+
+
+def test_decorators_in_the_types_are_put_before_the_class() -> None:
+    text = "from __future__ import annotations\nclass AB:\n    pass\nclass A(B):\n    pass\n"
+    types = "@cython.final\n@cython.freelist(8)\ncdef class A(B):\n    pass\n"
+    assert compilable(text, types).splitlines() == [
+        "from __future__ import annotations", "import cython", "class AB:", "    pass", "@cython.final",
+        "@cython.freelist(8)", "class A(B):", "    pass",
+    ]  # fmt: skip
+
+
+def test_a_class_of_c_has_no_abstract_base() -> None:
+    assert compilable("class A(Mapping[str, Any]):\n    pass\n") == "class A:\n    pass"
+
+
+def test_short_strings_are_lent_to_the_writer() -> None:
+    text = (
+        'from __future__ import annotations\nwriter.shortstr(self.queue, "queue")\nwriter.shortstr(name, "x")'
+    )
+    assert compilable(text).splitlines()[2:] == [
+        'writer.shortstr(cython.cast("_PyObject *", self.queue), "queue")', 'writer.shortstr(name, "x")',
+    ]  # fmt: skip
