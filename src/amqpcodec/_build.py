@@ -7,27 +7,22 @@ sources: a copied `X_c.py` there would be imported as if it were compiled.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 _TWIN = re.compile(r"^( *(?:from|import) +(?:amqpcodec\._kernel\.|\.)\w+)_py\b", re.MULTILINE)
-# What a class declares without giving it a value is for type checkers; Cython would make it a C attribute.
-_DECLARATION = re.compile(r"^    \w+: [\w\[\], |]*[\w\]]\n", re.MULTILINE)
 # Decorators of C classes: written in the .pxd, with all that concerns C, but heeded in the text only.
 _DECORATED = re.compile(r"^((?:@cython\..*\n)+)cdef (class \w+)", re.MULTILINE)
-# Signatures that only type checkers read, and methods that only the pure build has.
-_BLOCKS = re.compile(r"^    if (?:TYPE_CHECKING|PURE):.*\n(?:        .*\n|\n(?=        ))+", re.MULTILINE)
 # A base that C classes cannot have; they are registered as such.
 _ABSTRACT = re.compile(r"^(class \w+)\(Mapping\[.*\]\):", re.MULTILINE)
-# Constants that the .pxd has as C constants, verdicts that it has as C functions, and fast paths that
-# only the pure build has.
-_IMPORTS = re.compile(
-    r"^from \.(?:wire|constants|content_order|fast_stream_py) import (?:\([^)]*\)|.*)\n", re.MULTILINE
-)
 # Short strings are lent to the writer: threads write the same ones, and counting them would hold those up.
 _LENT = re.compile(r"\bwriter\.shortstr\((self\.\w+)")
+# Texts of which a .pxd has the constants as C constants, and the functions as C functions.
+_ALSO_IN_C = ("wire", "constants", "content_order")
 # For every module. A .pyx or .pxd that wants C's division says so itself: texts of both builds keep Python's.
 _DIRECTIVES = {
     "language_level": 3,
@@ -44,7 +39,10 @@ _DIRECTIVES = {
 # -Os is the smallest; it costs the state machine of a connection 3%.
 _LEVELS = {"_kernel": ["-O3", "-fno-plt"], "_columns": ["-O3", "-fno-plt"], "connection": ["-O1"]}
 # Modules of these folders that have no inner loop either: they make classes, look after them, or hold facts.
-_WITHOUT_LOOPS = ("constructors_c", "dialect_c", "fields_c", "guards_c", "rawproperties_c", "tables_c")
+_WITHOUT_LOOPS = (
+    "constructors_c", "dialect_c", "fields_c", "guards_c", "lock_c", "rawproperties_c", "readers_c",
+    "sharing_c", "tables_c",
+)  # fmt: skip
 _ELSEWHERE = ["-Os"]
 _COMPILE = ["-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
@@ -138,15 +136,32 @@ def _prune_modules(root: Path) -> None:
 
 def _compilable(text: str, types: str) -> str:
     """A Python text as Cython is to see it, with the `.pxd` that gives it types."""
-    for unwanted in (_DECLARATION, _BLOCKS, _IMPORTS):
-        text = unwanted.sub("", text)
-    text = _ABSTRACT.sub(r"\1:", text)
+    lines = text.splitlines(keepends=True)
+    for statement in reversed(list(_left_out(ast.parse(text)))):
+        del lines[statement.lineno - 1 : statement.end_lineno]
+    text = _ABSTRACT.sub(r"\1:", "".join(lines))
     text = _LENT.sub(r'writer.shortstr(cython.cast("_PyObject *", \1)', text)
     for decorators, head in _DECORATED.findall(types):
         text = re.sub(rf"^{head}\b", f"{decorators}{head}", text, flags=re.MULTILINE)
     if "cython." in text:
         text = text.replace("import annotations\n", "import annotations\n\nimport cython\n", 1)
     return _TWIN.sub(r"\1_c", text)
+
+
+def _left_out(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the statements of a module and its classes that Cython is not to see."""
+    classes = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    holders: tuple[ast.Module | ast.ClassDef, ...] = (tree, *classes)
+    for holder in holders:
+        for node in holder.body:
+            match node:
+                case ast.If(test=ast.Name(id="TYPE_CHECKING" | "PURE"), orelse=[]):
+                    yield node
+                case ast.ImportFrom(level=1, module=module) if module in _ALSO_IN_C:
+                    yield node
+                case ast.AnnAssign(value=None) if holder is not tree:
+                    # For type checkers; Cython would make it a C attribute.
+                    yield node
 
 
 def _put(path: Path, text: str) -> bool:

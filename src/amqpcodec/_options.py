@@ -37,11 +37,13 @@ class Kind:
     Attributes:
         metavar: what stands for a value in the help of commands.
         repeats: whether a value is a list, of which commas separate the parts.
+        several: whether a command collects the values of an argument that is given several times.
         choices: the only values; empty for any.
     """
 
     metavar = "TEXT"
     repeats = False
+    several = False
     choices: tuple[str, ...] = ()
 
     def check(self, value: Any) -> Any:
@@ -239,6 +241,36 @@ class Words(Kind):
         return ",".join(value)
 
 
+class Text(Kind):
+    """Text that a command reads in its own way.
+
+    Args:
+        metavar: what stands for it in the help of commands.
+    """
+
+    def __init__(self, metavar: str) -> None:
+        self.metavar = metavar
+
+
+class Each(Kind):
+    """Values of a kind, one for each time that an argument is given.
+
+    Args:
+        kind: of each.
+    """
+
+    several = True
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind, self.metavar = kind, kind.metavar
+
+    def check(self, value: Any) -> Any:
+        return [self._kind.check(each) for each in value]
+
+    def parse(self, text: str) -> Any:
+        return self._kind.parse(text)
+
+
 class Pattern(Kind):
     """A regular expression."""
 
@@ -286,11 +318,13 @@ class Option:
         kind: the values that it takes.
         default: the value to use where none is given; None may stand for none.
         doc: what it means, in a sentence or two.
+        letter: its short name in commands.
     """
 
     kind: Kind
     default: Any
     doc: str
+    letter: str = ""
 
     def check(self, value: Any) -> Any:
         """As `Kind.check`; None is a value where it is the default."""
@@ -337,7 +371,7 @@ def resolve(
     return values
 
 
-def among(options: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def select(options: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Select the values that belong to a `TypedDict` of options."""
     return {name: value for name, value in values.items() if name in declared(options)}
 

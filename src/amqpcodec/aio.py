@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ._generated.codes import CONNECTION_FORCED, INTERNAL_ERROR
 from .connection import ClientLogin, Connection, ConnectionClosed, Event, Opened, ServerLogin
 from .errors import ConnectionLostError, LocalProtocolError, ReplyError
 from .reply_errors import REPLY_ERRORS
@@ -184,18 +185,18 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Close the connection. A task that is cancelled does not wait for the peer's answer."""
         try:
-            self._send_close(*self._farewell(error))
+            self._send_close(*self._close_arguments(error))
             if error is None or isinstance(error, Exception):
                 await self._wait_closed()
         finally:
             self._end()
 
-    def _farewell(self, error: BaseException | None) -> tuple[int, str]:
+    def _close_arguments(self, error: BaseException | None) -> tuple[int, str]:
         """The code and text of a close: what has gone wrong is not the peer's to read."""
         if isinstance(error, Exception):
-            return 541, "INTERNAL_ERROR"
+            return INTERNAL_ERROR, "INTERNAL_ERROR"
         if error is not None and self.connection.role == "server":
-            return 320, "CONNECTION_FORCED - the server ends"
+            return CONNECTION_FORCED, "CONNECTION_FORCED - the server ends"
         return 200, ""
 
     # -- writing and time

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from ._generated.codes import COMMAND_INVALID, REPLY_NAMES, SOFT, SYNTAX_ERROR
 from ._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,27 +26,6 @@ if TYPE_CHECKING:
     from ._kernel.dialect_py import Dialect
     from ._kernel.records_py import Method
 
-FRAME_ERROR = 501
-SYNTAX_ERROR = 502
-COMMAND_INVALID = 503
-CHANNEL_ERROR = 504
-UNEXPECTED_FRAME = 505
-RESOURCE_ERROR = 506
-NOT_IMPLEMENTED = 540
-CONTENT_TOO_LARGE = 311
-
-_REPLY_NAMES = {
-    FRAME_ERROR: "frame-error",
-    SYNTAX_ERROR: "syntax-error",
-    COMMAND_INVALID: "command-invalid",
-    CHANNEL_ERROR: "channel-error",
-    UNEXPECTED_FRAME: "unexpected-frame",
-    RESOURCE_ERROR: "resource-error",
-    NOT_IMPLEMENTED: "not-implemented",
-    CONTENT_TOO_LARGE: "content-too-large",
-}
-# The reply codes that the specifications call soft: they close the channel alone.
-_SOFT = frozenset((310, 311, 312, 313, 403, 404, 405, 406))
 # What an error has beside its constructor's positional arguments.
 _DETAILS = ("dialect", "method", "field", "fatal", "channel", "class_id", "method_id")
 
@@ -106,12 +86,12 @@ class DecodeError(AmqpError, ValueError):
     @property
     def reply_name(self) -> str:
         """Name of the reply code, such as ``"frame-error"``."""
-        return _REPLY_NAMES.get(self.reply_code, "reply-code")
+        return REPLY_NAMES.get(self.reply_code, "reply-code")
 
     @property
     def closes(self) -> Literal["channel", "connection"]:
         """Return what the reply code closes: ``"channel"`` if it is soft, ``"connection"`` if hard."""
-        return "channel" if self.reply_code in _SOFT else "connection"
+        return "channel" if self.reply_code in SOFT else "connection"
 
     def close_method(self) -> Method:
         """The method to answer the peer with.

@@ -1,4 +1,4 @@
-"""Every option of reading captures, decoding, columns, files written, and Spark: declared here alone.
+"""Every option of captures, decoding, columns, files written, Spark and commands: declared here alone.
 
 An option has one name, one type, one default and one meaning. Functions and classes take the options of a
 class below as keywords. The commands and the data source of Spark derive theirs: ``frame_max`` is
@@ -20,6 +20,7 @@ from ._options import (
     AUTO,
     Choice,
     Dialect,
+    Each,
     Flag,
     Kind,
     Number,
@@ -28,6 +29,7 @@ from ._options import (
     Ports,
     Seconds,
     Size,
+    Text,
     Words,
 )
 from .limits import Limits
@@ -404,7 +406,66 @@ class InputOptions(_Input, FrameOptions, _Direction, total=False):
 
 
 class DecodeOptions(InputOptions, _Credentials, total=False):
-    """Options of ``amqpcodec decode``, but for those of what it prints."""
+    """Options of ``amqpcodec decode`` about what it reads."""
+
+
+class PrintOptions(TypedDict, total=False):
+    """Options of ``amqpcodec decode`` about what it prints."""
+
+    format: Annotated[
+        Literal["text", "jsonl"], Option(Choice("text", "jsonl"), "text", "lines for people, or JSON objects")
+    ]
+    messages: Annotated[bool, Option(Flag(), False, "one line a message, not a frame")]
+    limit: Annotated[
+        int | None,
+        Option(Number(), None, "stop after so many frames (or messages), as tcpdump -c", letter="c"),
+    ]
+    count: Annotated[bool, Option(Flag(), False, "print only how many frames (or messages) there are")]
+    body_bytes: Annotated[int, Option(Number(0), 64, "bytes of a body to show")]
+    summary: Annotated[bool, Option(Flag(), False, "end with counts of what is in each file (format text)")]
+    color: Annotated[
+        Literal["auto", "always", "never"],
+        Option(Choice("auto", "always", "never"), "auto", "whether lines are coloured: auto on a terminal"),
+    ]
+
+
+class SelectionOptions(TypedDict, total=False):
+    """Options of ``amqpcodec decode`` about the frames that it selects."""
+
+    connection: Annotated[
+        Iterable[str] | None,
+        Option(
+            Each(Text("WHICH")),
+            None,
+            "only this one: its number, or its ends as HOST:PORT or HOST:PORT-HOST:PORT",
+        ),
+    ]
+    since: Annotated[
+        str | None,
+        Option(Text("TIME"), None, "only from this time on: 2026-11-22T10:15:03.5, 10:15, +90s; UTC"),
+    ]
+    until: Annotated[str | None, Option(Text("TIME"), None, "only before this time")]
+    channel: Annotated[
+        Iterable[int] | None, Option(Each(Number(0, 65535, "channel")), None, "only this channel")
+    ]
+    method: Annotated[
+        Iterable[str] | None,
+        Option(Each(Text("GLOB")), None, "only such methods and their content: 'basic.*'"),
+    ]
+    exchange: Annotated[
+        Iterable[str] | None,
+        Option(
+            Each(Text("GLOB")),
+            None,
+            "only methods that name such an exchange, and their content; '' is the default one",
+        ),
+    ]
+    queue: Annotated[
+        Iterable[str] | None,
+        Option(
+            Each(Text("GLOB")), None, "only methods about such a queue or its consumers, and their content"
+        ),
+    ]
 
 
 class ConvertOptions(_Input, TableOptions, _Decoding, TrackingOptions, _Direction, FileOptions, total=False):
@@ -417,6 +478,27 @@ class StatsOptions(InputOptions, total=False):
     top: Annotated[
         int, Option(Number(1, 1000), 10, "how many of the largest, slowest and first to keep of each kind")
     ]
+
+
+class ReportOptions(TypedDict, total=False):
+    """Options of ``amqpcodec stats`` about what it writes."""
+
+    json: Annotated[bool, Option(Flag(), False, "print all of it as one JSON object, with units")]
+    html: Annotated[
+        str | None,
+        Option(Text("FILE"), None, "also write a page: a verdict, problems, tables and charts"),
+    ]
+
+
+class SessionOptions(TypedDict, total=False):
+    """Options of ``amqpcodec spark`` about the session."""
+
+    master: Annotated[
+        str | None,
+        Option(Text("URL"), None, "where Spark runs; without spark-submit: local[*], this machine"),
+    ]
+    remote: Annotated[str | None, Option(Text("URL"), None, "a Spark Connect server, sc://host:port")]
+    conf: Annotated[Iterable[str], Option(Each(Text("NAME=VALUE")), (), "a setting of Spark")]
 
 
 class SparkDecodingOptions(ColumnOptions, _Build, total=False):

@@ -32,8 +32,9 @@ class Assert(NamedTuple):
             case "null":
                 return value is None or _is_empty(value) or (_is_a(value, int) and int.__eq__(value, 0))
             case "length" if _is_a(value, str):
-                try:
-                    return len(str.encode(value, "utf-8", "surrogateescape")) <= int(self.value)
+                try:  # PyPy asks a subclass for its length where it has surrogates
+                    octets = str.encode(str.__add__(value, ""), "utf-8", "surrogateescape")
+                    return len(octets) <= int(self.value)
                 except UnicodeEncodeError:
                     return False
             case "length" if _is_a(value, bytes):

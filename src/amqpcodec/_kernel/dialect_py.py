@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from .._generated.codes import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from .._typing import TYPE_CHECKING
-from ..errors import FRAME_ERROR, NOT_IMPLEMENTED, UNEXPECTED_FRAME
 from ..profiles import table_profile
 from .constructors_py import describe
 from .dispatch_py import Dispatch

@@ -1,10 +1,11 @@
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
-from .fixed_c cimport FixedMethods
+from .fixed_c cimport Fixed, FixedMethods
 from .reader_c cimport Reader
 from .records_c cimport Record
-from .writer_c cimport Writer
+from .writer_c cimport Writer, WriterRules
 
 
 cdef struct Entry:
@@ -30,3 +31,12 @@ cdef class Dispatch:
     cdef inline int write(self, Record record, Writer writer) except -1:
         """Write the attributes of an instance."""
         return record._write(writer)
+
+    cdef inline object frame(self, object channel, object method, long long limit, WriterRules rules):
+        """Return a whole method frame in one go, or None where `write` must make its payload."""
+        cdef Fixed *fixed = self.fixed.find((<PyObject *>method).ob_type)
+        return None if fixed is NULL else self.fixed.frame(fixed, channel, method, limit)
+
+    cdef inline int decline(self, object method, Writer writer) except -1:
+        """Have the slow path write what `frame` declined; the fast path shares nothing with it here."""
+        return 0

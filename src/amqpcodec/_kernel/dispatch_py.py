@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
 from .fast_reader_py import DECLINED
 from .fast_writer_py import DECLINED as DECLINED_VALUES
+from .wire import FRAME_END, METHOD
 
 if TYPE_CHECKING:
     from .fast_reader_py import FastRead
     from .fast_writer_py import FastWrite
     from .reader_py import Reader
     from .records_py import Record
-    from .writer_py import Writer
+    from .writer_py import Writer, WriterRules
+
+_envelope = Struct(">BHI").pack
+_END = bytes((FRAME_END,))
 
 
 class Dispatch:
@@ -85,3 +90,27 @@ class Dispatch:
             record._write(writer)
         finally:
             writer.fast = fast
+
+    def frame(self, channel: Any, method: Any, limit: int, rules: WriterRules) -> bytes | None:
+        """Return a whole method frame in one go, or None where `write` must make its payload.
+
+        Args:
+            channel: its channel.
+            method: what to write.
+            limit: octets of the largest payload.
+            rules: those of the encoder.
+        """
+        fast = self.writers.get(type(method))
+        if fast is None or type(channel) is not int or rules.strict:
+            return None
+        out = bytearray()
+        try:
+            fast(method, out, rules)
+            size = len(out)
+            return _envelope(METHOD, channel, size) + out + _END if size <= limit else None
+        except DECLINED_VALUES:
+            return None
+
+    def decline(self, method: Any, writer: Writer) -> None:
+        """Have the slow path write what `frame` declined, and not try the fast path once more."""
+        writer.fast = writer.fast and type(method) not in self.writers

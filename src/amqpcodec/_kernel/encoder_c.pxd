@@ -4,7 +4,7 @@ from .dispatch_c cimport Dispatch
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
-from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
+from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
 from .writer_c cimport Writer, WriterRules
 
 
@@ -19,7 +19,7 @@ cdef class Encoder:
 
     @cython.locals(rules=WriterRules)
     cdef inline Writer _writer(self)
-    @cython.locals(writer=Writer, limit=cython.longlong)
+    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
     @cython.locals(
         writer=Writer, limit=cython.longlong, record=Properties, number=cython.uint, size=cython.ulonglong,
@@ -55,7 +55,7 @@ cdef class Encoder:
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 
 
-cdef object _METHOD, _HEADER, _BODY
+cdef object _METHOD, _HEADER, _BODY, _NO_LIMIT
 
 cdef int _name(Record record) except -1
 cdef object _type_of(object payload, object given)

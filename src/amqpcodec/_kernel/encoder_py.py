@@ -19,7 +19,17 @@ from .records_py import (
     ProtocolHeader,
     Record,
 )
-from .wire import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
+from .wire import (
+    BODY,
+    FRAME_END,
+    HEADER,
+    HEARTBEAT,
+    MAX_PAYLOAD,
+    METHOD,
+    OVERHEAD,
+    PROTOCOL_HEADER,
+    as_unsigned,
+)
 from .writer_py import Writer, writer_rules
 
 if TYPE_CHECKING:
@@ -28,10 +38,11 @@ if TYPE_CHECKING:
     from .dialect_py import Dialect
 
 _BUILDS = {"amqpcodec._kernel.records_c": "compiled", "amqpcodec._kernel.records_py": "pure"}
-# As objects: the frame types that a decoder returns.
+# As objects: the frame types that a decoder returns, and the usual frame_max.
 _METHOD: Any = METHOD
 _HEADER: Any = HEADER
 _BODY: Any = BODY
+_NO_LIMIT: Any = 0
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 
@@ -298,7 +309,16 @@ class Encoder:
         return self._raw_frame(BODY, frame.channel, _view(payload), frame_max)
 
     def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
+        methods = self._methods
+        fast = (frame_max is None or frame_max is _NO_LIMIT) and not validate and methods is not None
+        if fast:
+            limit = self._limit if frame_max is None else MAX_PAYLOAD
+            octets = methods.frame(channel, method, limit, self._rules)
+            if octets is not None:
+                return octets
         writer = self._writer()
+        if fast:
+            methods.decline(method, writer)
         limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         self._put_method(writer, channel, method, limit, validate)
         return writer.finish()

@@ -24,18 +24,18 @@ _envelope_and_ids_at = Struct(">BHII").unpack_from
 _content_size_at = Struct(">HQ").unpack_from
 
 
-def fast_enter(decoder: StreamDecoder) -> bool:
-    """Aim the reader at the next whole frame; return False where `StreamDecoder._advance` must do it."""
+def fast_advance(decoder: StreamDecoder) -> bool:
+    """Aim the reader at the payload of the next whole frame; return False where it is not there yet."""
     at = decoder._pos
     if decoder._partial is not None or decoder._end - at <= ENVELOPE_SIZE:
-        return False
+        return decoder._slow_advance()
     data = decoder._chunk
     frame_type, channel, size = _envelope_at(data, at)
     end = at + ENVELOPE_SIZE + size
     if frame_type > BODY or frame_type < METHOD or size > decoder._size_limit:
-        return False
+        return decoder._slow_advance()
     if end >= decoder._end or data[end] != FRAME_END:
-        return False
+        return decoder._slow_advance()
     reader = decoder._reader
     reader.frame_type = frame_type
     reader.channel = channel

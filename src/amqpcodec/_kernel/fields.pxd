@@ -1,19 +1,18 @@
-# How the fields of other libraries' classes are read and written; their names say what the wire has, and
-# where it counts what becomes of it in Python.
+# The numbers of fields.py as C constants.
 cdef enum:
     BIT_FIELD = 1
     OCTET_FIELD = 2
     SHORT_FIELD = 3
     LONG_FIELD = 4
-    LONGLONG_FIELD = 5  # unsigned
+    LONGLONG_FIELD = 5
     SIGNED_LONGLONG_FIELD = 6
     SHORTSTR_FIELD = 7
-    OCTETS_FIELD = 8  # a longstr as bytes
-    TEXT_FIELD = 9  # a longstr as str
-    TEXT_OR_OCTETS_FIELD = 10  # a longstr as str, or as bytes where it is not UTF-8
+    OCTETS_FIELD = 8
+    TEXT_FIELD = 9
+    TEXT_OR_OCTETS_FIELD = 10
     TABLE_FIELD = 11
     ARRAY_FIELD = 12
-    SHORT_TIME_FIELD = 13  # a timestamp of at most 32 bits as an aware datetime
+    SHORT_TIME_FIELD = 13
     NAIVE_TIME_FIELD = 14
     FLOAT_FIELD = 15
     DOUBLE_FIELD = 16

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from .._generated.codes import FRAME_ERROR
 from .._typing import PURE, TYPE_CHECKING, Any
-from ..errors import FRAME_ERROR, DecodeError
+from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits
 from .constructors_py import describe
-from .fast_stream_py import fast_frame
 from .records_py import ContentHeader, Frame
 from .stream_py import StreamDecoder
 from .wire import BODY, HEADER, METHOD, PROTOCOL_HEADER
+
+if PURE:
+    from .fast_stream_py import fast_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from struct import Struct
 
+from .._generated.codes import FRAME_ERROR
 from .._typing import TYPE_CHECKING
-from ..errors import FRAME_ERROR, DecodeError
+from ..errors import DecodeError
 from .foreign import OPENING, foreign_protocol
 from .wire import ENVELOPE_SIZE, FRAME_END, OVERHEAD, PROTOCOL_HEADER
 

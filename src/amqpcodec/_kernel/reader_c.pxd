@@ -9,12 +9,12 @@ from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
 cdef enum:
-    CACHED_OCTETS = 48  # less than 64, see Kept.mark
+    CACHED_OCTETS = 48  # less than 64, see CachedText.mark
 
 
-cdef struct Kept:
+cdef struct CachedText:
     uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
-    uint32_t met  # that of the text last looked for here in vain
+    uint32_t missed  # that of the text last looked for here in vain
     PyObject *text  # ASCII
 
 
@@ -57,7 +57,7 @@ cdef class Reader:
     cdef long long _base
     cdef unsigned long long _entries
     cdef bint _keeps
-    cdef Kept *_cache
+    cdef CachedText *_cache
     cdef unsigned long long _last_seconds
     cdef object _last_time
     cdef size_t _cache_mask
@@ -97,8 +97,8 @@ cdef class Reader:
     cdef object _time(self, uint64_t seconds)
     cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _make_cache(self) except -1
-    cdef object _meet(
-        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, Kept *kept
+    cdef object _on_miss(
+        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, CachedText *kept
     )
     cdef object _wide_text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _refuse_zero(self, const unsigned char *start, Py_ssize_t size, object field) except -1

@@ -21,7 +21,8 @@ from libc.string cimport memchr, memcpy, memset
 
 from decimal import Decimal
 
-from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
+from .._generated.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
+from ..errors import DecodeError
 from ..limits import table_limits
 from ..types import InlineContent, ReferenceContent
 
@@ -343,7 +344,7 @@ cdef class Reader:
         """Octets as text. Short ASCII strings repeat (keys, names, content types), so some are kept."""
         cdef uint64_t mix
         cdef uint32_t mark
-        cdef Kept *kept
+        cdef CachedText *kept
         if not self._keeps or not 0 < size <= CACHED_OCTETS:
             return self._new_text(start, size, field)
         if self._cache is NULL:
@@ -353,26 +354,26 @@ cdef class Reader:
         kept = self._cache + (mix >> 48 & self._cache_mask)
         if kept.mark == mark and same(<unsigned char *>(<PyASCIIObject *>kept.text + 1), start, size):
             return <object>kept.text
-        return self._meet(start, size, field, mark, kept)
+        return self._on_miss(start, size, field, mark, kept)
 
     cdef int _make_cache(self) except -1:
         """Room for texts; made when the first comes, since it is most of what making a decoder would cost."""
         self._cache_mask = self._rules.cache_slots - 1
-        self._cache = <Kept *>PyMem_Calloc(self._rules.cache_slots, sizeof(Kept))
+        self._cache = <CachedText *>PyMem_Calloc(self._rules.cache_slots, sizeof(CachedText))
         if self._cache is NULL:
             raise MemoryError
         return 0
 
-    cdef object _meet(
-        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, Kept *kept
+    cdef object _on_miss(
+        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, CachedText *kept
     ):
         """A text that is not kept. It is from when it is met twice, with no other in its place between: those
         that never repeat (message ids) would drive out those that do, and be freed when nothing has them
         at hand any more. A hostile stream can only cause misses."""
         cdef PyObject *old = kept.text
         text = self._new_text(start, size, field)
-        if kept.met != mark:
-            kept.met = mark
+        if kept.missed != mark:
+            kept.missed = mark
         elif type(text) is str and PyUnicode_IS_ASCII(text):  # octets that are no UTF-8 may be bytes
             Py_INCREF(text)
             kept.text = <PyObject *>text

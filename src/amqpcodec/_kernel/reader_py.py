@@ -12,8 +12,9 @@ from decimal import Decimal
 from functools import lru_cache
 from struct import Struct
 
+from .._generated.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
 from .._typing import Any, TypeAlias
-from ..errors import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR, DecodeError
+from ..errors import DecodeError
 from ..limits import Limits, table_limits
 from ..profiles import (
     ARRAY,

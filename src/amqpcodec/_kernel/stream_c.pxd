@@ -8,11 +8,6 @@ from .records_c cimport Frame, Heartbeat, OpaquePayload, ProtocolHeader, Record
 from .wire cimport HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER
 
 
-cdef inline bint fast_enter(decoder) noexcept:
-    """Of fast_stream_py, for interpreters; C code has no need of it."""
-    return False
-
-
 cdef class StreamDecoder:
     cdef object _dialect
     cdef Reader _reader

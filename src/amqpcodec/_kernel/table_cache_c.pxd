@@ -9,7 +9,7 @@ cdef enum:
     PAUSE = 256  # tables that are read before those that are kept make room
 
 
-cdef struct KeptTable:
+cdef struct CachedTable:
     uint64_t mark  # what `mix_of` makes of the octets that are kept; 0 for none
     uint64_t missed  # the same of those last looked for here in vain
     uint64_t missed_whole  # a hash of all of those
@@ -20,23 +20,23 @@ cdef struct KeptTable:
 
 
 cdef class TableCache:
-    cdef KeptTable _slots[TABLE_SLOTS]
+    cdef CachedTable _slots[TABLE_SLOTS]
     cdef Py_ssize_t _size  # of all slots
     cdef int _pause  # tables not to be kept, before those that are make room
 
     cdef void _drop(self) noexcept
-    cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size)
-    cdef int _missed_again(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
-    cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
+    cdef object _compared(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size)
+    cdef int _missed_again(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
+    cdef int _keep(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1
 
     # What decoders call for each table, to be inlined.
 
-    cdef inline KeptTable *slot(self, uint64_t mark) noexcept:
+    cdef inline CachedTable *slot(self, uint64_t mark) noexcept:
         return self._slots + (mark >> 48 & (TABLE_SLOTS - 1))
 
     cdef inline object find(self, const unsigned char *start, Py_ssize_t size, uint64_t mark):
         """A new dict of a table that is kept, or None."""
-        cdef KeptTable *kept = self.slot(mark)
+        cdef CachedTable *kept = self.slot(mark)
         return self._compared(kept, start, size) if kept.mark == mark else None
 
     cdef inline int miss(
@@ -44,7 +44,7 @@ cdef class TableCache:
     ) except -1:
         """Take note of a table that `find` did not know. Those that never repeat would drive out those that do,
         so it is kept when it comes again and again, with no other in its place between."""
-        cdef KeptTable *kept = self.slot(mark)
+        cdef CachedTable *kept = self.slot(mark)
         if kept.missed == mark:
             return self._missed_again(kept, start, size, table)
         kept.missed = mark

@@ -56,7 +56,7 @@ cdef class TableCache:
             self._slots[slot].size = 0
         self._size = 0
 
-    cdef object _compared(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size):
+    cdef object _compared(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size):
         """A new dict of the table that is kept, or None where its octets are others."""
         if PyBytes_GET_SIZE(<object>kept.octets) != size:
             return None
@@ -65,7 +65,7 @@ cdef class TableCache:
         return PyDict_Copy(<object>kept.table) if kept.flat else _copied(<object>kept.table)
 
     cdef int _missed_again(
-        self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table
+        self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table
     ) except -1:
         """Of a table whose first and last octets came before: keep it if all of them did."""
         cdef uint64_t whole = _hash_of(start, size)
@@ -74,7 +74,7 @@ cdef class TableCache:
         kept.missed_whole = whole
         return 0
 
-    cdef int _keep(self, KeptTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
+    cdef int _keep(self, CachedTable *kept, const unsigned char *start, Py_ssize_t size, dict table) except -1:
         cdef Py_ssize_t memory
         if self._pause > 1:
             self._pause -= 1

@@ -8,6 +8,7 @@ cdef enum:
     ENVELOPE_SIZE = 7
     OVERHEAD = 8
     FRAME_END = 0xCE
+    FRAME_SLACK = 8
 
 cdef extern from *:
     const long long MAX_PAYLOAD "4294967295LL"

@@ -1,0 +1,21 @@
+"""Numbers of how fields of other libraries' classes are read and written. fields.pxd has the same in C.
+
+Their names say what the wire has, and where it counts what becomes of it in Python.
+"""
+
+BIT_FIELD = 1
+OCTET_FIELD = 2
+SHORT_FIELD = 3
+LONG_FIELD = 4
+LONGLONG_FIELD = 5  # unsigned
+SIGNED_LONGLONG_FIELD = 6
+SHORTSTR_FIELD = 7
+OCTETS_FIELD = 8  # a longstr as bytes
+TEXT_FIELD = 9  # a longstr as str
+TEXT_OR_OCTETS_FIELD = 10  # a longstr as str, or as bytes where it is not UTF-8
+TABLE_FIELD = 11
+ARRAY_FIELD = 12
+SHORT_TIME_FIELD = 13  # a timestamp of at most 32 bits as an aware datetime
+NAIVE_TIME_FIELD = 14
+FLOAT_FIELD = 15
+DOUBLE_FIELD = 16
