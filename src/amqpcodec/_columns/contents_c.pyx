@@ -19,7 +19,7 @@ from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD
 from .buffers_c cimport append, free_octets
 from .cells_c cimport LEAST_HEADER, LEAST_METHOD, shape_of_method
 
-from .message_sink import Content
+from .message_sink import OpenMessage
 from .rows import FrameOrigin
 
 cdef enum:
@@ -229,7 +229,7 @@ cdef class OpenContents:
         cdef const unsigned char *end = p + channel.frames.used
         cdef size_t size
         origin = frame_origin(self.connection, self.direction, &channel.first)
-        content = Content(origin, <object>channel.layout.module, channel.number)
+        content = OpenMessage(origin, <object>channel.layout.module, channel.number)
         while p < end:
             size = u32(p + 3) + OVERHEAD
             if content.method is None:

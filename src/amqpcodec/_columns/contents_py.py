@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from amqpcodec.capture import Connection
 
 if TYPE_CHECKING:
-    from .message_sink import Content
+    from .message_sink import OpenMessage
 
 NO_TIME = int(-(2.0**63))  # as compiled code marks a time that is not known
 
@@ -26,13 +26,13 @@ class OpenContents:
     def __init__(self, connection: Connection, direction: int) -> None:
         self.connection = connection
         self.direction = direction
-        self._open: dict[int, Content] = {}
+        self._open: dict[int, OpenMessage] = {}
         self._known: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __iter__(self) -> Iterator[Content]:
+    def __iter__(self) -> Iterator[OpenMessage]:
         return iter(self._open.values())
 
     @property
@@ -54,11 +54,11 @@ class OpenContents:
         """Return whether a method or content header was seen."""
         return channel in self._known
 
-    def take(self, channel: int) -> Content | None:
+    def take(self, channel: int) -> OpenMessage | None:
         """Take out the content that is open on a channel, if there is one."""
         return self._open.pop(channel, None)
 
-    def put(self, content: Content) -> None:
+    def put(self, content: OpenMessage) -> None:
         """Put in a content; none is open on its channel."""
         self._open[content.channel] = content
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from amqpcodec import Limits
-from amqpcodec.capture.direction_state_py import DirectionState
+from amqpcodec import Limits, _backend
 from amqpcodec.capture.frames import Reading
 from amqpcodec.limits import MAX_LIMIT
 
@@ -63,12 +62,11 @@ class Decoding:
         """
         return chosen(table_columns(table, self.dialects), names)
 
-    def reading(self, payloads: bool, new_state: Callable[[], DirectionState] = DirectionState) -> Reading:
+    def reading(self, payloads: bool) -> Reading:
         """How the frames of connections are found.
 
         Args:
             payloads: whether damaged payloads are faults.
-            new_state: as for `Reading`.
         """
         return Reading(
             self.dialect,
@@ -76,5 +74,5 @@ class Decoding:
             report_foreign=self.report_foreign,
             payloads=payloads,
             from_start=self.from_start,
-            new_state=new_state,
+            new_state=_backend.load("amqpcodec.capture.direction_state", self.impl).DirectionState,
         )

@@ -74,7 +74,7 @@ cdef class Direction:
     cdef OpenContents contents  # of the sink; None before the first frame, and but for messages
     cdef Totals totals  # of the sink; None but for connections
     cdef Plan plan
-    cdef bint beside  # whether another dialect has methods that this one lacks
+    cdef bint alternate  # whether another dialect has methods that this one lacks
     cdef Origin origin
     cdef tuple _names
 
@@ -108,7 +108,7 @@ cdef class Feeder(OctetConsumer):
         self._most_octets = min(decoding.batch_bytes, INT64_MAX)
         self._table = _TABLES[sink.table]
         self._payloads = sink.payloads
-        self._reading = decoding.reading(sink.payloads, DirectionState)
+        self._reading = decoding.reading(sink.payloads)
         aim(&self._targets, columns)
         self._targets.bare = self._targets.table.count == 0 and not sink.make.checks
         self._targets.files = <PyObject *>sink.make.files
@@ -336,8 +336,8 @@ cdef class Feeder(OctetConsumer):
     cdef int _read_as(self, Direction direction) except -1:
         """Read both directions of a connection as its decoder does now."""
         cdef Direction each
-        module, beside = direction.decoder.module, direction.decoder.beside is not None
-        if direction.plan is not None and direction.plan.module is module and direction.beside == beside:
+        module, alternate = direction.decoder.module, direction.decoder.alternate is not None
+        if direction.plan is not None and direction.plan.module is module and direction.alternate == alternate:
             return 0
         plan = self._plans.get(module)
         if plan is None:
@@ -346,7 +346,7 @@ cdef class Feeder(OctetConsumer):
                 self._sink.store, module, make, make.checks or self._payloads, self._sink.is_counted_only
             )
         for each in self._directions[direction.connection]:
-            each.plan, each.beside = plan, beside
+            each.plan, each.alternate = plan, alternate
             each.origin.layout = &each.plan.layout
         return 0
 
@@ -373,7 +373,7 @@ cdef class Feeder(OctetConsumer):
         elif self._table == MESSAGES:
             return self._add_to_content(direction, p, end, size, position)
         elif self._table == FRAMES:
-            if direction.beside and p[0] == METHOD and _method_of(direction, p, size) is NULL:
+            if direction.alternate and p[0] == METHOD and _method_of(direction, p, size) is NULL:
                 self._make_row(direction, p, size, position)
             else:
                 add_frame(&self._targets, &direction.origin, p, size, position)

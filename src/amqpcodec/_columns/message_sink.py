@@ -42,11 +42,12 @@ _HEADER_HEAD = struct.Struct("!HHQ")
 _BODY_SIZE = struct.Struct("!Q")
 _LEAST = {METHOD: OVERHEAD + 4, HEADER: OVERHEAD + _HEADER_HEAD.size}  # octets of a frame
 _LEAST_CLASS = OVERHEAD + 2  # octets of a content header's frame that says its class
+_CLASS = slice(7, 9)  # of the frame of a method or of a content header
 _PAYLOAD = slice(7, -1)
 _CHANNEL_AT = 1  # octets of a frame before its channel: where the error of a frame out of order is
 
 
-class Content:
+class OpenMessage:
     """The frames of one content on their way to a row of `messages`.
 
     Attributes:
@@ -97,11 +98,6 @@ class Content:
         return BEFORE_HEADER if self.header is None else IN_BODY
 
     @property
-    def class_id(self) -> int | None:
-        """The class of its method; None without one."""
-        return int.from_bytes(self.method[7:9], "big") if self.method is not None else None
-
-    @property
     def name(self) -> str:
         """The name of its method."""
         if self.method is None:
@@ -133,7 +129,7 @@ class Content:
     @classmethod
     def restored(
         cls, state: Fields, connection: Connection, direction: int, dialects: Mapping[str, ModuleType]
-    ) -> Content:
+    ) -> OpenMessage:
         """The open content that a state was made of."""
         origin = FrameOrigin(connection, direction, state.packet(), state.time(), state.number(0))
         dialect: Any = dialects.get(state.text())
@@ -226,7 +222,7 @@ class MessageSink(Sink):
             for channel in _channels(fields.list()):
                 contents.know(channel)
             for content in fields.items():
-                restored = Content.restored(content, connection, direction, self.make.dialects)
+                restored = OpenMessage.restored(content, connection, direction, self.make.dialects)
                 contents.take(restored.channel)
                 contents.put(restored)
             fields.end()
@@ -240,7 +236,7 @@ class MessageSink(Sink):
             for content in left:
                 self.emit(content)
 
-    def emit(self, content: Content) -> None:
+    def emit(self, content: OpenMessage) -> None:
         """Add the row of a content that is whole, or of which nothing more will come."""
         if content.refused:
             return
@@ -260,12 +256,12 @@ class MessageSink(Sink):
             self._refuse(open_before, CUT_OFF, origin, octets, frame=name)
         contents.know(channel)
         if method is not None and method.spec.content:
-            content = Content(origin, dialect, channel)
+            content = OpenMessage(origin, dialect, channel)
             content.method = octets
             if self._may_open(contents, content, octets):
                 contents.put(content)
 
-    def _may_open(self, contents: OpenContents, content: Content, octets: bytes) -> bool:
+    def _may_open(self, contents: OpenContents, content: OpenMessage, octets: bytes) -> bool:
         """Return whether there may be one more content, which begins with a frame; else its row says so."""
         content.count(content.origin, octets)
         if len(contents) < self.decoding.limits.open_messages:
@@ -279,8 +275,8 @@ class MessageSink(Sink):
         """A content header goes with the method before it, or opens a content that has none."""
         content = contents.take(channel)
         if content is not None:
-            class_id = int.from_bytes(octets[7:9], "big")
-            same_class = len(octets) < _LEAST_CLASS or class_id == content.class_id
+            class_id = int.from_bytes(octets[_CLASS], "big")
+            same_class = len(octets) < _LEAST_CLASS or octets[_CLASS] == (content.method or b"")[_CLASS]
             verdict = judge_header(content.stage, same_class, 0, 0)
             if verdict != IN_ORDER:
                 self._refuse(content, verdict, origin, octets, frame=class_name(dialect.PROPERTIES, class_id))
@@ -288,7 +284,7 @@ class MessageSink(Sink):
         if content is not None:
             content.count(origin, octets)
         else:
-            content = Content(origin, dialect, channel)
+            content = OpenMessage(origin, dialect, channel)
             if contents.know(channel):
                 content.blame(_error(NO_METHOD, origin, dialect), octets)
             if not self._may_open(contents, content, octets):
@@ -297,7 +293,7 @@ class MessageSink(Sink):
         if self._announce(content, origin, octets):
             self._put_or_emit(contents, content)
 
-    def _announce(self, content: Content, origin: FrameOrigin, octets: bytes) -> bool:
+    def _announce(self, content: OpenMessage, origin: FrameOrigin, octets: bytes) -> bool:
         """Note the size of the body; False if the header is too short to say so, which ends the content."""
         if len(octets) < _LEAST[HEADER]:
             self.emit(content)
@@ -309,7 +305,7 @@ class MessageSink(Sink):
             content.refused = True
         return True
 
-    def _put_or_emit(self, contents: OpenContents, content: Content) -> None:
+    def _put_or_emit(self, contents: OpenContents, content: OpenMessage) -> None:
         """Keep a content that waits for more of its body; otherwise it is whole."""
         if content.left:
             contents.put(content)
@@ -344,7 +340,7 @@ class MessageSink(Sink):
     def _alone(
         self, contents: OpenContents, origin: FrameOrigin, channel: int, octets: bytes, dialect: ModuleType
     ) -> None:
-        content = Content(origin, dialect, channel)
+        content = OpenMessage(origin, dialect, channel)
         content.count(origin, octets)
         content.parts.append(octets[_PAYLOAD])
         error = self.make.payload(origin, octets, dialect)[1]
@@ -355,7 +351,7 @@ class MessageSink(Sink):
         self.emit(content)
 
     def _refuse(
-        self, content: Content, verdict: int, origin: FrameOrigin, octets: bytes, **details: Any
+        self, content: OpenMessage, verdict: int, origin: FrameOrigin, octets: bytes, **details: Any
     ) -> None:
         """Add the row of a content that a frame ends which should not have come.
 
@@ -377,7 +373,7 @@ def _channels(numbers: list[Any]) -> list[int]:
     return numbers
 
 
-def _in_order(contents: OpenContents) -> list[Content]:
+def _in_order(contents: OpenContents) -> list[OpenMessage]:
     """Contents in the order in which they were opened."""
     return sorted(contents, key=lambda content: content.origin.offset)
 

@@ -37,7 +37,7 @@ from .schemas import (
 from .text import clean, pairs
 
 if TYPE_CHECKING:
-    from .message_sink import Content
+    from .message_sink import OpenMessage
 
 ENVELOPE = struct.Struct("!BHI")
 _MAX_INT64 = 2**63 - 1
@@ -223,7 +223,7 @@ class Rows:
         self._blame(cells, error, octets)
         return Row(cells, len(octets), error)
 
-    def message_row(self, content: Content) -> Row:
+    def message_row(self, content: OpenMessage) -> Row:
         """The row in `messages` of a content, whole or not."""
         cells = self.lead(content.origin)
         cells.update(
@@ -336,7 +336,7 @@ class Rows:
             cells["name"] = method.spec.name
         return method
 
-    def _add_method(self, cells: dict[str, Any], content: Content) -> DecodeError | None:
+    def _add_method(self, cells: dict[str, Any], content: OpenMessage) -> DecodeError | None:
         """The cells that come from a content's method; what is wrong with it."""
         octets, dialect = content.method, content.dialect
         if octets is None:
@@ -352,7 +352,7 @@ class Rows:
             cells.update(values)
         return error
 
-    def _add_header(self, cells: dict[str, Any], content: Content) -> DecodeError | None:
+    def _add_header(self, cells: dict[str, Any], content: OpenMessage) -> DecodeError | None:
         """The cells that come from a content header; what is wrong with it."""
         octets, dialect = content.header, content.dialect
         if octets is None:

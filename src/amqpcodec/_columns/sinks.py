@@ -215,7 +215,7 @@ class PacketSink(Sink):
 # -- the table `connections`
 
 
-class Summary:
+class ConnectionRow:
     """One connection so far.
 
     Attributes:
@@ -276,7 +276,7 @@ class ConnectionSink(Sink):
         super().__init__(*arguments, **options)
         self._new_totals = totals
         self._errors = errors
-        self._summaries: dict[Connection, Summary] = {}
+        self._summaries: dict[Connection, ConnectionRow] = {}
 
     def is_counted_only(self, method: Any) -> bool:
         """See `Sink.is_counted_only`."""
@@ -355,10 +355,10 @@ class ConnectionSink(Sink):
             summary.restore(cells)
             fields.end()
 
-    def _summary(self, connection: Connection) -> Summary:
+    def _summary(self, connection: Connection) -> ConnectionRow:
         summary = self._summaries.get(connection)
         if summary is None:
-            summary = self._summaries[connection] = Summary(self._new_totals())
+            summary = self._summaries[connection] = ConnectionRow(self._new_totals())
         return summary
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 from amqpcodec import RawTable
+from amqpcodec._json import iso, json_value
 
 
 def clean(text: str) -> str:
@@ -34,7 +33,7 @@ def cell_text(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat() + "Z"
+        return iso(value)
     if isinstance(value, (Mapping, list)):
         return _json(value)
     return str(value)
@@ -46,22 +45,6 @@ def pairs(table: Mapping[str, Any] | RawTable) -> list[tuple[str, str | None]]:
 
 
 def _json(value: Any) -> str:
-    """Compact JSON; what JSON has no type for, NaN and infinities too, becomes a string."""
-    match value:
-        case None:
-            return "null"
-        case bool() | int() | Decimal():
-            return str(cell_text(value))
-        case float() if math.isfinite(value):
-            return str(value)
-        case Mapping():
-            entries = {clean(key): inner for key, inner in value.items()}
-            return "{" + ",".join(f"{_quoted(key)}:{_json(inner)}" for key, inner in entries.items()) + "}"
-        case list():
-            return "[" + ",".join(map(_json, value)) + "]"
-        case _:
-            return _quoted(str(cell_text(value)))
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """Return compact JSON. Surrogates, which Arrow's text cannot have, are escaped as JSON does."""
+    text = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"))
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -14,7 +14,7 @@ from .._columns.decoding import Decoding
 from .._columns.feeder_py import Feeder, PacketFeeder
 from .._columns.schemas import stream_table
 from .._columns.text import clean
-from .._options import among, takes
+from .._options import select, takes
 from ..capture import ByteSource, Source, raw_events
 from ..errors import AmqpError
 from ..options import (
@@ -116,7 +116,7 @@ def read_capture(
             without `include_credentials`.
     """
     decoding = Decoding.of(options, report_foreign=options["port"] is not None)
-    tracking = among(TrackingOptions, options)
+    tracking = select(TrackingOptions, options)
     build = _backend.load("amqpcodec._columns.feeder", decoding.impl)
 
     def feed(source: ByteSource, feeder: _Feeder) -> Iterator[None]:

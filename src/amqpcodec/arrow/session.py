@@ -13,7 +13,7 @@ from .. import _backend
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
 from .._columns.text import clean
-from .._options import among, takes
+from .._options import select, takes
 from .._state import Fields, pack, unpack
 from ..capture import ByteSource, CaptureError, Source
 from ..capture.dialects import module
@@ -65,7 +65,7 @@ class CaptureSession:
         self.faults: dict[str, int] = {}
         self._sink, self._feeder = open_feeder(table, wanted, decoding, faults=self.faults)
         streams = _backend.load("amqpcodec.capture.streams", decoding.impl)
-        self._tracker = streams.StreamTracker(**among(TrackingOptions, options))
+        self._tracker = streams.StreamTracker(**select(TrackingOptions, options))
         self._read_part = _backend.load("amqpcodec._columns.feeder", decoding.impl).feed_part
         self._position: FilePosition | None = None  # None between two files
         self._before = 0  # packets of the files before
