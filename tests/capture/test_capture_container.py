@@ -238,6 +238,21 @@ def test_a_huge_record_length_is_refused_with_its_place_and_without_memory() -> 
     assert (fault.offset, fault.kind) == (len(good), "file")
 
 
+@pytest.mark.parametrize(
+    ("total", "faults"),
+    [
+        (100 + 4096, []),
+        (100 + 4100, ["pcapng block of 4200 octets, more than the limit; nothing behind it can be read"]),
+    ],
+)
+def test_a_block_has_room_for_the_largest_packet_and_for_what_is_beside_it(
+    total: int, faults: list[str]
+) -> None:
+    block = struct.pack("<II", 0xBAD, total) + bytes(total - 12) + struct.pack("<I", total)
+    _, *behind = read(make.pcapng(PACKETS[:1]) + block, max_record_bytes=100)
+    assert [item.message for item in behind if isinstance(item, Fault)] == faults
+
+
 @pytest.mark.parametrize("total", [0, 4, 11, 13, 2**32 - 4])
 def test_impossible_block_lengths_end_the_reading(total: int) -> None:
     octets = make.pcapng(PACKETS[:1]) + struct.pack("<II", 6, total) + bytes(64)

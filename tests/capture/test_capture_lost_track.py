@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from amqpcodec.capture.resync import FrameTest, Verdict
 HEARTBEAT = rabbitmq.encode_heartbeat()
 HEADER = rabbitmq.protocol_header()
 SELECT = rabbitmq.encode_method(1, rabbitmq.Tx.Select())
+CONTENT_HEADER = rabbitmq.encode_header(1, rabbitmq.BasicProperties(), 9)
 DAMAGE = HEARTBEAT * 2 + b"\xff"
 OPENING = HEADER + HEARTBEAT
 
@@ -100,16 +102,22 @@ def test_who_goes_on_from_a_state_finds_the_same() -> None:
         assert shown(items) == whole
 
 
-@pytest.mark.parametrize("losses", [[18, 0], [-1, 0], [1, 10**9], [True, 0], [1, None]])
-def test_a_state_with_losses_that_cannot_be_is_refused(losses: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("losses", "taken"),
+    [
+        ([17, 0], True), ([0, 0], True), ([18, 0], False), ([-1, 0], False), ([1, -1], False),
+        ([1, 10**9], False), ([True, 0], False), ([1, None], False),
+    ],
+)  # fmt: skip
+def test_a_state_with_losses_that_cannot_be_is_refused(losses: list[Any], taken: bool) -> None:
     decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
-    for event in events(OPENING, unended(DAMAGE)):
+    for event in events(OPENING, unended(DAMAGE))[:-1]:  # without the end
         list(decoder.feed(event))
     tree = decoder.snapshot(lambda number: number)
     direction = next(each for each in tree if isinstance(each, list) and each[-2:-1] == [1])
     direction[-2:] = losses
     other = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
-    with pytest.raises(ValueError, match="damaged"):
+    with nullcontext() if taken else pytest.raises(ValueError, match=r"damaged: .* out of range"):
         other.restore(unpack(pack(tree)), [direction.state.end for direction in decoder.directions])
 
 
@@ -145,3 +153,63 @@ def test_a_frame_is_looked_for_up_to_the_largest_and_no_further(limit: int) -> N
         assert test.judge(head, 0, final=False) is verdict
         found = test.find(b"\xfe" * 9 + head + b"\xfe" * 9, 0, final=False)
         assert (found == (Verdict.MORE, 9)) is (verdict is Verdict.MORE)
+
+
+@pytest.mark.parametrize(
+    ("frame", "verdict"),
+    [
+        (rabbitmq.encode_method(1, rabbitmq.Tx.Select()), Verdict.YES),
+        (rabbitmq.encode_method(0, rabbitmq.Tx.Select()), Verdict.NO),
+        (rabbitmq.encode_method(1, rabbitmq.Tx.SelectOk()), Verdict.NO),  # a method that nobody knows here
+        (struct.pack("!BHI", 1, 1, 3) + b"\0\x5a\0\xce", Verdict.NO),  # too small for the ids of a method
+        (struct.pack("!BHI", 1, 1, 4) + b"\0\x5a\0\x0a\xce", Verdict.YES),
+        (rabbitmq.encode_method(0, rabbitmq.Connection.TuneOk()), Verdict.YES),
+        (rabbitmq.encode_method(1, rabbitmq.Connection.TuneOk()), Verdict.NO),
+        (CONTENT_HEADER, Verdict.YES),
+        (CONTENT_HEADER.replace(b"\x3c\0\0", b"\x3c\0\1"), Verdict.NO),
+        (CONTENT_HEADER.replace(b"\x3c\0\0", b"\x3d\0\0"), Verdict.NO),
+        (struct.pack("!BHI", 2, 0, 14) + b"\0\x3c" + bytes(12) + b"\xce", Verdict.NO),  # of no channel
+        (struct.pack("!BHI", 2, 1, 13) + b"\0\x3c" + bytes(11) + b"\xce", Verdict.NO),
+        (struct.pack("!BHI", 2, 1, 14) + b"\0\x3c" + bytes(12) + b"\xce", Verdict.YES),
+        (rabbitmq.encode_body(1, b"x"), Verdict.YES),
+        (struct.pack("!BHI", 3, 0, 1) + b"x\xce", Verdict.NO),
+        (HEARTBEAT, Verdict.YES),
+        (struct.pack("!BHI", 8, 1, 0) + b"\xce", Verdict.NO),
+        (struct.pack("!BHI", 8, 0, 1) + b"x\xce", Verdict.NO),
+        (struct.pack("!BHI", 5, 1, 0) + b"\xce", Verdict.NO),  # a type that nobody knows
+        (struct.pack("!BHI", 4, 0, 1) + b"x\xce", Verdict.YES),  # a type of which nothing more is known
+    ],
+)
+def test_a_frame_is_believed_by_what_its_type_asks_of_it(frame: bytes, verdict: Verdict) -> None:
+    test = FrameTest({(90, 10), (10, 31)}, {60}, {1, 2, 3, 4, 8}, 4096)
+    assert test.judge(frame, 0, final=False) is verdict
+    assert test.judge(b"before" + frame, 6, final=True) is verdict
+
+
+@pytest.mark.parametrize("frame", [HEARTBEAT, SELECT])
+def test_a_run_is_of_so_many_frames_or_of_all_there_are(frame: bytes) -> None:
+    test = FrameTest({(90, 10)}, {60}, {1, 2, 3, 8}, 4096)
+    assert test.judge_run(frame * 64, 0, final=False) is Verdict.YES
+    assert test.judge_run(frame * 63, 0, final=False) is Verdict.MORE
+    assert test.judge_run(frame * 63, 0, final=True) is Verdict.YES
+    assert test.judge_run(frame * 63 + b"\xff" * 20, 0, final=False) is Verdict.NO
+
+
+def test_a_run_that_breaks_is_not_looked_at_again() -> None:
+    test, refused = FrameTest({(90, 10)}, {60}, {1, 2, 3, 8}, 4096), set[int]()
+    assert test.judge_run(HEARTBEAT * 3 + b"\xff" * 20, 0, final=False, refused=refused) is Verdict.NO
+    assert refused == {0, 8, 16}
+
+
+@pytest.mark.parametrize(
+    ("size", "opened", "taken"), [(0, 1, True), (-1, 1, False), (0, 0, False), (0, 3, False)]
+)
+def test_a_state_of_a_connection_has_a_size_and_directions_that_can_be(
+    size: int, opened: int, taken: bool
+) -> None:
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
+    tree = decoder.snapshot(lambda number: number)
+    at = next(at for at, value in enumerate(tree) if type(value) is int)
+    tree[at : at + 2] = size, opened
+    with nullcontext() if taken else pytest.raises(ValueError, match="is out of range"):
+        decoder.restore(unpack(pack(tree)), [0, 0])

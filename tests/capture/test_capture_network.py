@@ -70,6 +70,15 @@ def test_padding_of_short_ethernet_packets_is_no_payload() -> None:
     assert payload(make.ethernet(V4) + bytes(10)) == b"payload"
 
 
+@pytest.mark.parametrize("total", [19, 20])
+def test_a_datagram_has_at_least_the_octets_of_its_header(total: int) -> None:
+    header = V4[:2] + total.to_bytes(2, "big") + V4[4:9] + b"\x11" + V4[10:20]  # of UDP, which is passed over
+    [*found] = segments(make.ethernet(header))
+    assert [fault.message for fault in found] == (
+        ["1 packet passed over, the first is 1: damaged IPv4 header"] if total < 20 else []
+    )
+
+
 def test_length_zero_stands_for_all_there_is() -> None:
     unset = V4[:2] + b"\0\0" + V4[4:]
     assert payload(make.ethernet(unset)) == b"payload"

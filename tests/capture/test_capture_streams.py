@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from support import make_capture as make
 from support.memory import traced
 
 from amqpcodec import capture
+from amqpcodec._state import Fields
 from amqpcodec.capture import Close, Data, Endpoint, Event, Gap, Segment
 
 A, B = Endpoint(b"\x0a\0\0\1", 40000), Endpoint(b"\x0a\0\0\2", 5672)
@@ -170,6 +172,25 @@ def test_octets_lost_before_a_reset_are_reported_soon_after_it() -> None:
     assert events[gap].offset == 0
 
 
+@pytest.mark.parametrize(
+    ("flags", "missed"), [(ACK, 3), (FIN | ACK, 3), (SYN | ACK, 3), (RST | ACK, 0), (FIN, 0)]
+)
+def test_what_is_no_reset_and_has_ack_acknowledges_what_the_recording_missed(flags: int, missed: int) -> None:
+    wire = opened(Wire()).put(A, 104, data=b"end")
+    wire.put(B, 900 if flags & SYN else 901, flags, ack=107, ms=10_000)
+    tracker = capture.StreamTracker()
+    events = [event for segment in wire.segments for event in tracker.feed(segment)]
+    assert sum(event.length for event in events if isinstance(event, Gap)) == missed
+
+
+def test_a_direction_is_closed_by_its_fin_as_soon_as_all_before_it_is_there() -> None:
+    wire = opened(Wire()).put(A, 104, FIN | ACK, b"end").put(A, 101, data=b"the").put(B, 901, FIN | ACK)
+    tracker = capture.StreamTracker()
+    closed = [[each.direction for each in tracker.feed(segment) if isinstance(each, Close)]
+              for segment in wire.segments]  # fmt: skip
+    assert closed == [[], [], [], [], [0], [1]]
+
+
 def test_one_direction_goes_on_after_the_other_ended() -> None:
     wire = (
         opened(Wire())
@@ -230,3 +251,92 @@ def test_segments_that_wait_count_with_what_it_takes_to_keep_them() -> None:
             yield Segment(1, 0, client, B, 2 * (number % 100), 0, flags, b"x", 1)
 
     assert kept(flood(), max_waiting_bytes=100_000) < 400_000
+
+
+def with_number(tree: list[Any], path: tuple[int, ...], number: int) -> list[Any]:
+    """A copy of a state with another number at a place."""
+    at, *deeper = path
+    return [*tree[:at], with_number(tree[at], (*deeper,), number) if deeper else number, *tree[at + 1 :]]
+
+
+FLOW = (2, 0)
+CLIENT = (*FLOW, 8)  # its direction
+UNKNOWN = -(1 << 62)
+
+
+@pytest.mark.parametrize(
+    ("path", "least", "most"),
+    [
+        ((*FLOW, 1), 0, 65535), ((*FLOW, 3), 0, 65535), ((*FLOW, 4), 0, 0), ((*FLOW, 5), 1, None),
+        ((*FLOW, 6), 1 + UNKNOWN, -UNKNOWN - 1), ((*FLOW, 7), 0, 6), ((*CLIENT, 0), -1, 2**32 - 1),
+        ((*CLIENT, 2), 2 * UNKNOWN, None), ((*CLIENT, 3), -1, 2**32 - 1), ((*CLIENT, 4), -1, 2**32 - 1),
+        ((*CLIENT, 5), 2 * UNKNOWN, None), ((*CLIENT, 9, 0, 0), 5, None), ((*CLIENT, 9, 0, 3), 1, None),
+        ((3, 0, 0), 0, 0), ((3, 0, 1), UNKNOWN, -UNKNOWN + 2_000_000_000),
+    ],
+)  # fmt: skip
+def test_numbers_of_a_state_are_in_their_ranges(path: tuple[int, ...], least: int, most: int | None) -> None:
+    wire = opened(Wire()).put(A, 101, data=b"hello").put(A, 120, data=b"late").put(B, 901, RST | ACK, ack=106)
+    tracker = capture.StreamTracker()
+    for segment in wire.segments:
+        list(tracker.feed(segment))
+    tree = tracker.state(lambda number: number)
+    for number in (least, most or least):
+        capture.StreamTracker(port=None).restore(Fields(with_number(tree, path, number)))
+    for number in (least - 1, least - 1 if most is None else most + 1):
+        with pytest.raises(ValueError, match="the state is damaged"):
+            capture.StreamTracker(port=None).restore(Fields(with_number(tree, path, number)))
+
+
+def test_a_state_counts_segments_and_connections_from_none() -> None:
+    assert capture.StreamTracker().restore(Fields([0, 0, [], []])) == {}
+    for counts in ([-1, 0], [0, -1]):
+        with pytest.raises(ValueError, match="the state is damaged: -1 is out of range"):
+            capture.StreamTracker().restore(Fields([*counts, [], []]))
+
+
+def test_a_connection_of_a_state_is_forgotten_as_the_one_that_was_silent_longest() -> None:
+    ends = [Endpoint(bytes((10, 0, 0, number)), 40000) for number in range(3)]
+    first = capture.StreamTracker(max_connections=2)
+    packets = [Segment(at, at, end, B, 100, 0, SYN, b"", 0) for at, end in enumerate((*ends[:2], ends[0]), 1)]
+    for segment in packets:
+        list(first.feed(segment))
+    state = first.state(lambda number: number)
+    events = []
+    second = capture.StreamTracker(max_connections=2)
+    second.restore(Fields(state))
+    for tracker in (first, second):
+        closed = [
+            event
+            for event in tracker.feed(Segment(4, 4, ends[2], B, 100, 0, SYN, b"", 0))
+            if isinstance(event, Close)
+        ]
+        events.append([(event.connection.client, event.connection.number) for event in closed])
+    assert events[0] == events[1] != []
+    assert {client for client, _ in events[0]} == {ends[1]}
+
+
+@pytest.mark.parametrize("path", [(), FLOW, CLIENT, (*CLIENT, 9, 0), (*FLOW, 9, 10), (3, 0)])
+def test_a_state_with_a_value_too_many_is_refused(path: tuple[int, ...]) -> None:
+    wire = opened(Wire()).put(A, 120, data=b"late").put(B, 901 + 2**29, data=b"far").put(A, 101, RST | ACK)
+    tracker = capture.StreamTracker(port=None)
+    for segment in wire.segments:
+        list(tracker.feed(segment))
+    tree = tracker.state(lambda number: number)
+    capture.StreamTracker(port=None).restore(Fields(tree))
+    part: Any = tree
+    for at in path:
+        part = part[at]
+    assert len(part) > 1
+    part.append(None)
+    with pytest.raises(ValueError, match="there are values too many"):
+        capture.StreamTracker(port=None).restore(Fields(tree))
+
+
+def test_one_stray_that_nothing_follows_ends_its_stream_behind_a_gap() -> None:
+    wire = opened(Wire()).put(A, 101, data=b"one").put(A, 104 + 20_000_000, data=b"stray")
+    stream = wire.streams()[0, 0]
+    assert stream.startswith(b"one?")
+    assert stream.endswith(b"?stray")
+    assert len(stream) == 20_000_000 + 8
+    behind = opened(Wire()).put(A, 101, data=b"one").put(A, 104 + 2**30 + 1, data=b"stray")
+    assert behind.streams() == {(0, 0): b"one"}

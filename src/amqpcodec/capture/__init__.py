@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from .. import _backend
-from .._options import among, takes
+from .._options import select, takes
 from ..options import DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
 from .container import MAX_RECORD, read_packets
 from .frames import read_items
@@ -107,9 +107,9 @@ def read_frames(file: Source, **options: Unpack[FrameOptions]) -> Iterator[Item]
     """
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        events = read_events(source, StreamTracker(**among(TrackingOptions, options)))
+        events = read_events(source, StreamTracker(**select(TrackingOptions, options)))
         report_foreign = options["port"] is not None
-        yield from read_items(events, report_foreign=report_foreign, **among(DecodingOptions, options))
+        yield from read_items(events, report_foreign=report_foreign, **select(DecodingOptions, options))
     finally:
         if source is not file:
             source.close()
@@ -127,7 +127,7 @@ def read_raw_frames(file: Source, **options: Unpack[RawFrameOptions]) -> Iterato
     """
     source = file if isinstance(file, ByteSource) else ByteSource(file)
     try:
-        yield from read_items(raw_events(source, options["direction"]), **among(DecodingOptions, options))
+        yield from read_items(raw_events(source, options["direction"]), **select(DecodingOptions, options))
     finally:
         if source is not file:
             source.close()

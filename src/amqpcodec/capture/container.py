@@ -9,6 +9,7 @@ from .pcap import MAGICS, PcapReader
 from .pcapng import SECTION_HEADER, PcapngReader
 from .source import ByteSource, Octets
 
+Reader = PcapReader | PcapngReader
 MAX_RECORD = 64 * 1024 * 1024  # far above any link layer's packet, far below what a damaged length can say
 
 
@@ -26,15 +27,43 @@ def read_packets(source: ByteSource, *, max_record_bytes: int = MAX_RECORD) -> I
         CaptureError: the file is neither container, or is damaged before its first packet. Later
             damage that ends reading is a fault instead.
     """
-    reader = packet_reader(container(source), source, max_record_bytes)
-    number = 0
-    try:
-        while (packet := reader.read()) is not None:
-            yield packet
-            if isinstance(packet, Packet):
-                number = packet.number
-    except CaptureError as error:
-        yield damage(error, number)
+    return packets(source, max_record_bytes=max_record_bytes)
+
+
+def packets(
+    source: ByteSource,
+    reader: Reader | None = None,
+    *,
+    max_record_bytes: int = MAX_RECORD,
+    last_read: int = 0,
+    end: int | None = None,
+) -> Iterator[Packet | Fault]:
+    """Yield what a reader finds. Damage that ends reading is the last fault, and ends the reader.
+
+    Args:
+        source: a capture file.
+        reader: reads from it; None where it is at its start.
+        max_record_bytes: as for `read_packets`, without a reader.
+        last_read: number of the last packet that was read before; 0 for none.
+        end: only records that begin before this octet are read; None for all.
+
+    Raises:
+        CaptureError: as for `read_packets`.
+    """
+    if reader is None:
+        reader = packet_reader(container(source), source, max_record_bytes)
+    while end is None or source.offset < end:
+        try:
+            found = reader.read()
+        except CaptureError as error:
+            yield damage(error, last_read)
+            reader.ended = True
+            return
+        if found is None:
+            return
+        yield found
+        if isinstance(found, Packet):
+            last_read = found.number
 
 
 def container(source: ByteSource) -> bytes:
@@ -49,8 +78,8 @@ def container(source: ByteSource) -> bytes:
     raise CaptureError(_complaint(source, magic), 0)
 
 
-def packet_reader(magic: bytes, source: Octets, max_record_bytes: int) -> PcapReader | PcapngReader:
-    """The reader of a container, at its start.
+def packet_reader(magic: bytes, source: Octets, max_record_bytes: int) -> Reader:
+    """Return the reader of a container, at its start.
 
     Raises:
         CaptureError: it is damaged before its first packet.
@@ -59,7 +88,7 @@ def packet_reader(magic: bytes, source: Octets, max_record_bytes: int) -> PcapRe
 
 
 def damage(error: CaptureError, number: int) -> Fault:
-    """The fault for damage that ends reading behind packet `number`.
+    """Return the fault for damage that ends reading behind packet `number`.
 
     Raises:
         CaptureError: the error itself, if there was no packet.

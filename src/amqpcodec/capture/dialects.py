@@ -71,11 +71,11 @@ class Spoken(NamedTuple):
 
     Attributes:
         dialect: name of the dialect that its frames are decoded as.
-        beside: name of another dialect, for methods whose ids the first one lacks.
+        alternate: name of another dialect, for methods whose ids the first one lacks.
     """
 
     dialect: str
-    beside: str | None = None
+    alternate: str | None = None
 
 
 def for_start(start: Any, assumed: Spoken) -> Spoken:
@@ -94,13 +94,13 @@ def for_start(start: Any, assumed: Spoken) -> Spoken:
 
 
 @cache
-def additions(dialect: Any, beside: Any) -> frozenset[tuple[int, int]]:
-    """Ids of the methods that only the dialect beside has.
+def additions(dialect: Any, alternate: Any) -> frozenset[tuple[int, int]]:
+    """Ids of the methods that only the alternate dialect has.
 
     Methods with content are excluded: their content headers would be decoded by the first dialect.
     """
     return frozenset(
-        ids for ids, cls in beside.METHODS.items() if ids not in dialect.METHODS and not cls.spec.content
+        ids for ids, cls in alternate.METHODS.items() if ids not in dialect.METHODS and not cls.spec.content
     )
 
 
@@ -112,9 +112,9 @@ def negotiating_class(dialect: Any) -> int | None:
 
 
 @lru_cache(64)  # of thousands of connections most agree on the same; a peer may ask for any size
-def frame_test(dialect: Any, beside: Any, frame_max: int) -> FrameTest:
-    """The test for frames that can be trusted, for the modules of a dialect and of one beside it, or None."""
-    methods = {*dialect.METHODS, *additions(dialect, beside)} if beside else dialect.METHODS
+def frame_test(dialect: Any, alternate: Any, frame_max: int) -> FrameTest:
+    """The test for frames that can be trusted, for the modules of a dialect and its alternate, or None."""
+    methods = {*dialect.METHODS, *additions(dialect, alternate)} if alternate else dialect.METHODS
     return FrameTest(methods, dialect.PROPERTIES, dialect.DIALECT.frame_types, frame_max)
 
 

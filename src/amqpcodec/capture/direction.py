@@ -11,11 +11,11 @@ from amqpcodec._kernel.wire import METHOD, OVERHEAD, PROTOCOL_HEADER
 from amqpcodec._state import Fields, Note, damaged
 
 from . import dialects
-from .direction_state_py import DirectionState, Mark
 from .model import CLIENT_TO_SERVER, CapturedFrame, Close, Connection, Fault, FaultKind, Gap, Item
 from .resync import RUN_OCTETS, Verdict
 
 if TYPE_CHECKING:
+    from .direction_state_py import DirectionState, Mark
     from .frames import ConnectionDecoder
 
 _KEPT_HEAD = 16  # first octets of a direction, to tell what it is if it is not AMQP

@@ -30,23 +30,23 @@ class FrameReader:
 
     Args:
         module: of the dialect.
-        beside: module of the dialect that knows further methods, if there is one.
+        alternate: module of the dialect that knows further methods, if there is one.
         limits: `frame_size` counts here.
         payloads: whether to decode what frames carry; otherwise it stays octets.
 
     Attributes:
-        module, beside: as the arguments.
+        module, alternate: as the arguments.
         dialect: name of the dialect.
         common: what `DirectionState.frames` needs: a decoder, the dialect's name, mask of frame types, limit
             of payloads, class of the methods that negotiate. None if frames have to be decoded one by one.
     """
 
-    def __init__(self, module: Any, beside: Any, limits: Limits, payloads: bool) -> None:
+    def __init__(self, module: Any, alternate: Any, limits: Limits, payloads: bool) -> None:
         self.module = module
         self.dialect = str(module.DIALECT.name)
-        self.beside = beside
-        self._beside = FrameReader(beside, None, limits, payloads) if beside else None
-        self._additions = dialects.additions(module, beside) if beside else frozenset()
+        self.alternate = alternate
+        self._alternate = FrameReader(alternate, None, limits, payloads) if alternate else None
+        self._additions = dialects.additions(module, alternate) if alternate else frozenset()
         # What was recorded is read whatever size was agreed on.
         self._decoder = module.FrameDecoder(frame_max=0, limits=limits, expect_header=False)
         self._types = module.DIALECT.frame_mask
@@ -54,15 +54,15 @@ class FrameReader:
         self._payloads = payloads
         negotiating = dialects.negotiating_class(module)
         self.common = None
-        if payloads and beside is None and negotiating is not None:
+        if payloads and alternate is None and negotiating is not None:
             self.common = self._decoder, self.dialect, self._types, self._size_limit, negotiating
 
     def of(self, octets: bytes) -> FrameReader:
-        """The reader for a whole frame: this one, or that of the dialect beside."""
-        beside = self._beside
-        if beside is None or octets[0] != METHOD:
+        """The reader for a whole frame: this one, or that of the alternate dialect."""
+        alternate = self._alternate
+        if alternate is None or octets[0] != METHOD:
             return self
-        return beside if method_ids(octets) in self._additions else self
+        return alternate if method_ids(octets) in self._additions else self
 
     def cut(self, buffer: bytearray | memoryview, start: int) -> bytes | None:
         """The frame that a buffer begins with; None if it is not whole.

@@ -7,11 +7,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from amqpcodec import DecodeError, Limits, _backend
+from amqpcodec._kernel.wire import FRAME_SLACK
 from amqpcodec._options import takes
 from amqpcodec._state import Fields, Note
 from amqpcodec.options import FRAME_MAX, DecodingOptions
 
-from . import dialects, direction_state_py
+from . import dialects
 from .direction import DirectionDecoder
 from .envelopes import FrameReader, method_ids
 from .model import CLIENT_TO_SERVER, SERVER_TO_CLIENT, Close, Connection, Data, Event, Fault, Gap, Item
@@ -27,7 +28,6 @@ USUAL_FRAME_MAX = 131072
 # Searches for frames get octets in chunks of this size. Where a search ends depends on the octets at hand, so
 # both builds cut alike.
 CHUNK_BYTES = 262144
-_SLACK = 8  # octets that brokers forgive beyond the negotiated size
 
 
 class Reading:
@@ -41,7 +41,7 @@ class Reading:
             frame is not noticed.
         from_start: whether both directions are known to begin with a frame or a protocol header. Then they
             are followed from their first octet on.
-        new_state: makes what a direction's state is kept in: `DirectionState` of the build in use.
+        new_state: makes what a direction's state is kept in; None for `DirectionState` of the build in use.
 
     Attributes:
         automatic: whether a connection may turn out to speak any dialect.
@@ -56,24 +56,24 @@ class Reading:
         report_foreign: bool = True,
         payloads: bool = True,
         from_start: bool = False,
-        new_state: Callable[[], DirectionState] = direction_state_py.DirectionState,
+        new_state: Callable[[], DirectionState] | None = None,
     ) -> None:
         self.automatic = dialect == "auto"
         self.frame_max = limits.frame_size
         self.report_foreign = report_foreign
         self.from_start = from_start
-        self.new_state = new_state
+        self.new_state = new_state or DirectionState
         self._limits = limits
         self._payloads = payloads
         self._readers: dict[tuple[Any, Any], FrameReader] = {}
         self.first = self.reader(dialects.module(dialects.DEFAULT if self.automatic else dialect), None)
 
-    def reader(self, module: Any, beside: Any) -> FrameReader:
-        """The reader of a dialect and of one beside it, or None; made once."""
-        reader = self._readers.get((module, beside))
+    def reader(self, module: Any, alternate: Any) -> FrameReader:
+        """The reader of a dialect and its alternate, or None; made once."""
+        reader = self._readers.get((module, alternate))
         if reader is None:
-            reader = FrameReader(module, beside, self._limits, self._payloads)
-            self._readers[module, beside] = reader
+            reader = FrameReader(module, alternate, self._limits, self._payloads)
+            self._readers[module, alternate] = reader
         return reader
 
 
@@ -99,7 +99,7 @@ class ConnectionDecoder:
         self.header_seen = self.recognised = reading.from_start
         # Whether every octet so far belongs to a frame, as nobody knows of a recording.
         self._in_step = reading.from_start
-        self._trusted_size = min(USUAL_FRAME_MAX + _SLACK, reading.frame_max)
+        self._trusted_size = min(USUAL_FRAME_MAX + FRAME_SLACK, reading.frame_max)
         self.directions = (
             DirectionDecoder(self, CLIENT_TO_SERVER, reading.new_state()),
             DirectionDecoder(self, SERVER_TO_CLIENT, reading.new_state()),
@@ -112,9 +112,9 @@ class ConnectionDecoder:
         return self.reader.module
 
     @property
-    def beside(self) -> Any:
-        """Module of the dialect beside it, None without one."""
-        return self.reader.beside
+    def alternate(self) -> Any:
+        """Return the module of the alternate dialect, or None."""
+        return self.reader.alternate
 
     @property
     def dialect(self) -> str:
@@ -164,9 +164,10 @@ class ConnectionDecoder:
             ValueError: it is damaged.
         """
         readable = "auto" if self.reading.automatic else self.module
-        name, _, beside = state.text().partition(" ")  # states of earlier versions have but one
+        name, _, alternate = state.text().partition(" ")  # states of earlier versions have but one
         module = dialects.readable(name, readable)
-        self.reader = self.reading.reader(module, dialects.readable(beside, readable) if beside else None)
+        other = dialects.readable(alternate, readable) if alternate else None
+        self.reader = self.reading.reader(module, other)
         dialect = state.text_or_none()
         if dialect is not None:
             dialects.readable(dialect, readable)
@@ -179,7 +180,7 @@ class ConnectionDecoder:
 
     def frame_test(self) -> FrameTest:
         """The test for trusted frames of the present dialect and frame size."""
-        return dialects.frame_test(self.module, self.beside, self._trusted_size)
+        return dialects.frame_test(self.module, self.alternate, self._trusted_size)
 
     def recognise(self) -> None:
         """The connection is AMQP: its frames are being followed, here or elsewhere."""
@@ -210,11 +211,11 @@ class ConnectionDecoder:
                 self._speak(dialects.for_start(method, self._spoken))
         elif name == "connection.tune-ok":
             agreed = method.frame_max or self.reading.frame_max
-            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + _SLACK, self.reading.frame_max)
+            self._trusted_size = min(max(agreed, USUAL_FRAME_MAX) + FRAME_SLACK, self.reading.frame_max)
 
     @property
     def _spoken(self) -> dialects.Spoken:
-        return dialects.Spoken(self.dialect, self.beside and self.beside.DIALECT.name)
+        return dialects.Spoken(self.dialect, self.alternate and self.alternate.DIALECT.name)
 
     def _negotiating(self, octets: bytes) -> Any:
         """The method in a frame, if it is valid and says how to read others."""
@@ -228,8 +229,8 @@ class ConnectionDecoder:
 
     def _speak(self, spoken: dialects.Spoken) -> None:
         if self.reading.automatic and spoken != self._spoken:
-            beside = dialects.module(spoken.beside) if spoken.beside else None
-            self.reader = self.reading.reader(dialects.module(spoken.dialect), beside)
+            alternate = dialects.module(spoken.alternate) if spoken.alternate else None
+            self.reader = self.reading.reader(dialects.module(spoken.dialect), alternate)
             self.connection.dialect = spoken.dialect
 
     def _conclude(self, event: Close) -> Iterator[Fault]:
@@ -256,10 +257,7 @@ def read_items(
     """
     decoders: dict[Connection, ConnectionDecoder] = {}
     reading = Reading(
-        options["dialect"],
-        Limits(frame_size=options["frame_max"]),
-        report_foreign=report_foreign,
-        new_state=DirectionState,
+        options["dialect"], Limits(frame_size=options["frame_max"]), report_foreign=report_foreign
     )
     for event in events:
         if isinstance(event, Fault):

@@ -14,9 +14,9 @@ MAGICS = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
     b"\x4d\x3c\xb2\xa1": ("<", 1),
 }
-HEADER_SIZE = 24
+HEADER_SIZE, RECORD_SIZE = 24, 16
 _LINKTYPE_MASK = 0xFFFF  # the bits above say, among others, whether packets end in a check sequence
-_NS = 1_000_000_000
+NS = 1_000_000_000
 
 
 class PcapReader:
@@ -30,6 +30,7 @@ class PcapReader:
     Attributes:
         order: byte order of the file, ``"<"`` or ``">"``.
         unit: nanoseconds of one unit of a fraction of a second.
+        record: layout of what is before a packet: seconds, fraction, octets captured, octets that there were.
         linktype: LINKTYPE number of every packet.
         number: packets read so far.
         ended: whether there is nothing more to read.
@@ -46,7 +47,7 @@ class PcapReader:
             raise CaptureError("pcap file header is cut off", source.offset)
         self.order, self.unit = MAGICS[header[:4]]
         self.linktype = struct.unpack_from(self.order + "I", header, 20)[0] & _LINKTYPE_MASK
-        self._record = struct.Struct(self.order + "IIII")
+        self.record = struct.Struct(self.order + "IIII")
         self.number = 0
         self.ended = False
 
@@ -59,16 +60,16 @@ class PcapReader:
         if self.ended:
             return None
         start = self._source.offset
-        head = self._source.read(16)
-        if len(head) == 16:
-            seconds, fraction, captured, original = self._record.unpack(head)
+        head = self._source.read(RECORD_SIZE)
+        if len(head) == RECORD_SIZE:
+            seconds, fraction, captured, original = self.record.unpack(head)
             if captured > self.max_record_bytes:
                 message = f"record of {captured} octets, more than the limit of {self.max_record_bytes}"
                 raise CaptureError(message, start)
             data = self._source.read(captured)
             if len(data) == captured:
                 self.number += 1
-                time_ns = seconds * _NS + fraction * self.unit
+                time_ns = seconds * NS + fraction * self.unit
                 return Packet(self.number, time_ns, self.linktype, data, max(original, captured))
             head += data
         self.ended = True

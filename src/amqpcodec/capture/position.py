@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._state import Fields, damaged
-from .container import MAX_RECORD, container, damage, packet_reader
-from .model import CaptureError, Fault, Packet, Segment
+from .container import MAX_RECORD, Reader, container, packet_reader, packets
+from .model import Fault, Packet, Segment
 from .network import SegmentReader
-from .pcap import MAGICS, PcapReader
+from .pcap import HEADER_SIZE, MAGICS, PcapReader
 from .pcapng import SECTION_HEADER, Interface, PcapngReader
 from .source import ByteSource, Octets
 
-_HEAD = 24
 _MOST_UNITS = 10**127  # of a second
 
 
@@ -50,7 +49,7 @@ class FilePosition:
             CaptureError: the file is no capture.
         """
         container(source)
-        return cls(source.peek(_HEAD))
+        return cls(source.peek(HEADER_SIZE))
 
     def seek(self, source: ByteSource) -> None:
         """Move a source from the start of the file to this position.
@@ -58,12 +57,12 @@ class FilePosition:
         Raises:
             ValueError: it is another file, or has become shorter.
         """
-        if source.peek(_HEAD) != self.head:
+        if source.peek(HEADER_SIZE) != self.head:
             raise ValueError("the file is not the one that was being read: it begins otherwise")
         source.skip(self.offset)
 
-    def reader(self, source: Octets, max_record_bytes: int) -> PcapReader | PcapngReader:
-        """A reader of packets from this position on.
+    def reader(self, source: Octets, max_record_bytes: int) -> Reader:
+        """Return a reader of packets from this position on.
 
         Args:
             source: the file, at this position.
@@ -78,11 +77,11 @@ class FilePosition:
             pcap = PcapReader(source, max_record_bytes, self.head)
             pcap.number = self.number
             return pcap
-        reader = PcapngReader(source, max_record_bytes)
-        reader.order, reader.interfaces, reader.number = self._order, self._interfaces, self.number
-        return reader
+        pcapng = PcapngReader(source, max_record_bytes)
+        pcapng.order, pcapng.interfaces, pcapng.number = self._order, self._interfaces, self.number
+        return pcapng
 
-    def update(self, reader: PcapReader | PcapngReader, offset: int) -> None:
+    def update(self, reader: Reader, offset: int) -> None:
         """Move the position to where a reader has stopped."""
         self.offset, self.number = offset, reader.number
         self.ended = self.ended or reader.ended
@@ -130,15 +129,7 @@ def read_part(source: ByteSource, position: FilePosition, end: int | None) -> It
     if position.ended:
         return
     reader = position.reader(source, MAX_RECORD)
-    while end is None or source.offset < end:
-        try:
-            found = reader.read()
-        except CaptureError as error:
-            yield damage(error, position.last_read)
-            found = None
-        if found is None:
-            position.ended = True
-            break
+    for found in packets(source, reader, last_read=position.last_read, end=end):
         if isinstance(found, Packet):
             position.last_read = found.number
             segment = position.segments.segment(found)
