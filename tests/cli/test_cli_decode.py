@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from datetime import datetime
 from pathlib import Path
@@ -38,7 +39,7 @@ def test_one_line_a_frame(run: Run) -> None:
         "< 127.0.0.1:5672  ch 0  method    connection.tune channel_max=2047 frame_max" in line
         for line in lines
     )
-    assert any("> 127.0.0.1:5672  ch 1  body      3 octets 'one'" in line for line in lines)
+    assert any("> 127.0.0.1:5672  ch 1  body      3 bytes 'one'" in line for line in lines)
     assert not any("reserved" in line or "ticket" in line for line in lines)
 
 
@@ -117,8 +118,8 @@ def test_faults_are_lines_of_their_own_and_code_1(run: Run, tmp_path: Path) -> N
     good = amqp.encode_method(1, amqp.Channel.Open())
     path = _raw(tmp_path, good, b"\x01\x00\x01\x00\x00\x00\x04\x00\x3c\x03\xe7\xce", good, b"\x01\x00")
     [_, error, _, lost] = run("--input", "stream", path, code=1)
-    assert re.search(r"#0 >  -     error     503 .*\(offset 13, 12 octets\)", error)
-    assert re.search(r"#0 >  -     lost      the stream ends inside this frame \(offset 38, 2 octets\)", lost)
+    assert re.search(r"#0 >  -     error     503 .*\(offset 13, 12 bytes\)", error)
+    assert re.search(r"#0 >  -     lost      the stream ends inside this frame \(offset 38, 2 bytes\)", lost)
     [_, error_row, _, lost_row] = run.rows("--input", "stream", path, code=1)
     assert (error_row["kind"], error_row["reply_code"], error_row["offset"], error_row["length"]) == (
         "error",
@@ -240,16 +241,16 @@ def test_a_summary_ends_with_what_is_in_the_file(run: Run) -> None:
     assert lines[1:6] == [
         "",
         str(BUNNY),
-        "frames       155, 105677 octets in 2.982 s",
+        "frames       155, 105677 bytes in 2.982 s",
         "connections  1 rabbitmq-0-9-1",
         "methods      15 basic.publish, 6 channel.open, 6 channel.open-ok, 6 channel.close, "
         "6 channel.close-ok, 4 basic.get, 4 basic.ack, 3 exchange.declare, 51 others",
     ]
     assert lines[6:10] == [
-        "messages     15 basic.publish, 50027 octets",
-        "             3 basic.get-ok, 6 octets",
-        "             1 basic.return, 3 octets",
-        "             1 basic.deliver, 50000 octets",
+        "messages     15 basic.publish, 50027 bytes",
+        "             3 basic.get-ok, 6 bytes",
+        "             1 basic.return, 3 bytes",
+        "             1 basic.deliver, 50000 bytes",
     ]
     assert lines[10] == "answers      33 by the server, mean 0.91 ms, slowest 6.02 ms (channel.close)"
     assert lines[11] == "refused      1 channel.close 404 \"NOT_FOUND - no queue 'nope' in vhost '/'\""
@@ -266,6 +267,21 @@ def test_a_summary_counts_faults_and_shows_what_was_sent_without_control_charact
     assert "answers      none" in lines
 
 
+@pytest.mark.parametrize(("code", "refused"), [(299, 0), (300, 1)])
+def test_a_summary_counts_what_is_refused_by_reply_codes_from_300_on(
+    run: Run, tmp_path: Path, code: int, refused: int
+) -> None:
+    close = amqp.encode_method(1, amqp.Channel.Close(reply_code=code, reply_text="why"))
+    lines = run(_raw(tmp_path, close), "--input", "stream", "--summary")
+    assert lines.count(f"refused      1 channel.close {code} 'why'") == refused
+
+
+def test_a_frame_of_another_type_has_its_payload_in_json(run: Run, tmp_path: Path) -> None:
+    path = _raw(tmp_path, b"\x04\0\1\0\0\0\x0bout of band\xce")
+    [line] = run(path, "--input", "stream", "--format", "jsonl", "--dialect", "amqp-0-8")
+    assert json.loads(line)["body"] == b"out of band".hex()
+
+
 def test_a_summary_does_not_go_into_json_lines(run: Run) -> None:
     assert run(BUNNY, "--summary", "--format", "jsonl", code=2) == []
     assert "--summary is for people" in run.err
@@ -275,7 +291,7 @@ def test_an_input_that_cannot_be_read_is_named_with_what_to_do(run: Run, tmp_pat
     path = tmp_path / "traffic.pcap"
     path.write_bytes(bytes(99))
     run(path, code=2)
-    assert run.err.endswith("; the octets of one direction alone are read with --input stream\n")
+    assert run.err.endswith("; the bytes of one direction alone are read with --input stream\n")
     run(tmp_path, code=2)
     assert run.err.endswith("; name the files in it, or a pattern: 'FOLDER/*.pcap'\n")
     run(tmp_path / "trafic.pcap", code=2)

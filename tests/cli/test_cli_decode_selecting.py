@@ -52,10 +52,10 @@ def test_messages_are_one_line_each_with_method_properties_and_body(run: Run) ->
     assert lines[0] == (
         "2026-11-22 12:00:08.000000  #1 10.0.0.2:40002 > 10.0.0.9:5672  ch 1  message   basic.publish "
         "exchange='events' routing_key='a.b' mandatory=false immediate=false content_type='text/plain' "
-        "3 octets 'one'"
+        "3 bytes 'one'"
     )
     assert [line.split("basic.")[1].split(" ")[0] for line in lines if "basic." in line] == MESSAGES
-    assert lines[-2].endswith(" content_type='text/plain' 0 of 7 octets '' incomplete")
+    assert lines[-2].endswith(" content_type='text/plain' 0 of 7 bytes '' incomplete")
     assert " lost      the stream ends inside this frame " in lines[-1]
 
 
@@ -77,7 +77,7 @@ def test_methods_that_no_message_begins_with_are_refused_where_messages_are_show
 
 
 def test_few_octets_of_a_body_are_shown_if_few_are_asked_for(run: Run) -> None:
-    assert run("--messages", "--body-bytes", "2", code=1)[0].endswith("3 octets 'on'...(+1)")
+    assert run("--messages", "--body-bytes", "2", code=1)[0].endswith("3 bytes 'on'...(+1)")
     assert run.rows("--messages", "--body-bytes", "2", code=1)[0]["body"] == b"on".hex()
 
 
@@ -199,7 +199,7 @@ def test_what_is_no_time_is_refused(run: Run, text: str, capsys: pytest.CaptureF
 
 def test_a_stream_has_no_times_to_choose_by(run: Run) -> None:
     assert run("--input", "stream", "--since", "12:00", code=2) == []
-    assert run.err.endswith("the octets of a stream have none\n")
+    assert run.err.endswith("the bytes of a stream have none\n")
 
 
 def test_the_count_is_a_number_alone_and_leaves_out_faults(run: Run, broker: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_queue_that_is_not_there_is_named_with_the_nearest(run: Run, broker: P
         (["--metod=x"], "unrecognized arguments: --metod=x; the nearest name is '--method'"),
         (["--dialect", "amqp-091"], "the nearest name is 'amqp-0-9-1'"),
         (["--format", "json"], "the nearest name is 'jsonl'"),
-        (["--limit", "0"], "a number of frames is needed, at least 1"),
+        (["--limit", "0"], "'0' is no number: it is a whole number, at least 1"),
     ],
 )
 def test_what_does_not_exist_is_named_with_the_nearest(

@@ -25,7 +25,7 @@ METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 FORMS: dict[str, Callable[..., Form]] = {
     "text": lambda octets=64: TextLines(False, octets, False),
     "coloured": lambda octets=64: TextLines(True, octets, False),
-    "jsonl": lambda octets=64: JsonLines('a "file".pcap', octets, False),
+    "jsonl": lambda octets=64: JsonLines('a "file".pcap', octets, False, messages=False),
 }
 
 

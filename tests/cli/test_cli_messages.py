@@ -7,7 +7,7 @@ import io
 from amqpcodec import capture
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import Fault
-from amqpcodec.cli.messages import Message, Messages
+from amqpcodec.cli.messages import Messages, ShownMessage
 
 PUBLISH = amqp.encode_method(1, amqp.Basic.Publish(exchange="x", routing_key="k"))
 HEADER = amqp.encode_header(1, amqp.BasicProperties(), 3)
@@ -25,7 +25,7 @@ def shown(*frames: bytes, wanted: bool = True) -> list[str]:
     return [_word(each) for each in [*lines, *messages.finish()]]
 
 
-def _word(line: Message | Fault) -> str:
+def _word(line: ShownMessage | Fault) -> str:
     if isinstance(line, Fault):
         return line.message
     return f"{line.name} {'whole' if line.complete else 'incomplete'}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 
 pytest.importorskip("pyspark")
 
-from amqpcodec.cli import main, options, sparkconvert
+from amqpcodec.cli import main, options, sparkconvert, sparksession
 from amqpcodec.cli.sparksession import reason
 from amqpcodec.options import SparkConversionOptions
 
@@ -46,6 +50,52 @@ def test_without_a_java_the_command_says_what_to_install(
     monkeypatch.setattr("amqpcodec.spark.java.java_home", no_java)
     assert convert("--master", "local[1]") == 2
     assert capsys.readouterr().err == "amqpcodec: Spark needs Java\n"
+
+
+class Builder:
+    """In the place of Spark's: what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def ask(*arguments: str) -> Builder:
+            self.asked.append((name, *arguments))
+            return self
+
+        return ask
+
+    def getOrCreate(self) -> Builder:  # noqa: N802
+        return self
+
+
+JAVA = ("java",)
+NO_BAR, NO_PAGE = ("config", "spark.ui.showConsoleProgress", "false"), ("config", "spark.ui.enabled", "false")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "submitted", "asked"),
+    [
+        ([], False, [NO_BAR, ("master", "local[*]"), JAVA, NO_PAGE]),
+        (["--master", "local[2]"], True, [NO_BAR, ("master", "local[2]"), JAVA, NO_PAGE]),
+        (["--master", "spark://there"], False, [NO_BAR, ("master", "spark://there")]),
+        ([], True, [NO_BAR]),
+        (["--remote", "sc://there"], False, [("remote", "sc://there")]),
+        (["--conf", "a=b", "--conf", "c=d=e"], True, [NO_BAR, ("config", "a", "b"), ("config", "c", "d=e")]),
+    ],
+)
+def test_a_session_is_as_the_arguments_say(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], submitted: bool, asked: list[tuple[str, ...]]
+) -> None:
+    builder = Builder()
+    monkeypatch.setattr("pyspark.sql.SparkSession.builder", builder)
+    monkeypatch.setattr("amqpcodec.spark.java.local_java", lambda: nullcontext(builder.asked.append(JAVA)))
+    monkeypatch.setattr(sparksession.os, "environ", {sparksession._SUBMITTED: "1"} if submitted else {})
+    parser = ArgumentParser()
+    sparksession.add_session_arguments(parser)
+    with sparksession.session(parser.parse_args(arguments)):
+        pass
+    assert builder.asked == [("appName", "amqpcodec"), *asked, ("stop",)]
 
 
 def test_arguments_become_those_of_the_library() -> None:

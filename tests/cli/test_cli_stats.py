@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,9 +25,10 @@ from support.troubled import troubled
 
 from amqpcodec import stats
 from amqpcodec.cli import main
-from amqpcodec.cli.statscharts import PALETTE
-from amqpcodec.cli.statsections import duration, exchange, name, sections, sparkline
+from amqpcodec.cli.statscharts import PALETTE, steps
+from amqpcodec.cli.statsections import Section, duration, exchange, name, sections, sparkline
 from amqpcodec.cli.statspage import chapters
+from amqpcodec.cli.statstext import text as as_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 BUNNY, TXAMQP = EXAMPLES / "real-bunny.pcap", EXAMPLES / "real-txamqp-0-8.pcap"
@@ -103,6 +105,32 @@ def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> Non
         assert tables[f"{title}: slowest"][0][0] == duration(max(exact))
 
 
+def test_words_stand_to_the_left_and_numbers_to_the_right() -> None:
+    rows = [("deliver", "from", "9"), ("ack", "a queue", "1,000")]
+    assert as_text([Section("Kinds", ("kind", "way", "count"), rows, 1, ("A note.",))]) == (
+        "Kinds\n  kind     way      count\n  deliver  from         9\n  ack      a queue  1,000\n  A note.\n"
+    )
+
+
+def test_each_table_says_which_of_its_columns_are_numbers(troubles: Path) -> None:
+    summary = _summary(troubles)
+    same = {
+        "Returned messages": 1, "Publish to confirm: slowest": 0, "Deliver to acknowledgement: slowest": 0,
+        "Queues delivered from": 2, "Connections": 6, "Closed": 1, "Gaps and errors": 2, "Overview": 1,
+        "Closed by an error, and what came before": 0, "First gaps and errors": 0,
+    }  # fmt: skip
+    assert {each.title: each.numbers for each in sections(summary)} == same | {
+        "Products": 3, "Users": 3, "Virtual hosts": 3, "Messages": 3, "Exchanges": 6, "Routing keys": 6,
+        "Rates": 4, "Publish to confirm": 1, "Deliver to acknowledgement": 1,
+    }  # fmt: skip
+    page = [each for chapter in chapters(summary) for each in chapter.sections]
+    assert {each.title: each.numbers for each in page} == same | {
+        "Products": 4, "Users": 4, "Virtual hosts": 4, "Messages": 7, "Exchanges": 4, "Routing keys": 4,
+        "Publish to confirm": 12, "Deliver to acknowledgement": 12, "Depth of queues": 8,
+        "Redelivered messages": 1, "What happened to connections": 0, "Acknowledged and refused": 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("nanoseconds", "text"),
     [
@@ -171,7 +199,7 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
     text = tmp_path / "text"
     text.write_text("this is no capture, but it is long enough to be looked at")
     begins = "neither pcap nor pcapng: it begins with 74 68 69 73 (at octet 0 of the file)"
-    hint = "; tcpdump -w, tshark -w and Wireshark write captures; the octets of one direction alone are read "
+    hint = "; tcpdump -w, tshark -w and Wireshark write captures; the bytes of one direction alone are read "
     errors = f"amqpcodec: {str(text)!r}: {begins}{hint}with --input stream\n"
     assert "frames sent" in run(text, BUNNY, code=2, errors=errors)
     message = f"amqpcodec: {str(BUNNY)!r}: no AMQP found on port 7; try --port any\n"
@@ -246,13 +274,17 @@ def test_a_page_that_cannot_be_written_leaves_what_was_there(run: Run, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("module", "page", "extra"),
-    [("plotly", True, "report"), ("pyarrow", True, "report"), ("pyarrow", False, "arrow")],
+    ("module", "page", "said"),
+    [
+        ("plotly", True, 'HTML pages need plotly and pyarrow: pip install "amqpcodec[report]"'),
+        ("pyarrow", True, 'HTML pages need plotly and pyarrow: pip install "amqpcodec[report]"'),
+        ("pyarrow", False, 'amqpcodec.stats needs pyarrow: pip install "amqpcodec[arrow]"'),
+    ],
 )
 def test_what_is_not_installed_is_reported(
     module: str,
     page: bool,
-    extra: str,
+    said: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -266,7 +298,7 @@ def test_what_is_not_installed_is_reported(
         monkeypatch.delattr(f"amqpcodec.cli.{name_}", raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     assert main(["stats", str(BUNNY), *(["--html", str(tmp_path / "page.html")] if page else [])]) == 2
-    assert f'pip install "amqpcodec[{extra}]"' in capsys.readouterr().err
+    assert capsys.readouterr().err == f"amqpcodec: {said}\n"
 
 
 def test_one_extra_is_enough_for_the_page() -> None:
@@ -387,7 +419,7 @@ def test_every_link_of_the_page_has_one_target(text: str) -> None:
 def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
     page, summary = _Page(text), _summary(captured, lossy)
     head, *rows = page.tables["Exchanges"]
-    assert head == ("exchange", "published", "octets published", "delivered", "octets delivered")
+    assert head == ("exchange", "published", "bytes published", "delivered", "bytes delivered")
     known = {exchange(row["exchange"]): row for row in summary.exchanges.rows}
     for shown, published, _, delivered, _ in rows:
         row = known[shown]
@@ -410,7 +442,26 @@ def test_charts_have_clock_time_axes_from_zero_and_one_palette(text: str) -> Non
         assert amounts["rangemode"] == "tozero"
     times, layout = charts[0]
     assert layout["xaxis"]["type"] == "date"
+    histograms = [layout for _, layout in charts if layout["xaxis"].get("type") == "category"]
+    assert 1 in [layout["yaxis"].get("dtick") for layout in histograms]  # of few, in whole ones
     assert times[0]["x"][0].startswith("2023-11-14 22:13:20")
+
+
+@pytest.mark.parametrize(
+    ("span", "seconds", "values"),
+    [
+        ((10, 15), [10, 12, 14, 16], [2, 0, 1.5, 1.5]),
+        ((10, 16), [10, 12, 14, 16], [2, 0, 1.5, 1.5]),
+        ((9, 17), [9, 10, 12, 14, 16, 17], [0, 2, 0, 1.5, 0, 0]),
+    ],
+)
+def test_rates_are_a_line_in_steps_over_the_whole_recording(
+    span: tuple[int, int], seconds: list[int], values: list[float]
+) -> None:
+    second = 1_000_000_000
+    rates: Any = SimpleNamespace(start_ns=10 * second, width_ns=2 * second)
+    found = steps(rates, [4, 0, 3], (span[0] * second, span[1] * second))
+    assert found == ([f"1970-01-01 00:00:{each:02}.000000" for each in seconds], values)
 
 
 def test_means_are_over_the_whole_recording(run: Run, tmp_path: Path) -> None:
@@ -523,6 +574,25 @@ def test_one_is_an_other_and_several_are_others(run: Run, captured: Path) -> Non
     assert _tables(run(captured, "--top", count - 2))["Exchanges"][-1][0] == "2 others"
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "corners"),
+    [
+        (10, 13, {10: 2.0, 12: 1.0, 14: 1.0}),
+        (10, 14, {10: 2.0, 12: 1.0, 14: 1.0}),
+        (10, 15, {10: 2.0, 12: 1.0, 14: 0.0, 15: 0.0}),
+        (8, 15, {8: 0.0, 10: 2.0, 12: 1.0, 14: 0.0, 15: 0.0}),
+    ],
+)
+def test_a_line_of_rates_falls_to_zero_where_the_recording_has_no_messages(
+    first: int, last: int, corners: dict[int, float]
+) -> None:
+    rates, second = stats.Rates(10 * 10**9, 2 * 10**9, {}, {}), 10**9
+    assert steps(rates, [4, 2], (first * second, last * second)) == (
+        [f"1970-01-01 00:00:{at:02}.000000" for at in corners],
+        [*corners.values()],
+    )
+
+
 def test_durations_and_names() -> None:
     assert [duration(each) for each in (None, 0, 1500, 2_500_000, 3_000_000_000)] == [
         "-", "0.0 µs", "1.5 µs", "2.500 ms", "3.000 s",
@@ -532,6 +602,8 @@ def test_durations_and_names() -> None:
     ]  # fmt: skip
     assert sparkline([0, 1, 8]) == " ▁█"
     assert len(sparkline(range(240))) == 40
+    assert sparkline([8] * 40) == "█" * 40
+    assert sparkline([8] * 41) == "█" * 20 + "▄"  # of two values each; the last is of one
 
 
 @pytest.mark.parametrize("option", [["--top", "0"], ["--top", "x"], ["--port", "0"]])

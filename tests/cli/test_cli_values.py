@@ -14,8 +14,21 @@ from hypothesis import strategies as st
 from support.command import BUNNY, TXAMQP, Run
 
 import amqpcodec
+from amqpcodec._json import json_value
 from amqpcodec.capture import CapturedFrame, read_frames
-from amqpcodec.cli.rendering import Stamps, json_text, json_value, method_fields, octets, text
+from amqpcodec.cli.rendering import Stamps, clock, json_text, method_fields, octets, text
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "shown"),
+    [
+        (0, "00:00:00.000000"), (59_999_999_999, "00:00:59.999999"), (60_000_000_000, "00:01:00.000000"),
+        (86_399_000_001_000, "23:59:59.000001"), (86_400_000_000_999, "00:00:00.000000"),
+        (-1_000, "23:59:59.999999"), (None, "--:--:--.------"),
+    ],
+)  # fmt: skip
+def test_a_time_of_day_has_hours_minutes_seconds_and_microseconds(time_ns: int | None, shown: str) -> None:
+    assert clock(time_ns) == shown
 
 
 def test_values_as_json_and_as_text() -> None:

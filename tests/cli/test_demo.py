@@ -21,7 +21,7 @@ def test_the_demo_needs_nothing_but_an_interpreter(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert "protocol  AMQP 0.0.9.1" in lines[0]
-    assert "frames       155, 105677 octets in 2.982 s" in lines
+    assert "frames       155, 105677 bytes in 2.982 s" in lines
     assert lines[-1] == "README.md shows the codec in Python, docs/capture.md the command."
     done = subprocess.run(
         [tmp_path / "demo" / "bin" / "amqpcodec", "--version"], capture_output=True, text=True

@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         description="Write a table of what is in captures (pcap, pcapng, also in gzip) and raw streams to a "
         "Parquet file, or to an Arrow file (.arrow, .ipc, .feather). An existing file is replaced once the "
         "new one is whole.",
-        epilog="Exit code: 0 all was read; 1 octets were missing or lost, or rows in error or incomplete; 2 "
+        epilog="Exit code: 0 all was read; 1 bytes were missing or lost, or rows in error or incomplete; 2 "
         "unusable input, output or arguments, and nothing written.",
     )
     inputs.add_files(parser)

@@ -7,24 +7,32 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _backend, capture
 from .._kernel.wire import METHOD
-from .._options import among, resolve
-from ..options import DecodeOptions, DecodingOptions, FrameOptions, RawFrameOptions, TrackingOptions
+from .._options import declared, resolve, select
+from ..options import (
+    DecodeOptions,
+    DecodingOptions,
+    FrameOptions,
+    PrintOptions,
+    RawFrameOptions,
+    SelectionOptions,
+    TrackingOptions,
+)
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .ends import Ends
 from .jsonline import JsonLines
-from .messages import Message, Messages
+from .messages import Messages, ShownMessage
 from .moments import moment
-from .options import add_options, given
+from .options import add_options, add_own_options, given
 from .progress import Output, progress
 from .queues import Queues
 from .rendering import escaped
 from .selection import Selection, carry_content, method_glob
-from .summary import Summary
+from .summary import FrameSummary
 from .textline import TextLines
 
 if TYPE_CHECKING:
@@ -34,7 +42,6 @@ else:
 
 _MOST_WAITING = 256  # lines written together when nobody watches them appear
 _MOST_FOREIGN = 3  # kinds of connections without AMQP that are named
-_SELECTING = ("connection", "since", "until", "channel", "method", "exchange", "queue")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -44,58 +51,14 @@ def add_parser(subparsers: Any) -> None:
         help="print the frames or messages in captures and raw streams",
         description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame, or one "
         "a message. A pipe that stays open will do: tcpdump -U -w - port 5672 | amqpcodec decode -",
-        epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
+        epilog="Exit code: 0 all was read; 1 bytes missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)
     add_options(parser, DecodeOptions)
-    parser.add_argument("--format", choices=("text", "jsonl"), default="text")
-    parser.add_argument("--messages", action="store_true", help="one line a message, not a frame")
-    _add_selection(parser)
-    parser.add_argument(
-        "-c",
-        "--limit",
-        type=_limit,
-        metavar="N",
-        help="stop after so many frames (or messages), as tcpdump -c",
-    )
-    parser.add_argument(
-        "--count", action="store_true", help="print only how many frames (or messages) there are"
-    )
-    parser.add_argument(
-        "--body-bytes", type=_count, default=64, metavar="N", help="bytes of a body to show (default 64)"
-    )
-    parser.add_argument(
-        "--summary", action="store_true", help="end with counts of what is in each file (format text)"
-    )
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
+    add_own_options(parser, PrintOptions)
+    own = {"connection": Ends, "since": moment, "until": moment, "method": method_glob}
+    add_own_options(parser, SelectionOptions, parse=own)
     parser.set_defaults(run=run)
-
-
-def _add_selection(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments that select frames."""
-
-    def add(
-        name: str, metavar: str, about: str, kind: Callable[[str], Any] = str, repeats: bool = True
-    ) -> None:
-        action = "append" if repeats else "store"
-        parser.add_argument(f"--{name}", action=action, type=kind, metavar=metavar, help=about)
-
-    add(
-        "connection",
-        "WHICH",
-        "only this one: its number, or its ends as HOST:PORT or HOST:PORT-HOST:PORT",
-        _ends,
-    )
-    add("since", "TIME", "only from this time on: 2026-11-22T10:15:03.5, 10:15, +90s; UTC", _moment, False)
-    add("until", "TIME", "only before this time", _moment, False)
-    add("channel", "N", "only this channel", _channel)
-    add("method", "GLOB", "only such methods and their content: 'basic.*'", method_glob)
-    add(
-        "exchange",
-        "GLOB",
-        "only methods that name such an exchange, and their content; '' is the default one",
-    )
-    add("queue", "GLOB", "only methods about such a queue or its consumers, and their content")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -104,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         output.complain("--summary is for people: it goes with --format text, and without --count")
         return EXIT_UNUSABLE
     if inputs.of_streams(arguments) and (arguments.since or arguments.until):
-        output.complain("--since and --until need times, and the octets of a stream have none")
+        output.complain("--since and --until need times, and the bytes of a stream have none")
         return EXIT_UNUSABLE
     if arguments.messages and arguments.method and not carry_content(arguments.method):
         output.complain(
@@ -152,11 +115,11 @@ class _File:
         else:
             self._form = TextLines(_coloured(arguments.color), arguments.body_bytes, credentials)
         self._lines = Lines(self._form)
-        chosen = {name: getattr(arguments, name) for name in _SELECTING}
+        chosen = {name: getattr(arguments, name) for name in declared(SelectionOptions)}
         self._selection = _selection(chosen) if any(value is not None for value in chosen.values()) else None
         self._queues = Queues() if arguments.messages or arguments.queue else None
         self._messages = Messages(arguments.body_bytes) if arguments.messages else None
-        self._summary = Summary() if arguments.summary else None
+        self._summary = FrameSummary() if arguments.summary else None
         self._foreign: Counter[str] = Counter()  # what connections are that are not AMQP
         self._found = False  # whether there is any AMQP, or a fault of it
         self._faults = 0  # of those that are wanted
@@ -215,7 +178,7 @@ class _File:
                 show(message)
         return True
 
-    def _choose(self, item: capture.Item) -> Iterable[capture.Item | Message]:
+    def _choose(self, item: capture.Item) -> Iterable[capture.Item | ShownMessage]:
         """Return the items to show now that a frame or fault has come."""
         queue = None
         if self._queues is not None:
@@ -234,8 +197,8 @@ class _File:
         if self._of_streams:
             return capture.read_raw_frames(source, **given(self._arguments, RawFrameOptions))
         options = resolve(FrameOptions, given(self._arguments, FrameOptions))
-        events = capture.read_events(source, capture.StreamTracker(**among(TrackingOptions, options)))
-        return capture.read_items(events, **among(DecodingOptions, options))
+        events = capture.read_events(source, capture.StreamTracker(**select(TrackingOptions, options)))
+        return capture.read_items(events, **select(DecodingOptions, options))
 
     def _is_foreign(self, fault: capture.Fault) -> bool:
         """Return whether a fault is but a connection without AMQP, on a port that nobody has asked for."""
@@ -244,7 +207,7 @@ class _File:
             self._foreign[fault.message] += 1
         return foreign
 
-    def _show(self, item: capture.Item | Message) -> None:
+    def _show(self, item: capture.Item | ShownMessage) -> None:
         if self.shown == self._limit:
             return
         if isinstance(item, capture.Fault):
@@ -302,30 +265,3 @@ def _coloured(choice: str) -> bool:
     if choice == "auto":
         return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     return choice == "always"
-
-
-def _parsed(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser of text for an argument."""
-
-    def parsed(text: str) -> Any:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parsed
-
-
-_ends, _moment = _parsed(Ends), _parsed(moment)
-
-
-def _channel(text: str) -> int:
-    return inputs.bounded(text, 0, 65535, "a channel is a number from 0 to 65535")
-
-
-def _count(text: str) -> int:
-    return inputs.bounded(text, 0, sys.maxsize, "a number of bytes is needed")
-
-
-def _limit(text: str) -> int:
-    return inputs.bounded(text, 1, sys.maxsize, "a number of frames is needed, at least 1")

@@ -12,7 +12,7 @@ from .._kernel.wire import BODY as CONTENT_BODY
 from .._kernel.wire import HEADER as CONTENT_HEADER
 from .._kernel.wire import METHOD
 from ..capture import CapturedFrame, Fault, Item
-from .messages import Message
+from .messages import ShownMessage
 from .rendering import Parts
 
 OFFSET, SIZE, FIELDS, BODY_SIZE, BODY = "\1", "\2", "\3", "\4", "\5"
@@ -58,11 +58,11 @@ class Form:
         self.parts = parts
         self.body_bytes = body_bytes
 
-    def line(self, item: Item | Message) -> str:
+    def line(self, item: Item | ShownMessage) -> str:
         """The line of a frame, fault or message."""
         if isinstance(item, Fault):
             return self.fault(item)
-        if isinstance(item, Message):
+        if isinstance(item, ShownMessage):
             return self.message(item)
         kind, payload = item.frame.type, item.frame.payload
         fields = body = ""
@@ -112,7 +112,7 @@ class Form:
         """The first octets of a body of so many."""
         raise NotImplementedError
 
-    def message(self, message: Message) -> str:
+    def message(self, message: ShownMessage) -> str:
         """The line of a message."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from .parsing import nearest
 STANDARD_INPUT = "-"
 _LEAST_LIKENESS = 0.75  # of names of files, of which any may be there
 _NO_CAPTURE = (
-    "; tcpdump -w, tshark -w and Wireshark write captures; the octets of one direction alone are "
+    "; tcpdump -w, tshark -w and Wireshark write captures; the bytes of one direction alone are "
     "read with --input stream"
 )
 

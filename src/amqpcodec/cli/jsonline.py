@@ -10,7 +10,7 @@ from typing import Any
 from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import DIRECTION_NAMES, CapturedFrame, Connection, Fault, Item
 from .forms import Form
-from .messages import Message
+from .messages import ShownMessage
 from .rendering import Parts, Stamps, frame_kind, json_text
 
 _FAULT_KEYS = (
@@ -35,7 +35,7 @@ class JsonLines(Form):
     separator = ", "
     json = True
 
-    def __init__(self, file: str, body_bytes: int, include_credentials: bool, messages: bool = False) -> None:
+    def __init__(self, file: str, body_bytes: int, include_credentials: bool, messages: bool) -> None:
         super().__init__(Parts(lambda name: f"{quoted(name)}: ", json_text, include_credentials), body_bytes)
         self._stamps = Stamps("T", 9, "Z")
         self._ends: dict[tuple[Connection, int | None], str] = {}
@@ -79,7 +79,7 @@ class JsonLines(Form):
         """In hex."""
         return octets.hex()
 
-    def message(self, message: Message) -> str:
+    def message(self, message: ShownMessage) -> str:
         """The line of a message."""
         first = message.first
         method = fields = properties = body_size = "null"

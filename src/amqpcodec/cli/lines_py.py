@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..capture import Item
 from .forms import Form
-from .messages import Message
+from .messages import ShownMessage
 
 __all__ = ["Lines"]
 
@@ -23,7 +23,7 @@ class Lines:
         self._line = form.line
         self._waiting: list[str] = []
 
-    def add(self, item: Item | Message) -> int:
+    def add(self, item: Item | ShownMessage) -> int:
         """Add the line of a frame, fault or message; how many lines wait now."""
         self._waiting.append(self._line(item))
         return len(self._waiting)

@@ -25,7 +25,7 @@ from .recent import Recent
 _Direction = tuple[int, int | None]  # the number of a connection, and which direction of it
 
 
-class Message:
+class ShownMessage:
     """A message, or what the recording has of it.
 
     Attributes:
@@ -89,12 +89,12 @@ class Messages:
 
     def __init__(self, body_bytes: int) -> None:
         self._kept = body_bytes
-        self._open: dict[_Direction, dict[int, Message]] = {}  # those of a direction by channel
+        self._open: dict[_Direction, dict[int, ShownMessage]] = {}  # those of a direction by channel
         # The channels of which a method or content header was seen. What is out of order on any other may be
         # the rest of a message that began before the recording, or in a gap.
         self._known: Recent[_Direction, set[int]] = Recent()
 
-    def feed(self, item: Item, wanted: bool, queue: str | None) -> Iterator[Message | Fault]:
+    def feed(self, item: Item, wanted: bool, queue: str | None) -> Iterator[ShownMessage | Fault]:
         """Take the next frame or fault; emit the messages that end with it, and a fault that is wanted.
 
         Args:
@@ -116,8 +116,8 @@ class Messages:
             del self._open[direction]
 
     def _take(
-        self, channels: dict[int, Message], item: CapturedFrame, wanted: bool, queue: str | None
-    ) -> Iterator[Message | Fault]:
+        self, channels: dict[int, ShownMessage], item: CapturedFrame, wanted: bool, queue: str | None
+    ) -> Iterator[ShownMessage | Fault]:
         """Take a method, or a frame of a content; emit the messages that end with it."""
         frame: Any = item.frame
         message = channels.pop(frame.channel, None)
@@ -130,7 +130,7 @@ class Messages:
         if verdict == TOO_MUCH or (frame.type == METHOD and not frame.payload.spec.content):
             return
         if message is None:
-            message = Message(item, wanted, queue)
+            message = ShownMessage(item, wanted, queue)
         else:
             message.frames += 1
         if self._add(message, frame):
@@ -138,13 +138,13 @@ class Messages:
         elif message.wanted:
             yield message
 
-    def finish(self) -> Iterator[Message]:
+    def finish(self) -> Iterator[ShownMessage]:
         """Nothing more will come: emit the messages that are not whole."""
         left, self._open = self._open, {}
         for channels in left.values():
             yield from _wanted(channels)
 
-    def _add(self, message: Message, frame: Any) -> bool:
+    def _add(self, message: ShownMessage, frame: Any) -> bool:
         """Add a frame to its message; whether more of the message is to come."""
         if frame.type == METHOD:
             message.method = frame.payload
@@ -158,8 +158,8 @@ class Messages:
         return message.header is not None and message.size < message.header.body_size
 
     def _refuse(
-        self, verdict: int, message: Message | None, item: CapturedFrame, wanted: bool
-    ) -> Iterator[Message | Fault]:
+        self, verdict: int, message: ShownMessage | None, item: CapturedFrame, wanted: bool
+    ) -> Iterator[ShownMessage | Fault]:
         """End the message that a frame out of order comes into, and report that frame."""
         if message is not None:
             wanted = wanted or message.wanted
@@ -175,7 +175,7 @@ class Messages:
             known = self._known[direction] = set()
         known.add(channel)
 
-    def _cut(self, fault: Fault) -> Iterator[Message]:
+    def _cut(self, fault: Fault) -> Iterator[ShownMessage]:
         """End the messages that a break in a direction leaves open, or a damaged frame on its channel."""
         if fault.connection is None or fault.direction is None:
             return
@@ -192,11 +192,11 @@ class Messages:
             yield from _wanted({channel: channels.pop(channel)})
 
 
-def _wanted(channels: dict[int, Message]) -> Iterator[Message]:
+def _wanted(channels: dict[int, ShownMessage]) -> Iterator[ShownMessage]:
     return (message for message in channels.values() if message.wanted)
 
 
-def _judge(message: Message | None, frame: Any) -> int:
+def _judge(message: ShownMessage | None, frame: Any) -> int:
     """Return the verdict on a frame, with the message that is open on its channel."""
     stage = NO_CONTENT if message is None else message.stage
     if frame.type == METHOD:
@@ -206,11 +206,11 @@ def _judge(message: Message | None, frame: Any) -> int:
     return judge_body(stage, len(frame.payload), 0 if message is None else message.announced - message.size)
 
 
-def _is_of_class(header: Any, message: Message) -> bool:
+def _is_of_class(header: Any, message: ShownMessage) -> bool:
     return message.method is not None and header.properties.spec.class_id == message.method.spec.class_id
 
 
-def _fault(verdict: int, message: Message | None, item: CapturedFrame) -> Fault:
+def _fault(verdict: int, message: ShownMessage | None, item: CapturedFrame) -> Fault:
     """Return the fault of a frame that is out of order."""
     payload: Any = item.frame.payload
     name, size, announced = "", 0, 0

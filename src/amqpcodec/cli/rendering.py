@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from json.encoder import encode_basestring_ascii
 from operator import add, attrgetter
 from typing import Any, NamedTuple
 
+from .._json import Redacted, inner_value, iso, json_value
 from ..capture import CapturedFrame
 from ..spec import CREDENTIALS, MethodSpec, PropertiesSpec
 from ..types import EPOCH
 
 _NS = 1_000_000_000
 LONGEST_TEXT = 240
-
-
-class Redacted:
-    """Stands for a secret of so many octets."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
 
 
 def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str, Any]]:
@@ -41,7 +34,7 @@ def method_fields(payload: Any, include_credentials: bool) -> Iterator[tuple[str
 _Getter = Callable[[Any], tuple[Any, ...]]
 
 
-class Plan(NamedTuple):
+class FieldLayout(NamedTuple):
     """How the arguments of a method, or the properties of a content, are shown.
 
     Attributes:
@@ -77,7 +70,7 @@ class Parts:
         self._label = label
         self.shown = shown
         self._include_credentials = include_credentials
-        self._plans: dict[type, Plan | None] = {}
+        self._plans: dict[type, FieldLayout | None] = {}
 
     def of(self, record: Any) -> list[str]:
         """Return the fields of a method, see `method_fields`, or the properties of a content header."""
@@ -93,7 +86,7 @@ class Parts:
             if value is not None
         ]
 
-    def plan(self, record: Any) -> Plan | None:
+    def plan(self, record: Any) -> FieldLayout | None:
         """How what is of this class is shown; None for methods with secrets."""
         try:
             return self._plans[type(record)]
@@ -101,14 +94,14 @@ class Parts:
             plan = self._plans[type(record)] = self._plan(record.spec)
             return plan
 
-    def _plan(self, spec: MethodSpec | PropertiesSpec) -> Plan | None:
+    def _plan(self, spec: MethodSpec | PropertiesSpec) -> FieldLayout | None:
         if any((spec.name, field.name) in CREDENTIALS for field in spec.fields):
             return None
         optional = isinstance(spec, PropertiesSpec)
         reserved = tuple(field.attribute for field in spec.fields if field.reserved and not optional)
         names = tuple(field.attribute for field in spec.fields if field.attribute not in reserved)
         labels = tuple(map(self._label, names))
-        return Plan(names, labels, reserved, optional, _getter(names), _getter(reserved))
+        return FieldLayout(names, labels, reserved, optional, _getter(names), _getter(reserved))
 
 
 def _getter(names: tuple[str, ...]) -> _Getter:
@@ -116,17 +109,6 @@ def _getter(names: tuple[str, ...]) -> _Getter:
     if len(names) > 1:
         return attrgetter(*names)
     return (lambda record: (getattr(record, names[0]),)) if names else (lambda record: ())
-
-
-def inner_value(value: Any) -> tuple[str, Any] | None:
-    """Type and content of the codec's own value classes (tagged table values, inline and reference
-    content); None for anything else."""
-    tag = getattr(value, "tag", None)
-    if tag is not None and hasattr(value, "value"):
-        return str(tag), value.value
-    if hasattr(value, "octets") and not isinstance(value, Mapping):
-        return type(value).__name__, value.octets
-    return None
 
 
 def text(value: Any) -> str:
@@ -159,7 +141,7 @@ def _rare_text(value: Any) -> str:
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return "[" + ", ".join(map(text, value)) + "]"
     if isinstance(value, Redacted):
-        return f"<redacted, {value.size} octets>"
+        return f"<redacted, {value.size} bytes>"
     inner = inner_value(value)
     return f"{escaped(inner[0])}:{text(inner[1])}" if inner else escaped(str(value))
 
@@ -192,13 +174,6 @@ def first_octets(shown: bytes, size: int) -> str:
 def escaped(string: str) -> str:
     """Text without quotes, with everything escaped that is not printable."""
     return string if string.isprintable() else repr(string)[1:-1]
-
-
-def iso(value: datetime) -> str:
-    """ISO 8601 in UTC with a Z."""
-    if value.tzinfo is not UTC:
-        value = value.astimezone(UTC)
-    return value.isoformat()[: -len("+00:00")] + "Z"
 
 
 def clock(time_ns: int | None) -> str:
@@ -247,29 +222,6 @@ class Stamps:
         self._time_ns = time_ns
         self._text = f"{self._shown}{rest // self._unit:0{self._digits}}{self._end}"
         return self._text
-
-
-def json_value(value: Any) -> Any:
-    """A value as `json` can write it: octets as {"hex": ...}, times in ISO 8601, decimals, NaN and
-    infinities as strings."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"hex": bytes(value).hex()}
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): json_value(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return [json_value(inner) for inner in value]
-    if isinstance(value, Redacted):
-        return {"redacted": value.size}
-    inner = inner_value(value)
-    return {"type": inner[0], "value": json_value(inner[1])} if inner else str(value)
 
 
 def json_text(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -82,12 +81,12 @@ class Selection:
     def unmet(self) -> Iterator[str]:
         """Explain conditions that nothing in the file can meet."""
         for names in (self._exchanges, self._queues):
-            if names is not None and not names.met:
+            if names is not None and not names.matched:
                 yield names.unmet()
         if self._numbers and not self._met:
             low, high = self._numbers
             yield f"no such connection; those with AMQP are numbered {low} to {high}"
-        if self._period is not None and not self._period.met:
+        if self._period is not None and not self._period.matched:
             yield from self._period.unmet()
 
     def _by_its_method(self, item: CapturedFrame, queue: str | None) -> bool:
@@ -121,14 +120,14 @@ class _Period:
     """The time from a moment on and before another one, and the times that were met.
 
     Attributes:
-        met: whether anything was of that time.
+        matched: whether anything was of that time.
     """
 
     def __init__(self, since: Moment | None, until: Moment | None) -> None:
         self._moments = since, until
         self._bounds: tuple[float, float] | None = None
         self._first = self._last = 0
-        self.met = False
+        self.matched = False
 
     def has(self, item: Item) -> bool:
         """Return whether something is of that time. A fault without a time may be of any."""
@@ -142,7 +141,7 @@ class _Period:
         elif time_ns > self._last:
             self._last = time_ns
         within = self._bounds[0] <= time_ns < self._bounds[1]
-        self.met = self.met or within
+        self.matched = self.matched or within
         return within
 
     def unmet(self) -> Iterator[str]:
@@ -163,14 +162,14 @@ class _Names:
         self._kind = kind
         self._globs = globs
         self._seen: dict[str, None] = {}
-        self.met = False
+        self.matched = False
 
     def fit(self, names: Iterable[str]) -> bool:
         for name in names:
             if any(fnmatchcase(name, glob) for glob in self._globs):
-                self.met = True
+                self.matched = True
                 return True
-            if not self.met and len(self._seen) < _MOST_NAMES:
+            if not self.matched and len(self._seen) < _MOST_NAMES:
                 self._seen[name] = None
         return False
 
@@ -184,13 +183,13 @@ def method_glob(text: str) -> str:
     ``"Basic.GetOk"``, as the class is called, is ``"basic.get-ok"``.
 
     Raises:
-        argparse.ArgumentTypeError: no method of any dialect fits it.
+        ValueError: no method of any dialect fits it.
     """
     glob = text.lower()
     if not any(_fits_method(name, (glob,)) for name in _method_names()):
         ending = {name: name for name in _method_names() if name.endswith(f".{glob}")}
         hint = f"; the nearest name is {next(iter(ending))!r}" if ending else nearest(glob, _method_names())
-        raise argparse.ArgumentTypeError(f"no method fits {text!r}{hint}")
+        raise ValueError(f"no method fits {text!r}{hint}")
     return glob
 
 

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     def write(spark: SparkSession) -> str:
         from ..spark import pcap_to_parquet
         from ..spark.chains import UnstitchedWarning
-        from ..spark.nothing import NothingFoundWarning
+        from ..spark.notices import NothingFoundWarning
 
         options = given(arguments, TableOptions) | given(arguments, SparkConversionOptions)
         with warnings.catch_warnings(record=True) as caught:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         rows, octets = (sum(written[name].to_pylist()) for name in ("rows", "octets"))
-        return f"{rows} rows, {octets} octets in {written.num_rows} files"
+        return f"{rows} rows, {octets} bytes in {written.num_rows} files"
 
     return run_job(arguments, write)
 

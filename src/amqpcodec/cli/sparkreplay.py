@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
         ).collect()
         streams = [row for row in written if row.path.endswith(".amqp")]
         messages, octets = (sum(row[name] for row in streams) for name in ("messages", "size"))
-        return f"{messages} messages, {octets} octets in {len(streams)} streams"
+        return f"{messages} messages, {octets} bytes in {len(streams)} streams"
 
     return run_job(arguments, write)

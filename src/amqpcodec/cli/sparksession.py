@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ..options import SessionOptions
 from . import EXIT_OK, EXIT_UNUSABLE, output
+from .options import add_own_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,15 +27,9 @@ class NoSessionError(Exception):
 
 
 def add_session_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe them: `master`, `remote`, `conf`."""
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--master", metavar="URL", help="where Spark runs; without spark-submit: local[*], this machine"
-    )
-    where.add_argument("--remote", metavar="URL", help="a Spark Connect server, sc://host:port")
-    parser.add_argument(
-        "--conf", action="append", default=[], type=pair, metavar="NAME=VALUE", help="a setting of Spark"
-    )
+    """Describe `SessionOptions`, of which one names a place to run."""
+    add_own_options(parser.add_mutually_exclusive_group(), SessionOptions, without=("conf",))
+    add_own_options(parser, SessionOptions, without=("master", "remote"), parse={"conf": pair})
 
 
 def run_job(arguments: argparse.Namespace, write: Callable[[SparkSession], str]) -> int:
@@ -105,11 +101,11 @@ def pair(text: str) -> tuple[str, str]:
     """A name and a value.
 
     Raises:
-        argparse.ArgumentTypeError: there is no = between them.
+        ValueError: there is no = between them.
     """
     name, equals, value = text.partition("=")
     if not (name and equals):
-        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+        raise ValueError(f"{text!r} is not NAME=VALUE")
     return name, value
 
 

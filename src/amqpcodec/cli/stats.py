@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .. import capture
-from ..options import StatsOptions
+from ..options import ReportOptions, StatsOptions
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
-from .options import add_options, given
+from .options import add_options, add_own_options, given
 from .progress import Watched, reading, size
 from .replacing import ended_by_sigterm, replacing
 
@@ -28,14 +28,11 @@ def add_parser(subparsers: Any) -> None:
         description="Summarise captures (pcap, pcapng, also compressed): who talked, which exchanges, "
         "routing keys and queues carried how much, rates, errors, gaps, and how long confirms and "
         "acknowledgements took.",
-        epilog="Exit code: 0 all was read; 1 octets missing, lost or in error; 2 unusable input or output.",
+        epilog="Exit code: 0 all was read; 1 bytes missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)
     add_options(parser, StatsOptions)
-    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object, with units")
-    parser.add_argument(
-        "--html", metavar="FILE", help="also write a page: a verdict, problems, tables and charts"
-    )
+    add_own_options(parser, ReportOptions)
     parser.set_defaults(run=run)
 
 

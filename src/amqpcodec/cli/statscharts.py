@@ -64,7 +64,7 @@ def _over_time(summary: Summary) -> str:
         return ""
     span = summary.first_us * 1000, summary.last_us * 1000
     drawn = ""
-    for what, by_kind in (("messages a second", rates.messages), ("octets of bodies a second", rates.octets)):
+    for what, by_kind in (("messages a second", rates.messages), ("bytes of bodies a second", rates.octets)):
         figure = graph_objects.Figure()
         for kind, counts in sorted(by_kind.items(), key=_rank):
             times, values = steps(rates, counts, span)

@@ -39,13 +39,13 @@ def sections(summary: Summary) -> list[Section]:
     made = [
         overview(summary),
         connections(summary.connections),
-        ranked("Products", summary.products, ("broker", "client", *_WHO), _WHO),
-        ranked("Users", summary.users, ("user", *_WHO), _WHO),
-        ranked("Virtual hosts", summary.vhosts, ("vhost", *_WHO), _WHO),
-        ranked("Messages", summary.kinds, ("kind", "messages", "octets", "incomplete")),
+        ranked("Products", summary.products, ("broker", "client", *_WHO_TITLES), _WHO),
+        ranked("Users", summary.users, ("user", *_WHO_TITLES), _WHO),
+        ranked("Virtual hosts", summary.vhosts, ("vhost", *_WHO_TITLES), _WHO),
+        ranked("Messages", summary.kinds, ("kind", "messages", "bytes", "incomplete")),
         ranked("Exchanges", summary.exchanges, ("exchange", *_TRAFFIC)),
         ranked("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
-        ranked("Queues delivered from", summary.queues, ("queue", "messages", "octets")),
+        ranked("Queues delivered from", summary.queues, ("queue", "messages", "bytes")),
         _rates(summary.rates),
         *_latency("Publish to confirm", summary.confirms),
         *_latency("Deliver to acknowledgement", summary.acks),
@@ -59,7 +59,8 @@ def sections(summary: Summary) -> list[Section]:
 
 
 _WHO = ("octets", "connections", "messages")
-_TRAFFIC = ("messages", "octets", "published", "octets published", "delivered", "octets delivered")
+_WHO_TITLES = ("bytes", "connections", "messages")
+_TRAFFIC = ("messages", "bytes", "published", "bytes published", "delivered", "bytes delivered")
 
 
 def number(value: int) -> str:
@@ -115,14 +116,14 @@ def overview(summary: Summary) -> Section:
             ("duration", duration((last - first) * 1000)),
         ]
     rows.append(("connections", number(totals["connections"])))
-    for what in ("octets", "frames", "messages"):
-        rows += [(f"{what} {way}", number(totals[f"{what}_{way}"])) for way in ("sent", "received")]
+    for title, what in (("bytes", "octets"), ("frames", "frames"), ("messages", "messages")):
+        rows += [(f"{title} {way}", number(totals[f"{what}_{way}"])) for way in ("sent", "received")]
     rows += [
         ("gaps", number(totals["gaps"])),
-        ("octets missing", number(totals["octets_missing"])),
+        ("bytes missing", number(totals["octets_missing"])),
         ("frames in error", number(totals["errors"])),
     ]
-    note = "Sent is from clients to servers. Octets of messages below are those of bodies."
+    note = "Sent is from clients to servers. Bytes of messages below are those of bodies."
     return Section("Overview", ("", "all"), rows, 1, (note,))
 
 
@@ -160,7 +161,7 @@ def connections(ranking: Ranking) -> Section:
 
 _FLOW_COUNTS = ("octets_sent", "octets_received", "messages_sent", "messages_received", "gaps", "errors")
 _FLOW_TITLES = (
-    "octets sent", "octets received", "messages sent", "messages received", "gaps", "errors",
+    "bytes sent", "bytes received", "messages sent", "messages received", "gaps", "errors",
 )  # fmt: skip
 
 
@@ -220,7 +221,7 @@ def _rates(rates: Rates) -> Section:
             )
         )
     columns = (
-        "kind", "messages over time", "messages/s", "peak messages/s", "octets/s", "peak octets/s",
+        "kind", "messages over time", "messages/s", "peak messages/s", "bytes/s", "peak bytes/s",
     )  # fmt: skip
     return Section(
         "Rates", columns, rows, 4, (f"The peak is that of intervals of {duration(rates.width_ns)}.",)
@@ -283,7 +284,7 @@ def returned(ranking: Ranking) -> Section:
 
 def faults(ranking: Ranking) -> Section:
     """Rows of the table `errors` by code."""
-    return ranked("Gaps and errors", ranking, ("code", "times", "octets"))
+    return ranked("Gaps and errors", ranking, ("code", "times", "bytes"))
 
 
 def endings(endings: list[Ending]) -> Section:
@@ -321,5 +322,5 @@ def problems(problems: list[Problem]) -> Section:
                 name(problem.message),
             )
         )
-    columns = ("code", "where", "way", "at", "packet", "offset", "octets", "message")
+    columns = ("code", "where", "way", "at", "packet", "offset", "bytes", "message")
     return Section("First gaps and errors", columns, rows)

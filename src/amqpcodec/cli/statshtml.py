@@ -120,8 +120,8 @@ def _tiles(summary: Summary) -> str:
         "connections": number(totals["connections"]),
         "messages published": number(summary.carried("publish")),
         "messages delivered": number(summary.carried("deliver", "get-ok")),
-        "octets to the broker": number(totals["octets_sent"]),
-        "octets from the broker": number(totals["octets_received"]),
+        "bytes to the broker": number(totals["octets_sent"]),
+        "bytes from the broker": number(totals["octets_received"]),
     }
     tiles = "".join(f"<div><dt>{key}</dt><dd>{value}</dd></div>\n" for key, value in shown.items())
     return f'<dl class="tiles">\n{tiles}</dl>\n'

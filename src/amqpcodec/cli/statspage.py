@@ -58,7 +58,7 @@ def per_second(count: int, duration_ns: int | None) -> str:
 def _traffic(summary: Summary) -> Iterator[Section]:
     yield _rates(summary.rates, summary.kinds, summary.duration_ns)
     both = ("published", "octets_published", "delivered", "octets_delivered")
-    columns = ("published", "octets published", "delivered", "octets delivered")
+    columns = ("published", "bytes published", "delivered", "bytes delivered")
     yield tables.ranked("Exchanges", by_published(summary.exchanges), ("exchange", *columns), both)
     routing_keys = by_published(summary.routing_keys)
     yield tables.ranked("Routing keys", routing_keys, ("exchange", "routing key", *columns), both)
@@ -81,12 +81,12 @@ def _rates(rates: Rates, kinds: Ranking, duration_ns: int | None) -> Section:
             )
         )
     columns = (
-        "kind", "messages", "octets", "incomplete", "messages/s", "peak messages/s", "octets/s",
-        "peak octets/s",
+        "kind", "messages", "bytes", "incomplete", "messages/s", "peak messages/s", "bytes/s",
+        "peak bytes/s",
     )  # fmt: skip
     notes = (
         f"Means are over the whole recording; peaks are those of intervals of {lasting(rates.width_ns)}. "
-        "Octets are those of bodies.",
+        "Bytes are those of bodies.",
     )
     return Section("Messages", columns, rows, len(columns) - 1, notes)
 
@@ -116,7 +116,7 @@ def _latency(title: str, latency: Latency) -> Section:
 
 
 def _queues(summary: Summary) -> Iterator[Section]:
-    yield tables.ranked("Queues delivered from", summary.queues, ("queue", "delivered", "octets"))
+    yield tables.ranked("Queues delivered from", summary.queues, ("queue", "delivered", "bytes"))
     rows: list[tuple[str, ...]] = [
         (
             name(each.queue),
@@ -154,7 +154,7 @@ def _connections(summary: Summary) -> Iterator[Section]:
     yield tables.ranked("Closed", summary.closings, ("what", "by", "code", "text", "times"))
     yield tables.endings(summary.endings)
     yield tables.ranked("Acknowledged and refused", summary.settled, ("method", "by", "times"))
-    who = ("octets", "connections", "messages to the broker", "from the broker")
+    who = ("bytes", "connections", "messages to the broker", "from the broker")
     counts = ("octets", "connections", "messages_sent", "messages_received")
     yield tables.ranked("Products", summary.products, ("broker", "client", *who), counts)
     yield tables.ranked("Users", summary.users, ("user", *who), counts)

@@ -20,7 +20,7 @@ _MOST = 8  # entries of a list that are shown
 _Location = tuple[int, int, int | None]
 
 
-class Summary:
+class FrameSummary:
     """Counts frames, and says what was counted. Keeps nothing of a frame but numbers and names."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Summary:
     def text(self) -> str:
         """The summary, with line ends."""
         lines = [
-            ("frames", [f"{self._frames}, {self._octets} octets{self._duration()}"]),
+            ("frames", [f"{self._frames}, {self._octets} bytes{self._duration()}"]),
             ("connections", _listed(Counter(self._dialects.values()))),
             ("methods", [", ".join(_listed(self._methods))]),
             ("messages", _listed(self._contents, self._content_octets)),
@@ -123,7 +123,7 @@ def _listed(counts: Counter[str], octets: Counter[str] | None = None) -> list[st
     """How often each name was met; the first few of them."""
     shown = []
     for name, count in counts.most_common(_MOST):
-        size = f", {octets[name]} octets" if octets else ""
+        size = f", {octets[name]} bytes" if octets else ""
         shown.append(f"{count} {escaped(name)}{size}")
     if len(counts) > _MOST:
         left_out = counts.total() - sum(count for _, count in counts.most_common(_MOST))
@@ -136,4 +136,4 @@ def _entry(name: str, parts: list[str]) -> str:
     return f"{name:<12} {first}\n" + "".join(f"{'':<12} {line}\n" for line in more)
 
 
-__all__ = ["Summary"]
+__all__ = ["FrameSummary"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Connection, Fault
 from .forms import Form
-from .messages import Message
+from .messages import ShownMessage
 from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
 
 _MESSAGE = 0  # no type of frames
@@ -64,7 +64,7 @@ class TextLines(Form):
         if kind == METHOD:
             contents = payload.spec.name + fields
         elif kind == BODY:
-            contents = f"{size} octets {body}"
+            contents = f"{size} bytes {body}"
         elif kind == HEADER:
             contents = f"{payload.properties.spec.name} body_size={body_size}{fields}"
         else:
@@ -76,7 +76,7 @@ class TextLines(Form):
         """As text, or in hex."""
         return first_octets(octets, size)
 
-    def message(self, message: Message) -> str:
+    def message(self, message: ShownMessage) -> str:
         """The line of a message."""
         first = message.first
         parts = ["a method that was not recorded"]
@@ -89,7 +89,7 @@ class TextLines(Form):
             parts += self.parts.of(message.header.properties)
             if not message.complete:
                 size = f"{message.size} of {message.header.body_size}"
-        parts.append(f" {size} octets {first_octets(message.body, message.size)}")
+        parts.append(f" {size} bytes {first_octets(message.body, message.size)}")
         if not message.complete:
             parts.append(" incomplete")
         head = self._head("message", _MESSAGE, first.frame.channel)
@@ -99,7 +99,7 @@ class TextLines(Form):
         """The line of a fault."""
         where = "file" if fault.connection is None else self._place(fault.connection, fault.direction)
         code = f"{fault.reply_code} " if fault.reply_code else ""
-        length = f", {fault.length} octets" if fault.length else ""
+        length = f", {fault.length} bytes" if fault.length else ""
         packet = f", packet {fault.packet}" if fault.packet else ""
         contents = f"{code}{escaped(fault.message)} (offset {fault.offset}{length}{packet})"
         return self._begin(fault.time_ns, where) + self._end(self._coloured("-", fault.kind), contents)
@@ -121,7 +121,7 @@ class TextLines(Form):
             case "heartbeat":
                 return ""
             case _:
-                return f"{item.size} octets {octets(item.octets[7:-1], self.body_bytes)}"
+                return f"{item.size} bytes {octets(item.octets[7:-1], self.body_bytes)}"
 
     def _place(self, connection: Connection, direction: int | None) -> str:
         if len(self._places) >= _MOST_KEPT:
