@@ -114,6 +114,7 @@ def test_closing_says_what_was_not_confirmed() -> None:
         closed = await stream.close()
         assert closed is not None
         assert closed.outstanding == (Outstanding(1, (1,), (), (amqp.Channel.Open(), confirm)),)
+        assert (closed.by, closed.reply_code, closed.reply_text) == ("local", 200, "")
         assert await stream.close() is None
 
     with_server(client, never_confirm)
@@ -439,6 +440,7 @@ class Transport:
     def __init__(self) -> None:
         self.written = b""
         self.closing = self.aborted = False
+        self.pauses = 0
 
     def write(self, octets: bytes) -> None:
         self.written += octets
@@ -453,7 +455,7 @@ class Transport:
         self.closing = self.aborted = True
 
     def pause_reading(self) -> None:
-        pass
+        self.pauses += 1
 
     def resume_reading(self) -> None:
         pass
@@ -525,6 +527,21 @@ def test_drain_does_not_outlast_the_connection() -> None:
         assert transport.written.endswith(amqp.encode_method(0, amqp.Connection.Close(200, "", 0, 0)))
 
     asyncio.run(drain())
+
+
+@pytest.mark.parametrize(("most", "pauses"), [(8, 0), (7, 1)])
+def test_a_transport_pauses_when_more_is_unread_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch, most: int, pauses: int
+) -> None:
+    monkeypatch.setattr(aio, "UNREAD_BYTES", most)
+
+    async def begin() -> None:
+        stream, transport = AmqpStream(Connection("server"), LOGIN), Transport()
+        stream.connection_made(transport)
+        receive(stream, b"AMQP\0\0\x09\1")
+        assert transport.pauses == pauses
+
+    asyncio.run(begin())
 
 
 def test_a_peer_is_not_taken_for_gone_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.connections import Pair
 from support.implementation import Implementation
 
-from amqpcodec import EncodeError, LocalProtocolError
+from amqpcodec import EncodeError, LocalProtocolError, rabbitmq
 from amqpcodec._backend import load
 from amqpcodec.connection import (
     Blocked,
@@ -22,6 +22,7 @@ from amqpcodec.connection import (
     MethodReceived,
     Settled,
     Unblocked,
+    Violation,
 )
 
 
@@ -397,6 +398,18 @@ def test_deliveries_beyond_the_limit_are_refused_to_the_server(impl: Implementat
     with pytest.raises(LocalProtocolError, match="2 deliveries are not acknowledged") as caught:
         deliver(pair, 1)
     assert caught.value.reply_code == 406
+
+
+@pytest.mark.parametrize("room", [0, 1])
+def test_what_the_protocol_demands_is_answered_while_there_is_room(impl: Implementation, room: int) -> None:
+    waits = rabbitmq.encode_method(1, rabbitmq.Basic.Qos()) * 100
+    limits = ConnectionLimits(send_buffer=len(waits) + room)
+    pair = Pair(impl, client={"connection_limits": limits}).opened()
+    amqp, client = pair.amqp, pair.client
+    for _ in range(100):
+        client.send(1, amqp.Basic.Qos())
+    events = list(client.receive_data(amqp.encode_method(1, amqp.Channel.Flow(True))))
+    assert [type(event) is Violation for event in events][-1] is not bool(room)
 
 
 def test_what_is_not_written_limits_what_can_be_sent(impl: Implementation) -> None:

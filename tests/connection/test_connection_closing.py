@@ -46,6 +46,14 @@ def outstanding(amqp: Any) -> tuple[Outstanding, ...]:
     )
 
 
+def test_a_close_says_by_itself_that_all_is_well(impl: Implementation) -> None:
+    pair = Pair(impl).opened(1)
+    pair.client.close_channel(1)
+    assert pair.client.data_to_send() == pair.amqp.encode_method(1, pair.amqp.Channel.Close(200, "", 0, 0))
+    pair.client.close()
+    assert pair.client.data_to_send() == pair.amqp.encode_method(0, pair.amqp.Connection.Close(200, "", 0, 0))
+
+
 def by_peer(pair: Pair) -> list[Any]:
     pair.server.close(320, "bye")
     pair.talk()
@@ -108,6 +116,12 @@ def test_the_end_of_a_connection_carries_what_was_open(
     assert (type(closed), closed.by) == (ConnectionClosed, by)
     assert closed.outstanding == outstanding(pair.amqp)
     assert pair.client.unconfirmed(1) == pair.client.unacknowledged(1) == ()
+
+
+def test_a_stream_that_ends_without_a_close_has_no_reply_code(impl: Implementation) -> None:
+    [closed] = Pair(impl).opened().client.receive_eof()
+    text = "the peer has ended the stream without connection.close"
+    assert (closed.by, closed.reply_code, closed.reply_text) == ("eof", 0, text)
 
 
 def test_a_server_is_told_what_it_owes(impl: Implementation) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
@@ -74,6 +76,15 @@ def test_an_answer_to_tune_beyond_the_offer_is_not_allowed(
     assert server.state == "closing"
 
 
+def test_an_answer_to_tune_may_be_as_low_as_one_channel_and_the_least_frame(impl: Implementation) -> None:
+    server, amqp = started(impl)
+    server.send(0, amqp.Connection.Tune(10, 131072, 60))
+    assert list(server.receive_data(amqp.encode_method(0, amqp.Connection.TuneOk(1, 4096, 1)))) == [
+        MethodReceived(0, amqp.Connection.TuneOk(1, 4096, 1))
+    ]
+    assert (server.channel_max, server.frame_max, server.heartbeat) == (1, 4096, 1)
+
+
 def test_a_client_cannot_answer_tune_beyond_the_offer(impl: Implementation) -> None:
     pair = Pair(impl, reply=lambda *_: None)
     client, amqp = pair.client, pair.amqp
@@ -119,6 +130,21 @@ def test_what_follows_tune_ok_at_once_is_judged_by_what_it_agrees_on(impl: Imple
             case MethodReceived(1, amqp.Channel.Open()):
                 server.send(1, amqp.Channel.OpenOk())
     assert seen[-1] == MethodReceived(1, large)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_channels_may_be_asked_for_before_connection_open_is_answered_and_no_earlier(
+    impl: Implementation, asked: bool
+) -> None:
+    server, amqp = started(impl)
+    server.send(0, server.tune())
+    octets = amqp.encode_method(0, amqp.Connection.TuneOk(10, 131072, 60))
+    octets += amqp.encode_method(0, amqp.Connection.Open("/")) if asked else b""
+    events = list(server.receive_data(octets + amqp.encode_method(1, amqp.Channel.Open())))
+    if asked:
+        assert events[-1] == MethodReceived(1, amqp.Channel.Open())
+    else:
+        assert events[-1].reply_text == "CHANNEL_ERROR - channel.open before the connection is open"
 
 
 def test_a_frame_larger_than_tune_ok_agrees_on_is_a_frame_error(impl: Implementation) -> None:
@@ -207,6 +233,46 @@ def test_both_login_mechanisms_carry_name_and_password(
     pair.logins["server"] = login
     pair.talk()
     assert seen == [("näme", "pass wörd")]
+
+
+@pytest.mark.parametrize("own", [{}, {"product": "shop", "version": 7}], ids=["nothing", "own"])
+def test_each_side_tells_of_itself_what_it_is_given_to_tell(
+    impl: Implementation, dialect: str, own: dict[str, Any]
+) -> None:
+    assert told(
+        impl,
+        dialect,
+        ClientLogin("user", "secret", client_properties=own),
+        ServerLogin(lambda *known: True, server_properties=own),
+    ) == [own, own]
+
+
+def test_each_side_tells_product_and_capabilities_unless_it_is_given_others(
+    impl: Implementation, dialect: str
+) -> None:
+    product = {"product": "amqpcodec", "version": version("amqpcodec"), "platform": "Python"}
+    capabilities = {
+        "publisher_confirms": True,
+        "exchange_exchange_bindings": True,
+        "basic.nack": True,
+        "consumer_cancel_notify": True,
+        "connection.blocked": True,
+        "authentication_failure_close": True,
+    }
+    nested = dialect in ("amqp-0-9-1", "rabbitmq-0-9-1")  # earlier tables carry no booleans
+    expected = {**product, "capabilities": capabilities} if nested else product
+    logins = ClientLogin("user", "secret"), ServerLogin(lambda *known: True)
+    assert told(impl, dialect, *logins) == [expected, expected]
+
+
+def told(impl: Implementation, dialect: str, client: ClientLogin, server: ServerLogin) -> list[Any]:
+    """The properties in connection.start and connection.start-ok."""
+    sent: list[bytes] = []
+    pair = Pair(impl, dialect, cut=lambda octets: [sent.append(octets) or octets])
+    pair.logins = {"client": client, "server": server}
+    pair.talk()
+    start, start_ok = (next(pair.amqp.FrameDecoder().feed(octets)).payload for octets in sent[1:3])
+    return [start.server_properties, start_ok.client_properties]
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "AMQPLAIN"])
@@ -310,6 +376,12 @@ def test_methods_of_the_handshake_out_of_place_are_invalid(impl: Implementation)
         pair.client.send(0, amqp.Connection.Open("/"))
 
 
+@pytest.mark.parametrize("role", ["peer", "", None])
+def test_a_connection_is_of_a_client_or_of_a_server(impl: Implementation, role: Any) -> None:
+    with pytest.raises(ValueError, match=f'^role must be "client" or "server", not {role!r}$'):
+        make(impl, role)
+
+
 def test_nothing_can_be_sent_before_the_handshake(impl: Implementation) -> None:
     client = make(impl, "client")
     amqp = client.dialect
@@ -331,23 +403,34 @@ def test_a_server_that_begins_with_nonsense_is_told_nothing(impl: Implementation
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "said"),
     [
-        {"role": "broker"},
-        {"dialect": "amqp-1-0"},
-        {"channel_max": 65536},
-        {"channel_max": -1},
-        {"heartbeat": 1.5},
-        {"frame_max": 4095},
-        {"frame_max": 1 << 32},
-        {"tables": "other"},
+        ({"role": "broker"}, 'role must be "client" or "server", not \'broker\''),
+        (
+            {"dialect": "amqp-1-0"},
+            "no dialect 'amqp-1-0'; there are amqp-0-8, qpid-0-8, amqp-0-9, amqp-0-9-1, rabbitmq-0-9-1",
+        ),
+        ({"channel_max": 65536}, "channel_max must be 0 to 65535, not 65536"),
+        ({"channel_max": -1}, "channel_max must be 0 to 65535, not -1"),
+        ({"heartbeat": 1.5}, "heartbeat must be 0 to 65535, not 1.5"),
+        ({"frame_max": 4095}, "frame_max must be 0 or 4096 and more, not 4095"),
+        ({"frame_max": 1 << 32}, "frame_max must be 0 or 4096 and more, not 4294967296"),
+        ({"tables": "other"}, 'tables must be "dict" or "raw", not \'other\''),
     ],
 )
-def test_wrong_options_are_refused(impl: Implementation, options: dict[str, Any]) -> None:
+def test_wrong_options_are_refused(impl: Implementation, options: dict[str, Any], said: str) -> None:
     given = {"role": "client", "dialect": "rabbitmq-0-9-1"} | options
     cls = type(make(impl, "client"))
-    with pytest.raises(ValueError):  # noqa: PT011
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         cls(**given)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"channel_max": 65535}, {"heartbeat": 65535}, {"frame_max": 4096}, {"frame_max": (1 << 32) - 1}],
+)
+def test_the_largest_and_smallest_wishes_are_taken(impl: Implementation, options: dict[str, int]) -> None:
+    assert make(impl, "client", **options).state == "handshake"
 
 
 def test_limits_are_of_their_classes_and_positive(impl: Implementation) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from .._generated.codes import COMMAND_INVALID, NOT_ALLOWED, PRECONDITION_FAILED, RESOURCE_ERROR
 from .._typing import TYPE_CHECKING, Any
-from ..errors import COMMAND_INVALID, RESOURCE_ERROR
 from .constants import (
     CANCEL,
     CANCEL_OK,
@@ -36,7 +36,7 @@ from .constants import (
     TX_ROLLBACK,
     TX_SELECT,
 )
-from .faults import Fault
+from .refusals import Refusal
 from .rules_py import Rule
 from .tags_py import Tags
 
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from .limits import ConnectionLimits
 
 STATES = ("closed", "opening", "open", "closing")
-
-PRECONDITION_FAILED = 406
-NOT_ALLOWED = 530
 
 
 class Channel:
@@ -86,65 +83,65 @@ class Channel:
         self._withdrawn: set[Any] = set()  # consumers asked for and cancelled before the reply
         self._uncommitted: list[int] = []  # settled in the transaction that is open
 
-    def fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+    def fault(self, sender: int, rule: Rule, method: Any) -> Refusal | None:
         """Why a side may not send a method now, or None."""
         if self.state == CHANNEL_OPENING and sender == SERVER and not rule.is_reply:
-            return Fault(COMMAND_INVALID, f"{rule.name} before channel {self.number} is open")
+            return Refusal(COMMAND_INVALID, f"{rule.name} before channel {self.number} is open")
         if rule.strict and self._request(sender, rule, method) is None:
-            return Fault(COMMAND_INVALID, f"{rule.name} answers no request that waits for it")
+            return Refusal(COMMAND_INVALID, f"{rule.name} answers no request that waits for it")
         kind = rule.kind
         if kind == SETTLE:
             return self._settle_fault(sender, rule, method)
         if kind in (TX_SELECT, TX_COMMIT, TX_ROLLBACK, CONFIRM_SELECT):
             return self._mode_fault(rule)
         if kind == CONSUME and method.consumer_tag and self._is_taken(method.consumer_tag):
-            return Fault(NOT_ALLOWED, f"attempt to reuse consumer tag '{method.consumer_tag}'")
+            return Refusal(NOT_ALLOWED, f"attempt to reuse consumer tag '{method.consumer_tag}'")
         if sender == self._role:
             return self._own_fault(rule, method)
         if rule.replies and len(self._pending[sender]) >= self._limits.requests:
-            return Fault(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
+            return Refusal(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
         if kind == CONSUME and len(self.consumers) + len(self._asked) >= self._limits.consumers:
-            return Fault(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
+            return Refusal(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
         return None
 
     def _is_taken(self, consumer_tag: Any) -> bool:
         """Return whether a consumer has a tag, or is being asked for with it."""
         return consumer_tag in self.consumers or consumer_tag in self._asked
 
-    def _own_fault(self, rule: Rule, method: Any) -> Fault | None:
+    def _own_fault(self, rule: Rule, method: Any) -> Refusal | None:
         """Return the fault that this side alone can know of, better than its peer."""
         if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
-            return Fault(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
+            return Refusal(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
         to_consumer = rule.kind == DELIVER or (rule.kind == CANCEL and self._role == SERVER)
         if to_consumer and not ("" in self.consumers or method.consumer_tag in self.consumers):
-            return Fault(COMMAND_INVALID, f"{rule.name} to no consumer: '{method.consumer_tag}'")
+            return Refusal(COMMAND_INVALID, f"{rule.name} to no consumer: '{method.consumer_tag}'")
         if rule.kind in (DELIVER, GET_OK):
             last = self.deliveries.last
             if method.delivery_tag <= last:
-                return Fault(COMMAND_INVALID, f"delivery tag {method.delivery_tag} after {last}")
+                return Refusal(COMMAND_INVALID, f"delivery tag {method.delivery_tag} after {last}")
             if len(self.deliveries) >= self._limits.unacknowledged:
-                return Fault(PRECONDITION_FAILED, f"{len(self.deliveries)} deliveries are not acknowledged")
+                return Refusal(PRECONDITION_FAILED, f"{len(self.deliveries)} deliveries are not acknowledged")
         return None
 
-    def _settle_fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+    def _settle_fault(self, sender: int, rule: Rule, method: Any) -> Refusal | None:
         tag = method.delivery_tag
         multiple = rule.has_multiple and bool(method.multiple)
         if sender == CLIENT:
             if self.deliveries.knows(tag, multiple):
                 return None
         elif self._mode != CONFIRM_MODE:
-            return Fault(COMMAND_INVALID, f"{rule.name} on a channel that is not in confirm mode")
+            return Refusal(COMMAND_INVALID, f"{rule.name} on a channel that is not in confirm mode")
         elif 0 < tag <= self.publishes.last or (multiple and tag == 0):
             return None
-        return Fault(PRECONDITION_FAILED, f"unknown delivery tag {tag}")
+        return Refusal(PRECONDITION_FAILED, f"unknown delivery tag {tag}")
 
-    def _mode_fault(self, rule: Rule) -> Fault | None:
+    def _mode_fault(self, rule: Rule) -> Refusal | None:
         if rule.kind == TX_SELECT and self._mode == CONFIRM_MODE:
-            return Fault(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
+            return Refusal(PRECONDITION_FAILED, "cannot switch from confirm to tx mode")
         if rule.kind == CONFIRM_SELECT and self._mode == TX_MODE:
-            return Fault(PRECONDITION_FAILED, "cannot switch from tx to confirm mode")
+            return Refusal(PRECONDITION_FAILED, "cannot switch from tx to confirm mode")
         if rule.kind in (TX_COMMIT, TX_ROLLBACK) and self._mode != TX_MODE:
-            return Fault(PRECONDITION_FAILED, "channel is not transactional")
+            return Refusal(PRECONDITION_FAILED, "channel is not transactional")
         return None
 
     def apply(self, sender: int, rule: Rule, method: Any) -> Any:

@@ -31,7 +31,7 @@ cdef enum:
     PLAIN_MODE = 0
     TX_MODE = 1
     CONFIRM_MODE = 2
-    HEADER = 0
+    GREETING = 0
     START = 1
     START_OK = 2
     LOGIN = 3

@@ -41,7 +41,7 @@ TX_MODE = 1
 CONFIRM_MODE = 2
 
 # What a connection waits for, in order.
-HEADER = 0
+GREETING = 0
 START = 1
 START_OK = 2
 LOGIN = 3

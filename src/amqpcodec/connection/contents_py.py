@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from amqpcodec._kernel.messages_py import Content, MessageDecoder
 
-from .._kernel.wire import OVERHEAD
+from .._generated.codes import RESOURCE_ERROR
+from .._kernel.wire import FRAME_SLACK, OVERHEAD
 from .._typing import TYPE_CHECKING, Any
-from ..errors import RESOURCE_ERROR
 from ..limits import MAX_LIMIT
 from .constants import SERVER
 
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .._kernel.dialect_py import Dialect
     from ..limits import Limits
     from .state_py import State
-
-# Clients such as AMQPStorm fill the payload alone up to frame-max; RabbitMQ takes these octets more.
-FRAME_SLACK = 8
 
 
 class ContentReader(MessageDecoder):

@@ -6,14 +6,13 @@ What may come next is a table, the same for the two sides; who may send it is in
 
 from __future__ import annotations
 
+from .._generated.codes import COMMAND_INVALID, NOT_ALLOWED
 from .._typing import Any
-from ..errors import COMMAND_INVALID
-from .constants import HEADER, LOGIN, OPEN_REQUEST, OPENING, RUNNING, SECURE_OK, START, START_OK, TUNE_OK
-from .faults import Fault
+from .constants import GREETING, LOGIN, OPEN_REQUEST, OPENING, RUNNING, SECURE_OK, START, START_OK, TUNE_OK
+from .refusals import Refusal
 from .rules_py import Rule
 
 FRAME_MIN_SIZE = 4096
-NOT_ALLOWED = 530
 
 # Where a method of the handshake is in place, and what follows it.
 _STEPS = {
@@ -42,29 +41,29 @@ class Handshake:
     __slots__ = ("channel_max", "frame_max", "heartbeat", "phase", "tune")
 
     def __init__(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
-        self.phase = HEADER
+        self.phase = GREETING
         self.channel_max = channel_max
         self.frame_max = frame_max
         self.heartbeat = heartbeat
         self.tune: Any = None
 
-    def fault(self, rule: Rule, method: Any) -> Fault | None:
+    def fault(self, rule: Rule, method: Any) -> Refusal | None:
         """Why a method of the handshake is out of place, or None."""
         if _STEPS[rule.name][0] != self.phase:
-            return Fault(COMMAND_INVALID, f"{rule.name} does not belong here")
+            return Refusal(COMMAND_INVALID, f"{rule.name} does not belong here")
         if rule.name == "connection.tune-ok":
             return self._tune_fault("channel-max", method.channel_max, self.tune.channel_max, 1) or (
                 self._tune_fault("frame-max", method.frame_max, self.tune.frame_max, FRAME_MIN_SIZE)
             )
         return None
 
-    def _tune_fault(self, name: str, answer: int, offer: int, least: int) -> Fault | None:
+    def _tune_fault(self, name: str, answer: int, offer: int, least: int) -> Refusal | None:
         """A client may lower what it is offered. 0 stands for no limit, so it is higher than any offer."""
         if answer and answer < least:
-            return Fault(NOT_ALLOWED, f"negotiated {name} {answer} is lower than {least}")
+            return Refusal(NOT_ALLOWED, f"negotiated {name} {answer} is lower than {least}")
         if offer and (not answer or answer > offer):
             shown = answer or "without limit"
-            return Fault(NOT_ALLOWED, f"negotiated {name} {shown} is higher than {offer}")
+            return Refusal(NOT_ALLOWED, f"negotiated {name} {shown} is higher than {offer}")
         return None
 
     def apply(self, rule: Rule, method: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from amqpcodec import decode_pairs
 
+from .._generated.codes import ACCESS_REFUSED, NOT_ALLOWED
 from .._kernel.values import utf8
 from .._typing import TYPE_CHECKING, Any
 from .._version import __version__
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from .events import Event
     from .machine_py import Connection
 
-ACCESS_REFUSED = 403
-NOT_ALLOWED = 530
-
 _CAPABILITIES = {
     "publisher_confirms": True,
     "exchange_exchange_bindings": True,
@@ -31,6 +29,13 @@ _CAPABILITIES = {
     "authentication_failure_close": True,
 }
 _PRODUCT = {"product": "amqpcodec", "version": __version__, "platform": "Python"}
+
+
+def _own_properties(connection: Connection) -> dict[str, Any]:
+    """Return what a side tells of itself where the program says nothing else."""
+    if connection.dialect.DIALECT.profile.name != "rabbitmq":
+        return dict(_PRODUCT)  # booleans and nested tables came with 0-9-1
+    return {**_PRODUCT, "capabilities": _CAPABILITIES}
 
 
 class ClientLogin:
@@ -98,9 +103,7 @@ class ClientLogin:
             raise LocalProtocolError(f"the server offers the mechanisms {offered}", ACCESS_REFUSED)
         properties = self.client_properties
         if properties is None:
-            properties = {**_PRODUCT, "capabilities": _CAPABILITIES}
-            if connection.dialect.DIALECT.profile.name != "rabbitmq":
-                properties = dict(_PRODUCT)  # booleans and nested tables came with 0-9-1
+            properties = _own_properties(connection)
         response = self._login_data(connection, mechanism)
         return connection.dialect.Connection.StartOk(properties, mechanism, response, self.locale)
 
@@ -171,12 +174,9 @@ class ServerLogin:
 
     def _start(self, connection: Connection) -> Any:
         properties = self.server_properties
-        dialect = connection.dialect.DIALECT
         if properties is None:
-            properties = {**_PRODUCT, "capabilities": _CAPABILITIES}
-            if dialect.profile.name != "rabbitmq":
-                properties = dict(_PRODUCT)
-        major, minor, _ = dialect.version
+            properties = _own_properties(connection)
+        major, minor, _ = connection.dialect.DIALECT.version
         return connection.dialect.Connection.Start(
             major, minor, properties, utf8(self.mechanisms, "mechanisms"), utf8(self.locales, "locales")
         )

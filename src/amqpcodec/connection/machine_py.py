@@ -9,9 +9,10 @@ from amqpcodec._kernel.constructors_py import describe
 from amqpcodec._kernel.records_py import Method, Properties
 
 from .._backend import load
+from .._generated.codes import CHANNEL_ERROR, RESOURCE_ERROR
 from .._generated.index import DIALECTS
 from .._typing import TYPE_CHECKING, Any
-from ..errors import CHANNEL_ERROR, RESOURCE_ERROR, EncodeError, LocalProtocolError
+from ..errors import EncodeError, LocalProtocolError
 from ..limits import Limits, checked_limits
 from .channel_py import STATES, Channel
 from .constants import (
@@ -115,18 +116,20 @@ class Connection:
         _check_wishes(channel_max, frame_max, heartbeat)
         self._module = module = _module(dialect)
         limits = checked_limits(limits or Limits())
-        demands = _checked(connection_limits or ConnectionLimits())
+        connection_limits = _checked(connection_limits or ConnectionLimits())
         side = ROLES.index(role)
-        state = State(side, module.DIALECT, Handshake(channel_max, frame_max, heartbeat), demands)
+        state = State(side, module.DIALECT, Handshake(channel_max, frame_max, heartbeat), connection_limits)
         # A server trusts nobody before the handshake has agreed on a size.
-        first_frames = frame_max if side == CLIENT else max(demands.handshake_frame_size, FRAME_MIN_SIZE)
+        first_frames = (
+            frame_max if side == CLIENT else max(connection_limits.handshake_frame_size, FRAME_MIN_SIZE)
+        )
         decoder = ContentReader(
             state, frame_max=first_frames, tables=tables, properties=properties, profile=profile,
             strict=strict, limits=limits,
         )  # fmt: skip
         self._encoder = module.Encoder(profile=profile, strict=strict, limits=limits)
         self._clock = clock
-        self._timers = Timers(clock, demands.handshake_seconds)
+        self._timers = Timers(clock, connection_limits.handshake_seconds)
         self._outbox = Outbox(self._encoder, self._timers)
         self._state = state
         self._receiver = Receiver(state, decoder, self._outbox, self._timers)

@@ -7,11 +7,19 @@ from collections import deque
 
 from amqpcodec._kernel.records_py import Message
 
-from .._generated.reply_codes import REPLY_ERRORS
+from .._generated.codes import (
+    CHANNEL_ERROR,
+    COMMAND_INVALID,
+    CONNECTION_FORCED,
+    REPLY_NAMES,
+    RESOURCE_ERROR,
+    SOFT,
+)
 from .._kernel.content_order import CUT_OFF, refusal
 from .._kernel.foreign import foreign_protocol
+from .._kernel.wire import HEARTBEAT
 from .._typing import TYPE_CHECKING, Any
-from ..errors import CHANNEL_ERROR, COMMAND_INVALID, RESOURCE_ERROR, DecodeError
+from ..errors import DecodeError
 from .constants import (
     BLOCKED,
     CHANNEL_CLOSING,
@@ -47,8 +55,8 @@ from .events import (
     Unblocked,
     Violation,
 )
-from .faults import Fault
 from .outbox_py import Outbox
+from .refusals import Refusal
 from .rules_py import Rule
 from .state_py import State
 from .timers_py import NEVER, Timers
@@ -56,9 +64,6 @@ from .tuples_py import make_event
 
 if TYPE_CHECKING:
     from typing import Literal
-
-CONNECTION_FORCED = 320
-_HEARTBEAT = 8
 
 
 class Receiver:
@@ -146,7 +151,7 @@ class Receiver:
         rule = self._state.rules.get(type(method))
         if rule is not None:
             return self._on_method(value.channel, rule, method)
-        if value.type == _HEARTBEAT or self._state.handshake.phase < OPENING:
+        if value.type == HEARTBEAT or self._state.handshake.phase < OPENING:
             return None
         return FrameReceived(value)
 
@@ -204,7 +209,7 @@ class Receiver:
             code, text = refusal(
                 CUT_OFF, state.dialect.unexpected_frame, frame="another method", content=rule.name
             )
-            return self._violated(number, Fault(code, text), rule.class_id, rule.method_id, None)
+            return self._violated(number, Refusal(code, text), rule.class_id, rule.method_id, None)
         request = entry.apply(state.peer, rule, method)
         sequence_number = entry.sequence_number(rule)
         event = (number, method, message.properties, message.body, request, sequence_number)
@@ -245,7 +250,7 @@ class Receiver:
             close_ok = state.classes["connection.close-ok"]()
             if not leaving:
                 self._outbox.put_method(0, close_ok)
-                return self._over(ConnectionClosed("peer", *_told(method)))
+                return self._over(ConnectionClosed("peer", *_close_fields(method)))
             # Where both have sent a close, each also waits for the other's answer.
             state.crossed = method
             self._answer(0, close_ok)
@@ -262,13 +267,13 @@ class Receiver:
         """The peer has answered a close of this side."""
         state = self._state
         if number == 0:
-            return self._over(ConnectionClosed("local", *_told(state.closing)))
+            return self._over(ConnectionClosed("local", *_close_fields(state.closing)))
         return self._channel_over(number, "local", state.channels[number].closing)
 
     def _channel_over(self, number: int, by: Literal["peer", "local"], close: Any) -> ChannelClosed:
         """Drop a channel, by this close; what was open on it goes into the event."""
         entry = self._state.channels.pop(number)
-        return ChannelClosed(number, by, *_told(close), *entry.end(), entry.crossed)
+        return ChannelClosed(number, by, *_close_fields(close), *entry.end(), entry.crossed)
 
     def leave(self, close: Any) -> None:
         """This side has sent connection.close."""
@@ -304,26 +309,26 @@ class Receiver:
             if state.handshake.phase == LEAVING or (entry is not None and entry.state == CHANNEL_CLOSING):
                 return None
         elif state.handshake.phase == LEAVING:  # no answer to the close can be read
-            return self._over(ConnectionClosed("local", *_told(state.closing)))
-        fault = Fault(error.reply_code, error.message)
+            return self._over(ConnectionClosed("local", *_close_fields(state.closing)))
+        fault = Refusal(error.reply_code, error.message)
         closed = number != 0 and number not in state.channels
         if closed and not error.fatal and error.reply_code != COMMAND_INVALID:
-            fault = Fault(CHANNEL_ERROR, f"channel {number} is not open")
+            fault = Refusal(CHANNEL_ERROR, f"channel {number} is not open")
         return self._violated(number, fault, error.class_id, error.method_id, error)
 
     def _flooded(self) -> Any:
         """The peer makes this side answer, and does not read the answers."""
-        fault = Fault(RESOURCE_ERROR, f"{self._outbox.size} octets of answers were not read")
+        fault = Refusal(RESOURCE_ERROR, f"{self._outbox.size} octets of answers were not read")
         return self._violated(0, fault, 0, 0, None)
 
     def _violated(
-        self, number: int, fault: Fault, class_id: int, method_id: int, error: DecodeError | None
+        self, number: int, fault: Refusal, class_id: int, method_id: int, error: DecodeError | None
     ) -> Any:
         """Close what the fault's code says, and report it."""
         state = self._state
         text = _reply_text(fault)
         told = (fault.code, text, class_id, method_id)
-        if REPLY_ERRORS[fault.code].closes == "channel" and number in state.channels:
+        if fault.code in SOFT and number in state.channels:
             close = state.classes["channel.close"](*told)
             self._outbox.put_method(number, close)
             state.close_channel(number, close)
@@ -360,14 +365,14 @@ class Receiver:
         self._ready.append(self._over(ConnectionClosed("timeout", code, text)))
 
 
-def _told(close: Any) -> tuple[int, str, int, int]:
+def _close_fields(close: Any) -> tuple[int, str, int, int]:
     """Return the code, text and ids of a close method."""
     return close.reply_code, close.reply_text, close.class_id, close.method_id
 
 
-def _reply_text(fault: Fault) -> str:
+def _reply_text(fault: Refusal) -> str:
     """The text of a close method, which is a short string."""
-    name = REPLY_ERRORS[fault.code].name.upper().replace("-", "_")
+    name = REPLY_NAMES[fault.code].upper().replace("-", "_")
     octets = f"{name} - {fault.text}".encode("utf-8", "backslashreplace")[:255]
     return octets.decode("utf-8", "ignore")
 

@@ -6,8 +6,8 @@ A method is judged by `fault`, whoever sends it, so that one set of rules serves
 
 from __future__ import annotations
 
+from .._generated.codes import CHANNEL_ERROR, COMMAND_INVALID
 from .._typing import TYPE_CHECKING, Any
-from ..errors import CHANNEL_ERROR, COMMAND_INVALID
 from .channel_py import Channel
 from .constants import (
     CHANNEL_CLOSING,
@@ -23,8 +23,8 @@ from .constants import (
     START,
 )
 from .events import Outstanding
-from .faults import Fault
 from .handshake_py import Handshake
+from .refusals import Refusal
 from .rules_py import ROLES, Rule, classes_of, rules_of
 
 if TYPE_CHECKING:
@@ -119,37 +119,37 @@ class State:
             return False
         return self.fault(self.peer, number, rule, method)
 
-    def fault(self, sender: int, number: int, rule: Rule, method: Any) -> Fault | None:
+    def fault(self, sender: int, number: int, rule: Rule, method: Any) -> Refusal | None:
         """Why a side may not send a method now, or None."""
         if not rule.senders >> sender & 1:
-            return Fault(COMMAND_INVALID, f"{rule.name} is not for a {ROLES[sender]} to send")
+            return Refusal(COMMAND_INVALID, f"{rule.name} is not for a {ROLES[sender]} to send")
         phase = self.handshake.phase
         if rule.class_id == self._connection_class:
             if number != 0:
-                return Fault(COMMAND_INVALID, "a connection method belongs on channel 0")
+                return Refusal(COMMAND_INVALID, "a connection method belongs on channel 0")
             return self._connection_fault(sender, rule, method)
         if number == 0:
-            return Fault(CHANNEL_ERROR, "channel 0 takes connection methods only")
+            return Refusal(CHANNEL_ERROR, "channel 0 takes connection methods only")
         if phase < OPENING:
-            return Fault(CHANNEL_ERROR, f"{rule.name} before the connection is open")
+            return Refusal(CHANNEL_ERROR, f"{rule.name} before the connection is open")
         entry = self.channels.get(number)
         if rule.kind == OPEN_CHANNEL:
             highest = self.handshake.channel_max
             if entry is not None:
-                return Fault(CHANNEL_ERROR, f"channel {number} is open already")
+                return Refusal(CHANNEL_ERROR, f"channel {number} is open already")
             if highest and number > highest:
-                return Fault(CHANNEL_ERROR, f"channel {number}, the highest is {highest}")
+                return Refusal(CHANNEL_ERROR, f"channel {number}, the highest is {highest}")
             return None
         if entry is None:
-            return Fault(CHANNEL_ERROR, f"channel {number} is not open")
+            return Refusal(CHANNEL_ERROR, f"channel {number} is not open")
         if rule.kind == CLOSE_OK:
             closing = entry.state == CHANNEL_CLOSING and sender == self.peer
-            return None if closing else Fault(COMMAND_INVALID, f"{rule.name} answers no channel.close")
+            return None if closing else Refusal(COMMAND_INVALID, f"{rule.name} answers no channel.close")
         if entry.state == CHANNEL_CLOSING and sender == self.role:
-            return Fault(CHANNEL_ERROR, f"channel {number} is being closed")
+            return Refusal(CHANNEL_ERROR, f"channel {number} is being closed")
         return None if rule.kind == CLOSE else entry.fault(sender, rule, method)
 
-    def _connection_fault(self, sender: int, rule: Rule, method: Any) -> Fault | None:
+    def _connection_fault(self, sender: int, rule: Rule, method: Any) -> Refusal | None:
         """Return the fault of a method of the connection class, or None."""
         kind = rule.kind
         phase = self.handshake.phase
@@ -157,11 +157,11 @@ class State:
             return self.handshake.fault(rule, method)
         if kind == CLOSE_OK:
             leaving = phase == LEAVING and sender == self.peer
-            return None if leaving else Fault(COMMAND_INVALID, f"{rule.name} answers no connection.close")
+            return None if leaving else Refusal(COMMAND_INVALID, f"{rule.name} answers no connection.close")
         if kind == CLOSE:
-            return None if phase > START else Fault(COMMAND_INVALID, f"{rule.name} before connection.start")
+            return None if phase > START else Refusal(COMMAND_INVALID, f"{rule.name} before connection.start")
         if phase < OPENING:
-            return Fault(COMMAND_INVALID, f"{rule.name} before the connection is open")
+            return Refusal(COMMAND_INVALID, f"{rule.name} before the connection is open")
         return self.zero.fault(sender, rule, method)
 
 

@@ -1,12 +1,12 @@
-"""Why something may not be sent now. Both builds share this class."""
+"""Refusals of what may not be sent now. Both builds share this class."""
 
 from __future__ import annotations
 
 from .._typing import NamedTuple
 
 
-class Fault(NamedTuple):
-    """A fault of a method at this point.
+class Refusal(NamedTuple):
+    """A method that may not be sent at this point.
 
     Attributes:
         code: the reply code.
@@ -17,4 +17,4 @@ class Fault(NamedTuple):
     text: str
 
 
-__all__ = ["Fault"]
+__all__ = ["Refusal"]
