@@ -18,7 +18,7 @@ from support.followed import age, batch, in_order, put, reader, recorded, rows_b
 
 from amqpcodec import arrow
 from amqpcodec.spark import parquet_to_stream, pcap_to_parquet, table_schema
-from amqpcodec.spark.nothing import BadFileWarning, NothingFoundWarning
+from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.source import AmqpReader
 

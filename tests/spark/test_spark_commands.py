@@ -101,7 +101,7 @@ def test_a_capture_is_converted(ran: dict[str, Ran], folder: Path) -> None:
     rows = sum(table.num_rows for table in messages(folder))
     octets = sum(path.stat().st_size for path in (folder / "table").glob("*.parquet"))
     assert found.code == 0
-    assert found.out == f"{folder}/table: {rows} rows, {octets} octets in 4 files\n"
+    assert found.out == f"{folder}/table: {rows} rows, {octets} bytes in 4 files\n"
     assert rows == sum(batch.num_rows for batch in arrow.read_capture(folder / "whole", columns=()))
 
 
@@ -138,7 +138,7 @@ def test_messages_are_replayed_octet_by_octet(ran: dict[str, Ran], folder: Path)
     tables, written = messages(folder), streams(folder / "streams", ran["replay"].names)
     rows, octets = sum(table.num_rows for table in tables), sum(map(len, written))
     assert ran["replay"].code == 0
-    assert ran["replay"].out == f"{folder}/streams: {rows} messages, {octets} octets in 4 streams\n"
+    assert ran["replay"].out == f"{folder}/streams: {rows} messages, {octets} bytes in 4 streams\n"
     assert written == [arrow.encode_messages(table) for table in tables]
     assert len([name for name in ran["replay"].names or () if name.endswith(".amqp.index.arrow")]) == 4
     said = ["exchange", "routing_key", "body", "body_size"]

@@ -70,7 +70,7 @@ def test_captures_that_cannot_be_stitched_are_named_where_the_conversion_was_ask
         UnstitchedWarning, match=r"a_00001\.pcap', '.*a_10002\.pcap', '.*a_20002\.pcap'; rotated=true"
     ):
         pcap_to_parquet(spark, str(tmp_path / "*.pcap"), str(tmp_path / "out"))
-    assert len(names(tmp_path / "out")) == 4
+    assert len(names(tmp_path / "out")) == 2  # small recordings share a file, beside _SUCCESS
 
 
 @pytest.mark.parametrize("order", ["forwards", "backwards", "any"])
@@ -87,7 +87,7 @@ def test_tasks_need_not_wait_for_each_other(
 
     monkeypatch.setattr(tasks, "states", states)
     ((recording,), _) = tasks.begin(job, None)[0]
-    arguments = [(number, (0, number, part)) for number, part in enumerate(recording)]
+    arguments = [(number, [tasks.Place(0, number, part)]) for number, part in enumerate(recording)]
     if order == "backwards":
         arguments.reverse()
     elif order == "any":
@@ -109,7 +109,7 @@ def test_a_part_of_another_plan_is_refused(folder: Path, tmp_path: Path) -> None
     job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
     ((recording,), _) = tasks.begin(job, None)[0]
     with pytest.raises(RuntimeError, match="planned twice"):
-        tasks.convert(job, (0, (0, 2, recording[1])))
+        tasks.convert(job, (0, [tasks.Place(0, 2, recording[1])]))
 
 
 @pytest.mark.quick

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from support import make_capture as make
 from support.rotations import busy
 
 from amqpcodec import arrow, rabbitmq
+from amqpcodec.capture import ByteSource, read_packets
 from amqpcodec.spark.files import listed, recognised
 from amqpcodec.spark.tails import last_time
 
@@ -199,3 +202,48 @@ def test_the_end_of_damaged_captures_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "trace").write_bytes(ng)
     with (tmp_path / "trace").open("rb") as file:
         assert last_time(file, len(ng)) is None
+
+
+def found_at_the_end(path: Path, octets: bytes) -> int | None:
+    path.write_bytes(octets)
+    with path.open("rb") as file:
+        return last_time(file, len(octets))
+
+
+def test_what_a_capture_is_refused_for_hides_its_last_time(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    ng = as_pcapng(busy(path, 20_000))
+    whole = found_at_the_end(path, ng)
+    assert whole is not None
+    odd = struct.pack("<IIxI", 5, 13, 13)
+    assert list(read_packets(ByteSource(io.BytesIO(ng + odd))))[-1].kind == "file"
+    assert found_at_the_end(path, ng + odd) is None
+    cut = bytearray(make.enhanced(bytes(8), 1))
+    cut[20:24] = struct.pack("<I", 9)
+    # It cannot be read, but all in front of it can.
+    assert found_at_the_end(path, ng + cut) == whole
+
+
+def test_packets_without_a_time_and_notes_are_passed_over_from_the_end(tmp_path: Path) -> None:
+    ng = as_pcapng(busy(tmp_path / "trace", 20_000))
+    note = struct.pack("<III", 5, 12, 12)
+    simple = struct.pack("<III4sI", 3, 20, 4, b"abcd", 20)
+    assert found_at_the_end(tmp_path / "b", ng + simple + note) == found_at_the_end(tmp_path / "a", ng)
+
+
+@pytest.mark.parametrize("length", [0, 4, 8, 1 << 20])
+def test_a_length_that_no_block_has_hides_the_last_time(tmp_path: Path, length: int) -> None:
+    ng = as_pcapng(busy(tmp_path / "trace", 20_000))
+    assert found_at_the_end(tmp_path / "trace", ng + struct.pack("<I", length)) is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 5000])
+def test_a_stream_may_begin_with_any_whole_frame(tmp_path: Path, size: int) -> None:
+    frame = rabbitmq.encode_body(1, bytes(size), frame_max=0)
+    path = tmp_path / "frames"
+    path.write_bytes(frame)
+    [found] = recognised([(str(path), len(frame))], "auto", times=False)
+    assert found.kind == "stream"
+    path.write_bytes(frame[:-1])
+    with pytest.raises(ValueError, match="is neither a capture nor a stream of frames"):
+        recognised([(str(path), len(frame) - 1)], "auto", times=False)

@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,14 @@ from amqpcodec import arrow
 from amqpcodec._columns.schemas import TABLES
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
-from amqpcodec.spark import planning
+from amqpcodec.spark import planning, table_schema
 from amqpcodec.spark.chains import UnstitchedWarning
 from amqpcodec.spark.files import File
-from amqpcodec.spark.planning import parts_of, plan
+from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
+from amqpcodec.spark.options import read_options
+from amqpcodec.spark.planning import parts_of, plan, together
 from amqpcodec.spark.reading import batches, with_states
+from amqpcodec.spark.source import AmqpReader
 
 
 def rows(options: SparkReadOptions) -> list[dict[str, object]]:
@@ -316,3 +320,80 @@ def test_rows_are_the_same_for_any_number_of_tasks(
     given = options(tmp_path / "set", min_partitions=tasks)
     assert tasks <= len(plan(given)[0]) <= tasks + 7
     assert rows(given) == session(paths)
+
+
+def source(folder: Path, table: str = "messages", **others: str) -> AmqpReader:
+    return AmqpReader(read_options({"path": str(folder), "table": table, **others}), table_schema(table))
+
+
+def rows_of_tasks(reader: AmqpReader) -> tuple[int, list[dict[str, object]]]:
+    """Return how many tasks there are, and their rows."""
+    tasks = reader.partitions()
+    return len(tasks), [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("table", ["messages", "errors", "connections"])
+def test_captures_that_do_not_belong_together_share_a_task(
+    tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_LEAST", 1)
+    for number in range(9):
+        busy(tmp_path / f"host{number}.pcap", 20_000, seed=number)
+    (tmp_path / "cut.pcap").write_bytes((tmp_path / "host0.pcap").read_bytes()[:-5])
+    expected = read(*sorted(tmp_path.iterdir()), table=table)
+    for tasks in (1, 2, 4):
+        found = source(tmp_path, table, minPartitions=str(tasks))
+        assert rows_of_tasks(found) == (tasks, expected)
+    most = max(path.stat().st_size for path in tmp_path.iterdir())
+    for asked in ({"maxGroupBytes": str(most)}, {"maxPartitionBytes": str(most)}):
+        assert rows_of_tasks(source(tmp_path, table, minPartitions="1", **asked)) == (10, expected)
+
+
+def test_bad_files_share_a_task_with_others(tmp_path: Path) -> None:
+    for number in range(3):
+        busy(tmp_path / f"host{number}.pcap", 20_000, seed=number)
+        (tmp_path / f"notes{number}").write_text("hello")
+    with pytest.warns(BadFileWarning):
+        count, found = rows_of_tasks(source(tmp_path, "errors", badFiles="skip"))
+    assert count == 1
+    assert [row["kind"] for row in found] == ["file"] * 3
+
+
+def test_a_capture_without_a_row_is_warned_of_in_a_task_of_several(tmp_path: Path) -> None:
+    for number in range(3):
+        busy(tmp_path / f"host{number}.pcap", 20_000, seed=number)
+    (tmp_path / "host1.pcap").write_bytes(make.pcap([]))
+    with pytest.warns(NothingFoundWarning, match=r"no messages found in '[^,]*host1.pcap'") as caught:
+        assert rows_of_tasks(source(tmp_path))[0] == len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cores", "groups"),
+    [
+        ([1] * 99, 2, [49, 50]), ([1] * 8, 1, [8]), ([0, 0, 0], 8, [0]), ([], 2, []), ([10] * 6, 3, [20] * 3),
+        ([90, 90, 5, 5, 5, 5], 2, [90, 90, 20]), ([400, 1, 400, 1, 1], 2, [400, 1, 400, 2]),
+        ([30] * 20, 4, [150] * 4), ([600, 1, 1], 1, [600, 2]),
+    ],
+)  # fmt: skip
+def test_small_works_are_put_together_evenly(sizes: list[int], cores: int, groups: list[int]) -> None:
+    found = together(sizes, lambda size: size << 20, options(min_partitions=cores))
+    assert [sum(group) for group in found] == groups
+
+
+def test_small_works_are_few_tasks_on_many_cores() -> None:
+    found = together([1] * 99, lambda size: size << 20, options(min_partitions=64))
+    assert len(found) == 25
+    assert max(map(len, found)) == 4
+
+
+@pytest.mark.parametrize("name", ["max_group_bytes", "max_partition_bytes"])
+@pytest.mark.parametrize("seed", range(3))
+def test_works_together_are_no_more_than_what_is_asked_for(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    sizes = [rng.randrange(40) for _ in range(200)]
+    for most in (1, 10, 45, 100):
+        found = together(sizes, lambda size: size, options(min_partitions=2, **{name: most}))
+        assert list(chain.from_iterable(found)) == sizes
+        assert all(sum(group) <= most for group in found if len(group) > 1)
+        if most >= 45:
+            assert len(found) <= 4 * sum(sizes) / most

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from support.followed import HEADER, age, batch, expected, in_order, put, reader, recorded, rows_between
 
 from amqpcodec.spark import positions
-from amqpcodec.spark.nothing import BadFileWarning
+from amqpcodec.spark.notices import BadFileWarning
 from amqpcodec.spark.positions import Position, Step
 from amqpcodec.spark.series import natural
 

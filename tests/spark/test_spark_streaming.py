@@ -18,7 +18,7 @@ from support.followed import COLUMNS, at_most, batch, expected, in_order, put, r
 
 from amqpcodec import arrow
 from amqpcodec.spark import register, table_schema
-from amqpcodec.spark.nothing import BadFileWarning, NothingFoundWarning
+from amqpcodec.spark.notices import BadFileWarning, NothingFoundWarning
 from amqpcodec.spark.options import read_options
 from amqpcodec.spark.streaming import AmqpStreamReader
 from amqpcodec.spark.versions import lack

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import spark_partition_id
 
 from .. import arrow
-from .._options import among, resolve, takes
+from .._options import resolve, select, takes
 from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
 from .chains import UnstitchedWarning
-from .nothing import NothingFoundWarning, nothing_found, warn_of_files
-from .planning import Part, Recording
+from .notices import NothingFoundWarning, nothing_found, warn_of_files
+from .planning import Part, Recording, together
 from .steps import commit, each, removed_on_failure
 
 _NUMBERS = 1 << 20  # more than any cluster has cores
@@ -46,8 +46,9 @@ def pcap_to_parquet(
     """Write a table of the contents of captures or streams as Parquet files.
 
     The workers read and write the files themselves, on storage that all of them share. Each part of a
-    recording becomes one file, or several if it is very large. When all files are complete, they are moved to
-    their folder, and an empty file ``_SUCCESS`` is written beside them. Otherwise nothing is left.
+    recording becomes one file, or several if it is very large; small recordings share one. When all files are
+    complete, they are moved to their folder, and an empty file ``_SUCCESS`` is written beside them. Otherwise
+    nothing is left.
 
     Args:
         spark: the session, of Spark Connect as well.
@@ -64,8 +65,8 @@ def pcap_to_parquet(
         TypeError, ValueError: an argument or option that cannot be.
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
-    arrow.read_capture((), table, **among(CaptureOptions, options))  # raise now, not in a job
-    given = among(SparkReadOptions, options)
+    arrow.read_capture((), table, **select(CaptureOptions, options))  # raise now, not in a job
+    given = select(SparkReadOptions, options)
     given["min_partitions"] = options["min_partitions"] or parallelism(spark)
     given |= {"table": table, "paths": [src] if isinstance(src, str) else list(src)}
     reading = cast(SparkReadOptions, resolve(SparkReadOptions, given))
@@ -79,13 +80,14 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
         begun: tasks.Begun = do(tasks.begin, [None])[0]
         recordings = begun.recordings
         parts = [
-            (at, position, part)
+            tasks.Place(at, position, part)
             for at, recording in enumerate(recordings)
             for position, part in enumerate(recording)
             if part.kind != "bad" or job.options["table"] == "errors"
-        ] or [(0, 0, Part("capture", ()))]  # a file that has the columns
+        ] or [tasks.Place(0, 0, Part("capture", ()))]  # a file that has the columns
+        works = together(parts, lambda place: place.part.size, job.options)
         # First parts first: those behind them then mostly find the state with which they begin.
-        by_position = sorted(enumerate(parts), key=lambda each: each[1][1])
+        by_position = sorted(enumerate(works), key=lambda each: each[1][0].at)
         written: list[tasks.PartFile] = sorted(do(tasks.convert, by_position), key=attrgetter("path"))
         do(commit, [[(file.staged, file.path) for file in written]])
     warn_of_files(recordings, job.options["paths"], 5)

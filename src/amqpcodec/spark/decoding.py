@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from .. import arrow
-from .._options import among, takes
+from .._options import select, takes
 from ..arrow.binary import UNTOLD
 from ..errors import DecodeError
 from ..options import DIALECT, ColumnOptions, SparkDecodingOptions, SparkStreamOptions, StreamOptions
@@ -48,7 +48,7 @@ def decode_frames(
         TypeError, ValueError: no such table or column; an option that cannot be; a key with the name of a
             column.
     """
-    impl, chosen = options["impl"], among(ColumnOptions, options)
+    impl, chosen = options["impl"], select(ColumnOptions, options)
     schema = arrow.ValueDecoder(table, explode=True, **chosen).schema
     chosen["_impl"] = impl
     kept = schema.remove(schema.get_field_index("value"))
@@ -98,7 +98,7 @@ def decode_streams(
     """
     names = [key] if isinstance(key, str) else list(key)
     ordered = [order] if isinstance(order, str) else list(order)
-    impl, chosen = options["impl"], among(StreamOptions, options)
+    impl, chosen = options["impl"], select(StreamOptions, options)
     if chosen["columns"] is None:
         every = arrow.BatchDecoder(table, **chosen).schema.names
         chosen["columns"] = [name for name in every if name not in UNTOLD - {"offset"}]

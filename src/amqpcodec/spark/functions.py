@@ -14,7 +14,7 @@ from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import BinaryType, DataType
 
 from .. import arrow
-from .._options import among, takes
+from .._options import select, takes
 from ..options import DIALECT, ColumnOptions, EncodingOptions, SparkDecodingOptions, SparkMessageOptions
 from .packaging import packaged
 from .reading import check_build
@@ -44,7 +44,7 @@ def from_amqp(col: Column | str, table: str = "frames", **options: Unpack[SparkD
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be.
     """
-    impl, chosen = options["impl"], among(ColumnOptions, options)
+    impl, chosen = options["impl"], select(ColumnOptions, options)
     fields = list(arrow.ValueDecoder(table, **chosen).schema)
     chosen["_impl"] = impl
 
@@ -88,7 +88,7 @@ def to_amqp(
         TypeError, ValueError: no such mode; an option that cannot be.
     """
     need("to_amqp")
-    impl, chosen = options["impl"], among(EncodingOptions, options) | {"mode": mode}
+    impl, chosen = options["impl"], select(EncodingOptions, options) | {"mode": mode}
     arrow.encode_values(pa.table({}), **chosen)  # raise now, not in a job
 
     def encode(arrays: _Arrays) -> _Arrays:

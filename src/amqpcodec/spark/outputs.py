@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from .. import arrow
-from .._options import among
+from .._options import select
 from ..arrow.parquetfile import parquet_writer
 from ..options import EncodingOptions, SparkWriteOptions
 from .committer import Committer
@@ -67,7 +67,7 @@ def _stream(
         _opened(committer, f"{name}.amqp") as file,
         _opened(committer, f"{name}.amqp{INDEX_ENDING}") as index,
     ):
-        with arrow.StreamWriter(file.file, index.file, **among(EncodingOptions, options)) as writer:
+        with arrow.StreamWriter(file.file, index.file, **select(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages), index.written(messages)]
 
@@ -77,7 +77,7 @@ def _capture(
 ) -> list[OutputFile]:
     """A capture with the connections of the messages."""
     with _opened(committer, f"{name}.pcap") as file:
-        with arrow.CaptureWriter(file.file, **among(EncodingOptions, options)) as writer:
+        with arrow.CaptureWriter(file.file, **select(EncodingOptions, options)) as writer:
             messages = sum(map(writer.write, batches))
         return [file.written(messages)]
 
@@ -92,7 +92,7 @@ def _rows(
             # With null for each message that is left out.
             keys, octets = (
                 batch.select(list(options["keys"])),
-                arrow.encode_values(batch, **among(EncodingOptions, options)),
+                arrow.encode_values(batch, **select(EncodingOptions, options)),
             )
             table = pa.Table.from_batches([keys]).append_column(OCTETS, octets)
             if options["skip_incomplete"]:

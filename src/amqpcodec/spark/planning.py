@@ -7,6 +7,9 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import TypeVar
 
 from pyspark.sql.datasource import InputPartition
 
@@ -27,15 +30,17 @@ class FileRange:
         path: the file.
         end: records that begin before this octet belong to it, from where the range before it ends; None for
             all that are left.
+        size: how many octets they are.
     """
 
     path: str
     end: int | None
+    size: int = 0
 
 
 @dataclass(frozen=True)
-class Part(InputPartition):
-    """The work of one task: ranges of a recording that follow each other.
+class Part:
+    """Ranges of a recording that follow each other, and are read by one task.
 
     Attributes:
         kind: ``"capture"`` or ``"stream"``; ``"bad"`` for what is not read.
@@ -51,9 +56,26 @@ class Part(InputPartition):
     last: bool = True
     fault: str = ""
 
+    @property
+    def size(self) -> int:
+        """Return the octets of its ranges."""
+        return sum(each.size for each in self.ranges)
+
+
+@dataclass(frozen=True)
+class Task(InputPartition):
+    """The work of one task.
+
+    Attributes:
+        parts: are read one after the other, each from its own state.
+    """
+
+    parts: tuple[Part, ...]
+
 
 Recording = tuple[Part, ...]  # its parts, in order
 Warn = Callable[[str], object]
+Work = TypeVar("Work")
 
 
 def warn_unstitched(text: str) -> None:
@@ -136,6 +158,45 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def tasks_of(parts: Iterable[Part], options: SparkReadOptions) -> list[InputPartition]:
+    """Return the tasks that read parts whose states are known; small parts as in `together`."""
+    return [Task(group) for group in together(list(parts), attrgetter("size"), options)]
+
+
+def together(
+    works: Sequence[Work], size_of: Callable[[Work], int], options: SparkReadOptions
+) -> list[tuple[Work, ...]]:
+    """Put small neighbours together, since each task takes time to begin; large works stay alone.
+
+    Args:
+        works: need nothing of each other.
+        size_of: gives the octets of a work.
+        options: how to read. A group has no more than was asked for, or else about the share of a core.
+    """
+    sizes = list(map(size_of, works))
+    most = _most_of_part(options, sum(sizes))
+    most = min(most, options["max_group_bytes"] or most)
+    small = [size for size in sizes if 2 * size <= most]
+    room = most
+    if options["max_group_bytes"] or options["max_partition_bytes"]:
+        room -= max(small, default=0)  # half a work may stand out on each side of a group
+    # As many groups as it takes, of about the same size.
+    even = sum(small) / max(-(-sum(small) // room), 1) or 1
+    groups = groupby(zip(_places(sizes, most, even), works, strict=True), itemgetter(0))
+    return [tuple(work for _, work in group) for _, group in groups]
+
+
+def _places(sizes: Iterable[int], most: int, even: float) -> Iterator[tuple[bool, float]]:
+    """Yield the group of each work: its own, or that in which its middle lies."""
+    before = 0
+    for number, size in enumerate(sizes):
+        if 2 * size > most:
+            yield True, number
+        else:
+            yield False, (before + size / 2) // even
+            before += size
+
+
 def parts_of(files: Sequence[File], options: SparkReadOptions, total: int | None = None) -> Recording:
     """One recording in parts: ranges of large files, and small files in groups.
 
@@ -172,8 +233,8 @@ def _sizes(files: Sequence[File], options: SparkReadOptions, total: int | None) 
     if not options["stitch"]:
         # Where groups end decides which rows there are, so it must not depend on the machine.
         return size, options["max_group_bytes"] or _MOST_TOGETHER
-    share = max(_LEAST, -(-(total or size) // (options["min_partitions"] or cores())))
-    most = options["max_partition_bytes"] or min(_MOST_OF_FILE, share)
+    share = _share(options, total or size)
+    most = _most_of_part(options, total or size)
     if options["max_group_bytes"]:
         return most, options["max_group_bytes"]
     if size <= min(options["max_partition_bytes"] or _MOST_TOGETHER, share):
@@ -183,11 +244,21 @@ def _sizes(files: Sequence[File], options: SparkReadOptions, total: int | None) 
     return most, -(-size // count) + max((file.size for file in files if file.size <= most), default=0) - 1
 
 
+def _share(options: SparkReadOptions, total: int) -> int:
+    """Return the octets of a core, if all are to have the same."""
+    return max(_LEAST, -(-total // (options["min_partitions"] or cores())))
+
+
+def _most_of_part(options: SparkReadOptions, total: int) -> int:
+    """Return the octets of a task, as asked for or as cores tell."""
+    return options["max_partition_bytes"] or min(_MOST_OF_FILE, _share(options, total))
+
+
 def _ranges(file: File, most: int) -> Iterator[FileRange]:
     """The ranges of a file. Streams are kept whole: nothing in them says where a frame begins."""
     begin = 0
     if file.kind == "capture" and not file.compressed:
         while file.size - begin > most:
-            yield FileRange(file.path, begin + most)
+            yield FileRange(file.path, begin + most, most)
             begin += most
-    yield FileRange(file.path, None)
+    yield FileRange(file.path, None, file.size - begin)

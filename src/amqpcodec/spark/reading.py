@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from .. import IMPL, arrow
-from .._options import among
+from .._options import select
 from ..arrow.arrays import with_file
 from ..errors import AmqpError
 from ..options import AllCaptureOptions, AllStreamOptions, SparkReadOptions
@@ -102,7 +102,7 @@ def with_states(recording: Recording, options: SparkReadOptions) -> Recording:
 
 def _arguments(options: SparkReadOptions, taken: type) -> dict[str, Any]:
     """Select the options that a function of `amqpcodec.arrow` takes."""
-    return among(taken, options) | {"_impl": options["impl"]}
+    return select(taken, options) | {"_impl": options["impl"]}
 
 
 def _ranges(part: Part) -> Iterator[tuple[Callable[[], BinaryIO], str, int | None]]:

@@ -14,7 +14,7 @@ from pyarrow import ArrowInvalid, parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from .._columns.schemas import LEAD, table_columns
-from .._options import among, resolve, takes
+from .._options import resolve, select, takes
 from ..errors import AmqpError
 from ..options import SparkEncodingOptions, SparkWriteOptions
 from .committer import Committer
@@ -58,11 +58,11 @@ def parquet_to_stream(
         pyspark.errors.PySparkException: a worker could not read or write; the reason is in its text.
     """
     paths = (src,) if isinstance(src, str) else tuple(src)
-    writing = resolve(SparkWriteOptions, among(SparkWriteOptions, options) | {"path": dst})
+    writing = resolve(SparkWriteOptions, select(SparkWriteOptions, options) | {"path": dst})
     job = _Job(dst, options["save"], uuid4().hex, paths, cast(SparkWriteOptions, writing))
     do = partial(each, spark, job)
     with removed_on_failure(spark, job):
-        parts: list[_Part] = do(_plan, [None])
+        parts: list[_RowGroups] = do(_plan, [None])
         written: list[OutputFile] = do(_write, list(enumerate(parts)))
         do(commit, [[(file.staged, file.path) for file in written]])
     return spark.createDataFrame([file[1:] for file in written], "path string, messages long, size long")
@@ -76,14 +76,14 @@ class _Job(Committer):
     options: SparkWriteOptions
 
 
-class _Part(NamedTuple):
+class _RowGroups(NamedTuple):
     """Row groups of a file."""
 
     path: str
     groups: range
 
 
-def _plan(job: _Job, argument: None) -> Iterator[_Part]:
+def _plan(job: _Job, argument: None) -> Iterator[_RowGroups]:
     """The row groups that each task reads."""
     check_build(job.options["impl"])
     found = listed(job.paths, recursive=True, name_pattern=None)
@@ -107,11 +107,11 @@ def _plan(job: _Job, argument: None) -> Iterator[_Part]:
         for group in range(found.num_row_groups):
             octets += found.row_group(group).total_byte_size
             if octets >= _GROUP_OCTETS or group + 1 == found.num_row_groups:
-                yield _Part(path, range(first, group + 1))
+                yield _RowGroups(path, range(first, group + 1))
                 first, octets = group + 1, 0
 
 
-def _write(job: _Job, argument: tuple[int, _Part]) -> list[OutputFile]:
+def _write(job: _Job, argument: tuple[int, _RowGroups]) -> list[OutputFile]:
     """Writes the messages of a part to a stream."""
     number, part = argument
     with closing(open_file(part.path)) as file:

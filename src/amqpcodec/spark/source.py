@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,10 +21,10 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
-from .nothing import noticing, warn_of_files
+from .notices import warn_of_files, warning_if_empty
 from .options import read_options, write_options
 from .packaging import Packaged
-from .planning import Part, Recording, cores, plan
+from .planning import Recording, Task, cores, plan, tasks_of
 from .reading import batches, with_states
 from .schemas import CORRUPT, project, table_schema
 from .versions import need
@@ -98,10 +99,10 @@ class AmqpReader(Packaged, DataSourceReader):
         self.keep: pc.Expression | None = None
 
     def partitions(self) -> list[InputPartition]:
-        """A part of a recording each, with the state of reading at its beginning."""
+        """Return the tasks: each reads a part of a recording, or several small ones."""
         with ThreadPoolExecutor(cores()) as threads:
             found = threads.map(partial(with_states, options=self.options), self.recordings())
-            return [part for recording in found for part in recording]
+            return tasks_of(chain.from_iterable(found), self.options)
 
     def recordings(self) -> list[Recording]:
         """Return what is to be read; warn of what is not."""
@@ -110,13 +111,14 @@ class AmqpReader(Packaged, DataSourceReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """Yield the rows of a task."""
         # Spark asks for one partition even if there is none.
-        if not isinstance(partition, Part):
+        if not isinstance(partition, Task):
             return
-        for batch in noticing(partition, batches(partition, self.columns, self.options), self.options):
-            renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
-            yield from [renamed] if self.keep is None else self._kept(renamed)
+        for part in partition.parts:
+            for batch in warning_if_empty(part, batches(part, self.columns, self.options), self.options):
+                renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+                yield from [renamed] if self.keep is None else self._kept(renamed)
 
     def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
         kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()

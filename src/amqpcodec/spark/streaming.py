@@ -24,9 +24,9 @@ from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
 from .files import File, Location, recognised
-from .nothing import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
+from .notices import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
-from .planning import Part, bad_part, files_of, parts_of
+from .planning import Part, bad_part, files_of, parts_of, tasks_of
 from .positions import Position, Sizes, Step, Stored, by_series, check_offset
 from .reading import states, with_states
 from .source import AmqpReader
@@ -112,7 +112,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         return end
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """The files between two offsets, each with the state at its beginning.
+        """Return the work on the files between two offsets: parts with the state at their beginning.
 
         Raises:
             FileNotFoundError: a file that was planned before a restart is gone.
@@ -120,7 +120,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         """
         self._check(start)
         self._reached = end
-        found: list[InputPartition] = []
+        found: list[Part] = []
         for name, position in end.items():
             if position == start.get(name):
                 continue
@@ -130,10 +130,10 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
                 step = Position.stored(position).since(before).located(self._series().get(name, {}))
                 parts, _ = self._followed(step, before)
             found += parts
-        return found
+        return tasks_of(found, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a part."""
+        """Yield the rows of a task."""
         return self._reader.read(partition)
 
     def _check(self, offset: Offset) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,6 +48,20 @@ class Job(Committer):
     def parts(self, recording: int) -> str:
         """The file with the ranges of each part of a recording that has several."""
         return f"{self.staging}/parts-{recording}"
+
+
+class Place(NamedTuple):
+    """A part, and where it is in the plan.
+
+    Attributes:
+        recording: the number of its recording.
+        at: its own number in there.
+        part: what to read.
+    """
+
+    recording: int
+    at: int
+    part: Part
 
 
 class PartFile(NamedTuple):
@@ -95,20 +110,20 @@ def _ranges(part: Part) -> list[list[object]]:
     return [[each.path, each.end] for each in part.ranges]
 
 
-def convert(job: Job, argument: tuple[int, tuple[int, int, Part]]) -> list[PartFile]:
-    """Writes the rows of a part to files whose names no other attempt has."""
-    number, (recording, at, part) = argument
-    part = replace(part, state=_state(job, recording, at, part))
-    options = job.options
+def convert(job: Job, argument: tuple[int, Sequence[Place]]) -> list[PartFile]:
+    """Write the rows of some parts to files whose names no other attempt has."""
+    number, places = argument
     large = {}
     if _LIMITED not in os.environ:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
         large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
     with closing(_Files(job, number)) as files:
-        on_state = partial(_store, job.state(recording, at + 1))
-        for batch in batches(part, _names(options), options, on_state=on_state, **large):
-            files.add(batch)
-            del batch  # before the next one is made
+        for recording, at, part in places:
+            begun = replace(part, state=_state(job, recording, at, part))
+            on_state = partial(_store, job.state(recording, at + 1))
+            for batch in batches(begun, _names(job.options), job.options, on_state=on_state, **large):
+                files.add(batch)
+                del batch  # before the next one is made
         files.finish()
     return files.written
 

@@ -57,7 +57,7 @@ def nothing_found(options: SparkReadOptions, where: str = "") -> str:
     return f"no {options['table']} found{where} on {searched}"
 
 
-def noticing(
+def warning_if_empty(
     part: Part, batches: Iterable[pa.RecordBatch], options: SparkReadOptions
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a part; warns in the log of the worker if a recording begins without a row."""

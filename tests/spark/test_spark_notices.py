@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from amqpcodec.spark import pcap_to_parquet, table_schema
-from amqpcodec.spark.nothing import NothingFoundWarning
+from amqpcodec.spark.notices import NothingFoundWarning, warn_of_files
 from amqpcodec.spark.options import read_options
+from amqpcodec.spark.planning import bad_part
 from amqpcodec.spark.source import AmqpReader
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
@@ -43,6 +44,17 @@ def test_there_is_no_warning_of_an_empty_table_of_errors_or_of_a_port_with_amqp(
         assert read() > 0
         assert read("errors", port="5673") == 0
         assert read(mode="dropmalformed", port="5673") == 0
+
+
+@pytest.mark.parametrize("recordings", [[], [(bad_part("odd.bin", "it is no capture"),)]])
+def test_a_warning_of_files_names_the_line_of_who_called_the_caller(recordings: list[Any]) -> None:
+    def caller() -> None:
+        warn_of_files(recordings, ["odd.bin"])
+
+    with pytest.warns(UserWarning, match=r"^nothing to read|odd\.bin") as caught:
+        caller()
+    line = caller.__code__.co_firstlineno + 4
+    assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, line)] * len(caught)
 
 
 @pytest.mark.spark
