@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,13 @@ def test_a_tally_is_exact_for_the_keys_it_holds_and_adds_up_the_rest() -> None:
     assert ranking.others == {"times": 5, "octets": 50}
     assert ranking.uncounted == {"times": 4, "octets": 40}
     assert ranking.distinct == 3
+
+
+def test_keys_of_equal_counts_stand_in_the_order_of_their_names() -> None:
+    tally = Tally(("name",), ("times", "octets"))
+    for name, octets in zip("dcba", (10, 20, 10, 10), strict=True):
+        tally.add((name,), 1, octets)
+    assert [row["name"] for row in tally.ranking(4).rows] == ["c", "a", "b", "d"]
 
 
 def test_the_largest_are_kept_and_of_equal_ones_the_first() -> None:
@@ -92,3 +101,13 @@ def test_times_centuries_apart_take_no_more_room() -> None:
     timeline.span(0, 2**63 - 1)
     timeline.add([("publish", (2**63 - 1) // timeline.width_ns, 1, 1)])
     assert len(timeline.rates().messages["publish"]) <= 240
+
+
+def test_only_what_is_among_the_slowest_so_far_is_asked_for() -> None:
+    durations, kept = Durations(1), []
+    for duration_ns in (5, 4, 5, 6, 1):
+        if durations.slow(duration_ns):
+            slow: Any = SimpleNamespace(latency_ns=duration_ns)
+            durations.keep(slow)
+            kept.append(duration_ns)
+    assert kept == [5, 6]

@@ -120,8 +120,8 @@ def test_one_is_spoken_of_as_one(summary: stats.Summary) -> None:
             "1 consumer cancelled by the broker, which it does when its queue goes away.",
         ),
         "lost": (
-            "1 octet that belongs to no frame",
-            "1 octet that belongs to no frame, in 1 place: damaged, encrypted, or not AMQP.",
+            "1 byte that belongs to no frame",
+            "1 byte that belongs to no frame, in 1 place: damaged, encrypted, or not AMQP.",
         ),
         "returned": (
             "1 message returned",
@@ -226,6 +226,37 @@ def test_the_depth_of_a_queue_is_followed(tmp_path: Path) -> None:
     ends = depth.first, depth.last, depth.least, depth.most
     assert ends == (reports[0], reports[-1], min(reports), max(reports))
     assert not depth.only_grows
+
+
+@pytest.mark.parametrize(("count", "others"), [(3, ""), (4, ", and others")])
+def test_a_finding_names_three_and_says_that_there_are_others(
+    count: int, others: str, tmp_path: Path
+) -> None:
+    truth = make.Truth()
+    talk = Talk(truth, 1).opened()
+    for number in range(count):
+        talk.declare(f"q{number}", 0)
+        talk.declare(f"q{number}", 1000)
+        publish = amqp.Basic.Publish(routing_key=f"q{number}")
+        message = amqp.encode_message(1, publish, amqp.BasicProperties(), b"")
+        returned = amqp.Basic.Return(reply_code=310 + number, reply_text="", routing_key=f"q{number}")
+        answer = amqp.encode_message(1, returned, amqp.BasicProperties(), b"")
+        talk.send(make.CLIENT, *make.split(message))
+        talk.send(make.SERVER, *make.split(answer))
+    talk.goodbye()
+    texts = {each.code: each.text for each in _summary(truth, tmp_path).findings}
+    assert texts["growing-queues"] == (
+        f"{count} queues that only grew: q0 from 0 to 1,000, q1 from 0 to 1,000, q2 from 0 to 1,000 messages"
+        f"{others}."
+    )
+    assert texts["no-delivery"] == (
+        f"{count} queues without a delivery in this recording, though messages were published to them: "
+        f"q0 (1 published), q1 (1 published), q2 (1 published){others}."
+    )
+    assert texts["returned"] == (
+        f"{count} messages returned to the publisher, because no queue or consumer took them: "
+        f"310, 311, 312{others}."
+    )
 
 
 def test_a_queue_that_has_nothing_to_get_is_empty(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from amqpcodec.stats import matching
 from amqpcodec.stats.counters import Durations, Tally
 from amqpcodec.stats.depths import Depths
 from amqpcodec.stats.flows import Flows, Incidents
-from amqpcodec.stats.matching import Matcher, MethodRow
+from amqpcodec.stats.matching import Matcher, MethodRow, Sources
 from amqpcodec.stats.summary import Ending
 
 
@@ -37,6 +38,15 @@ def row(name: str, direction: int = 0, *, at: int = 0, flow: int = 0, **argument
     given = {"flow": flow, "direction": direction, "ts_ns": at, "offset": at, "packet": at, "channel": 1}
     cells: dict[str, Any] = {**dict.fromkeys(MethodRow._fields), **given, "name": name, **arguments}
     return MethodRow(**cells)
+
+
+def test_a_source_that_is_named_again_is_still_one() -> None:
+    sources, key = Sources(), (0, 1, "tag")
+    for offset, queue in ((10, "q"), (20, "q"), (30, "r")):
+        sources.add(key, offset, queue)
+    assert [sources.queue(key, offset) for offset in (9, 10, 29, 30)] == [None, "q", "q", "r"]
+    assert sources.is_one(key, 10, 29)
+    assert not sources.is_one(key, 10, 30)
 
 
 def test_tag_zero_answers_all_and_one_tag_only_one() -> None:
@@ -150,3 +160,8 @@ def test_questions_without_end_are_not_all_remembered(monkeypatch: pytest.Monkey
     assert found.acks.unfollowed == 10
     found.matcher.feed([row("basic.ack", 0, at=5, delivery_tag=0, multiple=True)])
     assert found.acks.latency().count == 1000
+
+
+def test_the_page_says_how_many_messages_may_wait() -> None:
+    page = Path(__file__).parents[2] / "docs" / "stats.md"
+    assert f"more than {matching._MOST_WAITING:,} messages wait" in page.read_text("utf-8")

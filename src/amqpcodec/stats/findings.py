@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 
 from .summary import SUCCESS, Finding, Latency, Ranking, Summary
 
 SLOW_CONFIRM_NS = 500_000_000  # a 99th percentile from here on is worth a warning
 SLOW_ACK_NS = 10_000_000_000
 _MANY_WAIT = 10  # messages without an answer at the end are a warning from a tenth of all on
+_LISTED = 3  # of what a finding names
 _CAPTURE_FAULTS = ("GAP", "LOST", "FILE")
 _SECOND = 1_000_000_000
 
@@ -92,14 +93,14 @@ def _faults(summary: Summary) -> Iterator[Finding]:
         row = by_code["GAP"]
         brief = _count(row["times"], "gap") + " in the recording"
         text = (
-            f"The recording lacks {_count(row['octets'], 'octet')} in {_count(row['times'], 'gap')}: numbers "
+            f"The recording lacks {_count(row['octets'], 'byte')} in {_count(row['times'], 'gap')}: numbers "
             "of messages are too low, and some answers are not followed."
         )
         yield Finding("gaps", "warning", section, row["times"], brief, text)
     if "LOST" in by_code:
         row = by_code["LOST"]
         brief = (
-            _count(row["octets"], "octet") + f" that {_for(row['octets'], 'belongs', 'belong')} to no frame"
+            _count(row["octets"], "byte") + f" that {_for(row['octets'], 'belongs', 'belong')} to no frame"
         )
         text = f"{brief}, in {_count(row['times'], 'place')}: damaged, encrypted, or not AMQP."
         yield Finding("lost", "warning", section, row["octets"], brief, text)
@@ -121,9 +122,9 @@ def _closings(summary: Summary) -> Iterator[Finding]:
         reasons: Counter[str] = Counter()
         for row in failed:
             reasons[_reason(row)] += row["times"]
-        listed = "; ".join(f"{reason}, {_times(number)}" for reason, number in reasons.most_common(3))
-        more = "; and others" if len(reasons) > 3 else ""
-        yield Finding("closed-by-error", "error", "Closed", times, who, f"{who}: {listed}{more}.")
+        listed = "; ".join(f"{reason}, {_times(number)}" for reason, number in reasons.most_common(_LISTED))
+        text = f"{who}: {listed}{_others(reasons, '; ')}."
+        yield Finding("closed-by-error", "error", "Closed", times, who, text)
     cancelled = sum(row["times"] for row in summary.closings.rows if row["scope"] == "consumer")
     if cancelled:
         brief = _count(cancelled, "consumer") + " cancelled by the broker"
@@ -143,6 +144,11 @@ def _reply(row: dict[str, object]) -> str:
     return " ".join(filter(None, (str(row["reply_code"] or ""), text))) or "without a reason"
 
 
+def _others(every: Sized, between: str = ", ") -> str:
+    """Say behind the first of a list that there are others."""
+    return f"{between}and others" if len(every) > _LISTED else ""
+
+
 def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
@@ -151,7 +157,8 @@ def _refusals(summary: Summary) -> Iterator[Finding]:
     returned = _total(summary.returns, "messages")
     if returned:
         brief = _count(returned, "message") + " returned"
-        why = ", ".join(list(dict.fromkeys(map(_reply, summary.returns.rows)))[:3])
+        reasons = list(dict.fromkeys(map(_reply, summary.returns.rows)))
+        why = ", ".join(reasons[:_LISTED]) + _others(reasons)
         what = _for(returned, "it", "them")
         text = f"{brief} to the publisher, because no queue or consumer took {what}: {why}."
         yield Finding("returned", "warning", "Returned messages", returned, brief, text)
@@ -252,13 +259,14 @@ def _queues(summary: Summary) -> Iterator[Finding]:
     growing = [depth for depth in summary.depths if depth.only_grows]
     if growing:
         brief = _count(len(growing), "queue") + " that only grew"
-        listed = ", ".join(f"{each.queue} from {each.first:,} to {each.last:,}" for each in growing[:3])
-        text = f"{brief}: {listed} messages{', and others' if len(growing) > 3 else ''}."
+        listed = ", ".join(f"{each.queue} from {each.first:,} to {each.last:,}" for each in growing[:_LISTED])
+        text = f"{brief}: {listed} messages{_others(growing)}."
         yield Finding("growing-queues", "warning", "Depth of queues", len(growing), brief, text)
     idle = [depth for depth in summary.depths if depth.published and not depth.delivered]
     if idle:
         brief = _count(len(idle), "queue") + " without a delivery"
-        listed = ", ".join(f"{each.queue} ({each.published:,} published)" for each in idle[:3])
+        listed = ", ".join(f"{each.queue} ({each.published:,} published)" for each in idle[:_LISTED])
+        listed += _others(idle)
         where = _for(len(idle), "it", "them")
         text = f"{brief} in this recording, though messages were published to {where}: {listed}."
         yield Finding("no-delivery", "note", "Depth of queues", len(idle), brief, text)

@@ -14,7 +14,7 @@ from .._columns.build import make_sink, open_feeder
 from .._columns.decoding import Decoding
 from .._columns.feeder_py import Feeder, PacketFeeder
 from .._columns.sinks import ErrorSink, Sink
-from .._options import among, resolve
+from .._options import resolve, select
 from ..arrow.arrays import record_batch, schema_of
 from ..capture import ByteSource, Event, Fault, StreamTracker, raw_events, read_events
 from ..errors import AmqpError
@@ -26,7 +26,7 @@ _MOST_ENDED = 5000  # connections with a row: much more is kept of each until th
 _FULL = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
 
 
-class Part(NamedTuple):
+class Stretch(NamedTuple):
     """The next stretch of a file.
 
     Attributes:
@@ -77,17 +77,17 @@ class TableReader:
         self, tables: Mapping[str, Sequence[str]], of_streams: bool, options: Mapping[str, Any]
     ) -> None:
         known = AllStreamOptions if of_streams else AllCaptureOptions
-        resolved = resolve(known, {**among(known, options), **_FULL})
+        resolved = resolve(known, {**select(known, options), **_FULL})
         foreign = of_streams or resolved["port"] is not None
         self._decoding = Decoding.of(resolved, report_foreign=foreign)
         self._columns = {table: self._decoding.columns(table, names) for table, names in tables.items()}
         self._events = (
             partial(raw_events, direction=resolved["direction"])
             if of_streams
-            else partial(_capture_events, tracking=among(TrackingOptions, resolved))
+            else partial(_capture_events, tracking=select(TrackingOptions, resolved))
         )
 
-    def read(self, file: Any) -> Iterator[Part]:
+    def read(self, file: Any) -> Iterator[Stretch]:
         """The parts of a file, in their order; the last one has the remaining rows.
 
         Raises:
@@ -109,10 +109,10 @@ class TableReader:
                 for feeder in feeders:
                     deque(map(feeder.feed, chunk), maxlen=0)
                 full = any(table.is_full() for table in tables.values())
-                yield Part(chunk, _taken(tables) if full or number % _MOST_CHUNKS == 0 else {})
+                yield Stretch(chunk, _taken(tables) if full or number % _MOST_CHUNKS == 0 else {})
                 if failure is not None:
                     break
-        yield Part((), _taken(tables))
+        yield Stretch((), _taken(tables))
         if failure is not None:
             raise failure
 

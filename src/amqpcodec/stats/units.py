@@ -15,7 +15,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "first_us": ("microseconds since 1970-01-01 UTC", "the first packet of any connection"),
     "last_us": ("microseconds since 1970-01-01 UTC", "the last packet of any connection"),
     "totals": ("", "sums over all connections"),
-    "connections": ("connections", "how many; at the top: the connections with the most octets"),
+    "connections": ("connections", "how many; at the top: the connections with the most bytes"),
     "products": ("", "brokers and clients"),
     "users": ("", "who logged in"),
     "vhosts": ("", "virtual hosts"),
