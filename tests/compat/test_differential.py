@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compat.compare import PEERS, given_mismatches, random_mismatches, unexpected
-from compat.differences import DIFFERENCES, Difference
-from compat.engine import Pair, brief, pair, play
+from support.compat.compare import PEERS, given_mismatches, random_mismatches, unexpected
+from support.compat.differences import DIFFERENCES, Difference
+from support.compat.engine import Pair, brief, pair, play
 
 from amqpcodec import IMPL, compat
 

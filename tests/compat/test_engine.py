@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,10 +11,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from compat import engine
-from compat.compare import PEERS, given_mismatches, random_mismatches
-from compat.engine import Copy, Outcome, Pair, brief, describe, in_use, pair, play
-from compat.inputs import Mode
+from support.compat import engine
+from support.compat.compare import PEERS, given_mismatches, random_mismatches
+from support.compat.engine import Copy, Outcome, Pair, brief, describe, in_use, pair, play
+from support.compat.inputs import Mode
 from support.encoder_values import IntChild, StrChild
 
 
@@ -109,3 +110,23 @@ def test_a_call_that_does_not_end_is_stopped(pamqp: Copy, monkeypatch: pytest.Mo
     monkeypatch.setattr(engine, "SECONDS", 0.05)
     outcome: Outcome = play(pamqp, scenario, "")
     assert brief(outcome) == "did not end"
+
+
+def test_a_call_is_stopped_when_its_time_ends_in_a_callback(
+    pamqp: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Referred:
+        pass
+
+    def scenario(peer: Copy, random: Random) -> tuple[Any, ...]:
+        return (spin,)
+
+    def spin() -> None:
+        referred = Referred()
+        reference = weakref.ref(referred, lambda reference: sum(range(5_000_000)))
+        del referred  # the time is up in the callback
+        while reference() is None:
+            pass
+
+    monkeypatch.setattr(engine, "SECONDS", 0.05)
+    assert brief(play(pamqp, scenario, "")) == "did not end"

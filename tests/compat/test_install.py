@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import sys
 import threading
+import warnings
 from pathlib import Path
 from pydoc import render_doc
 from types import ModuleType
@@ -208,6 +209,23 @@ def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPa
         compat.uninstall("pamqp")
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_finder_is_there_while_a_library_is_waited_for_and_no_longer(fails: bool) -> None:
+    def make() -> _patches.PatchPlan:
+        if fails:
+            raise OSError("no such luck")
+        return _patches.PatchPlan((), _patches.Counts())
+
+    watch, before = _patches.Watch(), [*sys.meta_path]
+    late = _patches.PatchTarget(["a_library_that_nobody_has"], make)
+    watch.add(late)
+    assert sys.meta_path == [watch, *before]
+    with warnings.catch_warnings(record=True):
+        watch.add(_patches.PatchTarget(["sys"], make))
+    watch.remove(late)
+    assert sys.meta_path == before
+
+
 BEFORE = """
 import sys, amqpcodec.compat as compat
 status = compat.install("pamqp")
@@ -346,9 +364,9 @@ def test_the_finder_gives_what_other_finders_find(
 
         module = sys.modules["watched_module"]
         made.append(vars(module)["value"])
-        return _patches.Plan([_patches.Patch(module, "value", 2)], Counts())
+        return _patches.PatchPlan([_patches.Patch(module, "value", 2)], Counts())
 
-    part = _patches.Part(("watched_module",), make)
+    part = _patches.PatchTarget(("watched_module",), make)
     _patches.WATCH.add(part)
     try:
         module: ModuleType = importlib.import_module("watched_module")

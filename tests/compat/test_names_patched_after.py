@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from compat.engine import Copy, in_use
-from compat.pieces import PIECES, Piece, outcomes
-from compat.stand_ins import Place, places
+from support.compat.engine import Copy, in_use
+from support.compat.pieces import PIECES, Piece, outcomes
+from support.compat.stand_ins import Place, places
 from support.marks import replaces
 
 from amqpcodec import compat

@@ -10,8 +10,8 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from compat.traffic import TRAFFIC, names_in
-from compat.uses import (
+from support.compat.traffic import TRAFFIC, names_in
+from support.compat.uses import (
     amqp_reads,
     amqp_writes,
     owner_of,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from compat.uses import (
+from support.compat.uses import (
     amqp_reads,
     amqp_writes,
     owner_of,

@@ -15,8 +15,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from compat import inputs
-from compat.engine import Copy, Pair, pair
+from support.compat import inputs
+from support.compat.engine import Copy, Pair, pair
 from support.implementation import wanted
 
 from amqpcodec import compat

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from compat import inputs
-from compat.engine import Copy, Pair, pair, play
-from compat.pika_offline import consumer, delivery, offline
+from support.compat import inputs
+from support.compat.engine import Copy, Pair, pair, play
+from support.compat.pika_offline import consumer, delivery, offline
 from support.implementation import wanted
 
 from amqpcodec import compat

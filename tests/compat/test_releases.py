@@ -22,7 +22,7 @@ RELEASES = (
 @pytest.mark.parametrize(("peer", "version"), RELEASES)
 def test_stock_and_accelerated_release_do_the_same(peer: str, version: str) -> None:
     path = os.pathsep.join([str(fetched(peer, version)), str(TESTS)])
-    command = [sys.executable, "-m", "compat.compare", "--count", "20000", "--seed", "releases", peer]
+    command = [sys.executable, "-m", "support.compat.compare", "--count", "20000", "--seed", "releases", peer]
     found = subprocess.run(
         command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=3600
     )

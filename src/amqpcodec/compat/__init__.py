@@ -22,7 +22,7 @@ from types import MappingProxyType
 from .. import _backend
 from .._typing import Any, NamedTuple
 from ..errors import UnknownReleaseError
-from ._patches import WATCH, Options, Part, locked, loops_of, part_of, warn_pure
+from ._patches import WATCH, Options, PatchTarget, locked, loops_of, part_of, warn_pure
 from ._versions import release, releases_of
 
 PEERS = ("pamqp", "pika", "amqp")
@@ -73,7 +73,7 @@ class _Peer:
         self.name = name
         self._wants: dict[object, Options] = {}  # the last counts
         self._options: Options | None = None
-        self._parts: list[Part] = []
+        self._parts: list[PatchTarget] = []
 
     def want(self, token: object, options: Options) -> None:
         """Replace, from now on by these options."""

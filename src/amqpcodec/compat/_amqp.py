@@ -23,7 +23,7 @@ from ._before import note, untouched
 from ._counts_c import Counts
 from ._facts import differing, formats
 from ._looked_up import guards
-from ._patches import Options, Patch, Plan
+from ._patches import Options, Patch, PatchPlan
 from ._rules import amqp_profile
 
 MODULES = (
@@ -65,14 +65,14 @@ def fast(options: Options) -> Fast:
     return Fast(codec, messages, Framing(codec, messages, framing, called, options.loops), counts)
 
 
-def plan(options: Options) -> Plan:
+def plan(options: Options) -> PatchPlan:
     """All that is to be replaced."""
     made = fast(options)
     stock = differing("amqp", options.rules)
     note(stock, (made.codec, made.framing))
     patches = untouched(stock, _patches(made))
     made.messages.serve()
-    return Plan(patches, made.counts, stock, made.messages.stop, (made.messages.cls,))
+    return PatchPlan(patches, made.counts, stock, made.messages.stop, (made.messages.cls,))
 
 
 def _patches(made: Fast) -> Iterator[Patch]:

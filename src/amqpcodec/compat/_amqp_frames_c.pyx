@@ -20,6 +20,7 @@ from libc.string cimport memcpy
 from .._kernel.guards_c cimport Guards
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.reader_c cimport Reader
+from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer
 from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -28,12 +29,7 @@ from ._amqp_loops_c cimport read_ahead
 from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Messages
 
 cdef enum:
-    METHOD = 1
-    HEADER = 2
-    BODY = 3
-    HEARTBEAT = 8
     MOST_CONTENT_METHODS = 8
-    AROUND = 8  # octets of a frame around its payload
     HEAD = 12  # octets of a content header before the flags
 
 cdef class Framing:
@@ -249,7 +245,7 @@ cdef class Outgoing:
         self, Py_ssize_t kind, object channel, object signature, object arguments, object content
     ):
         """The octets of a method and its content, in a list if they are too many for one write; or None."""
-        cdef Py_ssize_t limit = index_of(self._connection.frame_max) - AROUND
+        cdef Py_ssize_t limit = index_of(self._connection.frame_max) - OVERHEAD
         try:
             if kind == HEARTBEAT and arguments is None and content is None:
                 return self._method(HEARTBEAT, channel, None, b"")
@@ -294,7 +290,7 @@ cdef class Outgoing:
         self._begin(writer, METHOD, channel, signature, arguments)
         method = writer._size
         self._header(writer, channel, signature[0], message, PyBytes_GET_SIZE(body))
-        if writer._size + PyBytes_GET_SIZE(body) + AROUND <= limit:
+        if writer._size + PyBytes_GET_SIZE(body) + OVERHEAD <= limit:
             return writer.finish_with(BODY, channel, body, limit)
         if not body:
             return None  # releases differ

@@ -17,15 +17,15 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from .._kernel.guards_c import is_own
+from .._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
 from ._before import REPLACED
 from ._counts_c import Counts
-from ._patches import Options, Patch, Plan
+from ._patches import Options, Patch, PatchPlan
 
 Replacing = Callable[[Any], Callable[..., Any]]
 
 SIZE = Struct(">I").unpack_from  # of a frame's payload, at its fourth octet
-AROUND = 8  # octets of a frame that are not payload
-CONTENT_FRAMES = (1, 2, 3)  # methods, headers, bodies
+CONTENT_FRAMES = (METHOD, HEADER, BODY)
 _BUFFER = {"_buffer", "_exception", "_maybe_resume_transport"}
 
 
@@ -41,8 +41,8 @@ def aiormq_get_frame(stock: Any) -> Callable[..., Any]:
         reader = getattr(self, "reader", None)
         if type(reader) is StreamReader and self.started and not self.lock.locked():
             buffer = reader._buffer  # type: ignore[attr-defined]
-            if len(buffer) >= AROUND and reader.exception() is None:
-                end = AROUND + SIZE(buffer, 3)[0]
+            if len(buffer) >= OVERHEAD and reader.exception() is None:
+                end = OVERHEAD + SIZE(buffer, 3)[0]
                 if end <= len(buffer):
                     try:
                         found = frames.unmarshal(bytes(buffer[:end]))
@@ -74,8 +74,8 @@ def amqpstorm_read_buffer(stock: Any) -> Callable[..., Any]:
         ):
             return stock(self, data_in)
         begin, size = 0, len(data_in)
-        while size - begin >= AROUND:
-            end = begin + AROUND + SIZE(data_in, begin + 3)[0]
+        while size - begin >= OVERHEAD:
+            end = begin + OVERHEAD + SIZE(data_in, begin + 3)[0]
             if end > size:
                 break
             try:
@@ -133,7 +133,7 @@ LOOPS = {
 MODULES_LOOPS = {client: (loop.module,) for client, loop in LOOPS.items()}
 
 
-def plan(client: str, options: Options) -> Plan:
+def plan(client: str, options: Options) -> PatchPlan:
     """Plan the replacements in a client.
 
     Args:
@@ -144,9 +144,9 @@ def plan(client: str, options: Options) -> Plan:
     owner = getattr(import_module(loop.module), loop.owner, None)
     reason = _unlike(loop, owner)
     if reason:
-        return Plan((), Counts(), {f"{loop.module}.{loop.owner}.{loop.name}": reason}, None)
+        return PatchPlan((), Counts(), {f"{loop.module}.{loop.owner}.{loop.name}": reason}, None)
     replacement = loop.replacing(getattr(owner, loop.name))
-    return Plan((Patch(owner, loop.name, replacement),), Counts(), {}, None)
+    return PatchPlan((Patch(owner, loop.name, replacement),), Counts(), {}, None)
 
 
 def _unlike(loop: Loop, owner: Any) -> str:

@@ -11,6 +11,7 @@ from functools import wraps
 from importlib import import_module
 from types import FunctionType, ModuleType
 
+from .._kernel import fields as field_kinds
 from .._kernel.fields_c import RecordLayout
 from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
 from .._kernel.peer_writer_c import PeerRules
@@ -22,7 +23,7 @@ from ._counts_c import Counts
 from ._facts import Record, characters, differing, live, records
 from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
-from ._patches import Options, Patch, Plan
+from ._patches import Options, Patch, PatchPlan
 from ._rules import pamqp_profile
 
 MODULES = ("pamqp.frame",)
@@ -31,18 +32,24 @@ _DEPTH = Limits().table_depth
 _FLAG_WORDS = 64
 """More words of property flags than these are refused if hardened: 1,000 properties."""
 
-# By the names of fields.pxd.
 _KINDS = {
-    "bit": 1, "octet": 2, "short": 3, "long": 4, "longlong": 6, "shortstr": 7, "longstr": 10, "table": 11,
-    "timestamp": 13,
-}  # fmt: skip
+    "bit": field_kinds.BIT_FIELD,
+    "octet": field_kinds.OCTET_FIELD,
+    "short": field_kinds.SHORT_FIELD,
+    "long": field_kinds.LONG_FIELD,
+    "longlong": field_kinds.SIGNED_LONGLONG_FIELD,
+    "shortstr": field_kinds.SHORTSTR_FIELD,
+    "longstr": field_kinds.TEXT_OR_OCTETS_FIELD,
+    "table": field_kinds.TABLE_FIELD,
+    "timestamp": field_kinds.SHORT_TIME_FIELD,
+}
 _PEER_CLASSES: dict[tuple[type, str], Any] = {}
 _OWN = 0  # the C code reads and writes it itself
 _OF_METHODS = ("marshal", "unmarshal", "validate", "amqp_type", "index")
 _OF_PROPERTIES = ("marshal", "unmarshal", "validate", "amqp_type", "flags", "encode_property")
 
 
-def plan(options: Options) -> Plan:
+def plan(options: Options) -> PatchPlan:
     """Everything that is replaced in pamqp as it is imported."""
     counts = Counts()
     frame = import_module("pamqp.frame")
@@ -59,7 +66,7 @@ def plan(options: Options) -> Plan:
         stock[name] = REPLACED
         del served[name]
     if "Basic.Properties" not in served:
-        return Plan((), counts, stock)
+        return PatchPlan((), counts, stock)
     hardening = list(_hardening(options.rules)) if options.hardened else []
     reading, writing = _guards((*_BOTH, "decode"), hardening), _guards((*_BOTH, "encode"), hardening)
     calling = _guards(_CALLED, hardening)
@@ -82,7 +89,7 @@ def plan(options: Options) -> Plan:
         for peer_class in called:
             peer_class.stop()
 
-    return Plan(patches, counts, stock, undo, tuple(peer_class.layout.cls for peer_class in called))
+    return PatchPlan(patches, counts, stock, undo, tuple(peer_class.layout.cls for peer_class in called))
 
 
 def _peer_class(record: Record, cls: type, rules: str) -> Any:

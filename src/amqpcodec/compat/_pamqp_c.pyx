@@ -21,7 +21,7 @@ from .._kernel.octets cimport put16, put32, u16, u32
 from .._kernel.peer_writer_c cimport PeerRules, is_number
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, MAX_PAYLOAD, METHOD
 from .._kernel.writer_c cimport Writer
 from ._counts_c cimport Counts
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -40,7 +40,6 @@ cdef enum:
     KEPT, IF_FALSY, IF_NONE  # which values a constructor replaces
     AT_MOST, OF_CHARACTERS, EQUAL, SAME, ONE_OF  # what `validate` insists on
 
-cdef long long _MOST_PAYLOAD = 0xFFFFFFFF
 cdef unsigned int _TYPES = 1 << METHOD | 1 << HEADER | 1 << BODY
 _COERCIONS = {"": KEPT, "falsy": IF_FALSY, "none": IF_NONE}
 _CHECKS = {"length": AT_MOST, "pattern": OF_CHARACTERS, "equals": EQUAL, "is": SAME, "in": ONE_OF}
@@ -268,7 +267,7 @@ cdef class Codec:
         cdef long long size
         if not self.reading_guards.unchanged():
             return "patched"
-        if frame_at(p, PyBytes_GET_SIZE(data), _TYPES, _MOST_PAYLOAD, False, &size) != WHOLE:
+        if frame_at(p, PyBytes_GET_SIZE(data), _TYPES, MAX_PAYLOAD, False, &size) != WHOLE:
             return self.read_other(data)
         reader = self.readers.take()
         try:
@@ -374,7 +373,7 @@ cdef class Codec:
         _begin(writer, METHOD, channel)
         writer.ids(<int>(method.index >> 16), <int>(method.index & 0xFFFF))
         method.layout.write(writer, value)
-        writer.end_frame(0, _MOST_PAYLOAD)
+        writer.end_frame(0, MAX_PAYLOAD)
         return writer.finish()
 
     cdef object write_header(self, object value, int channel):
@@ -394,7 +393,7 @@ cdef class Codec:
         _begin(writer, HEADER, channel)
         writer.header_start(60, 0, <uint64_t>size)
         layout.write_flagged(writer, properties, True)
-        writer.end_frame(0, _MOST_PAYLOAD)
+        writer.end_frame(0, MAX_PAYLOAD)
         return writer.finish()
 
     cdef RecordLayout layout_of(self, type cls):
@@ -412,7 +411,7 @@ cdef class Codec:
         if not self.body.unchanged():
             return "patched"
         octets = self.body.value(value, 0)
-        if type(octets) is not bytes or PyBytes_GET_SIZE(octets) > _MOST_PAYLOAD:
+        if type(octets) is not bytes or PyBytes_GET_SIZE(octets) > MAX_PAYLOAD:
             return "values"
         size = PyBytes_GET_SIZE(octets)
         frame = PyBytes_FromStringAndSize(NULL, size + 8)

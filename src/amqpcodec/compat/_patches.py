@@ -79,7 +79,7 @@ class Patch(NamedTuple):
     label: str = ""
 
 
-class Plan(NamedTuple):
+class PatchPlan(NamedTuple):
     """All that is to be replaced in one library.
 
     Attributes:
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
     constructors: Sequence[type] = ()
 
 
-class Part:
+class PatchTarget:
     """Modules of a library, and what is replaced once all of them are imported.
 
     Args:
@@ -105,9 +105,9 @@ class Part:
         make: the plan; it may import further modules.
     """
 
-    def __init__(self, modules: Sequence[str], make: Callable[[], Plan]) -> None:
+    def __init__(self, modules: Sequence[str], make: Callable[[], PatchPlan]) -> None:
         self.modules = tuple(modules)
-        self.plan: Plan | None = None
+        self.plan: PatchPlan | None = None
         self.fault = ""
         self._make = make
         self._before: list[tuple[Patch, Any]] = []
@@ -225,10 +225,10 @@ class Watch:
     """Has parts applied when the last of their modules is imported. It finds what the other finders do."""
 
     def __init__(self) -> None:
-        self._parts: list[Part] = []
+        self._parts: list[PatchTarget] = []
         self._asking = local()
 
-    def add(self, part: Part) -> None:
+    def add(self, part: PatchTarget) -> None:
         """Apply a part now, or when its modules are there."""
         with _LOCK:
             part.apply()
@@ -237,7 +237,7 @@ class Watch:
                 if self not in sys.meta_path:
                     sys.meta_path.insert(0, self)
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: PatchTarget) -> None:
         """Do not wait any more."""
         with _LOCK:
             if part in self._parts:
@@ -308,18 +308,18 @@ class _TellingLoader:
 WATCH = Watch()
 
 
-def part_of(name: str, options: Options) -> Part:
+def part_of(name: str, options: Options) -> PatchTarget:
     """The part for a library itself: its modules and plan stand in the module `_<name>`."""
     module: Any = import_module(f".._{name}", __name__)
-    return Part(module.MODULES, lambda: module.plan(options))
+    return PatchTarget(module.MODULES, lambda: module.plan(options))
 
 
-def loops_of(name: str, options: Options) -> list[Part]:
+def loops_of(name: str, options: Options) -> list[PatchTarget]:
     """The parts for read loops of clients that a library's name stands for."""
     if name != "pamqp" or not options.loops:
         return []
     module: Any = import_module(".._loops", __name__)
     return [
-        Part(modules, lambda client=client: module.plan(client, options))  # type: ignore[misc]
+        PatchTarget(modules, lambda client=client: module.plan(client, options))  # type: ignore[misc]
         for client, modules in module.MODULES_LOOPS.items()
     ]

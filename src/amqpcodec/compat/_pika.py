@@ -5,31 +5,39 @@ from __future__ import annotations
 from importlib import import_module
 
 from .._backend import load
+from .._kernel import fields as field_kinds
 from .._kernel.guards_c import Guards
+from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD
 from .._typing import Any
 from ..limits import Limits
 from . import _facts
 from ._before import REPLACED, note, untouched
 from ._looked_up import guards
-from ._patches import Options, Patch, Plan
+from ._patches import Options, Patch, PatchPlan
 from ._rules import pika_profile
 
 MODULES = ("pika.spec", "pika.frame", "pika.connection", "pika.adapters.utils.io_services_utils")
 """Modules to import before anything is replaced."""
 
 _FRAMES = (
-    ("Method", 1, ("method",)),
-    ("Header", 2, ("body_size", "properties")),
-    ("Body", 3, ("fragment",)),
-    ("Heartbeat", 8, ()),
+    ("Method", METHOD, ("method",)),
+    ("Header", HEADER, ("body_size", "properties")),
+    ("Body", BODY, ("fragment",)),
+    ("Heartbeat", HEARTBEAT, ()),
 )
 """The classes of frames, their types, and what `__init__` sets after type and channel."""
 
 _KINDS = {
-    "bit": 1, "octet": 2, "short": 3, "long": 4, "longlong": 5, "shortstr": 7, "longstr": 8, "table": 11,
-    "timestamp": 5,
-}  # fmt: skip
-"""By the names of fields.pxd."""
+    "bit": field_kinds.BIT_FIELD,
+    "octet": field_kinds.OCTET_FIELD,
+    "short": field_kinds.SHORT_FIELD,
+    "long": field_kinds.LONG_FIELD,
+    "longlong": field_kinds.LONGLONG_FIELD,
+    "shortstr": field_kinds.SHORTSTR_FIELD,
+    "longstr": field_kinds.OCTETS_FIELD,
+    "table": field_kinds.TABLE_FIELD,
+    "timestamp": field_kinds.LONGLONG_FIELD,
+}
 
 _OWN = 0  # the C code reads and writes it itself
 
@@ -40,7 +48,7 @@ _DEPTH = 32
 """Tables nested deeper are left to pika, which may run out of stack."""
 
 
-def plan(options: Options) -> Plan:
+def plan(options: Options) -> PatchPlan:
     """Plan the replacements in the pika that is imported.
 
     Args:
@@ -59,7 +67,7 @@ def plan(options: Options) -> Plan:
         patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
     if options.loops:
         patches += _loop(codec, decode_frame, stock)
-    return Plan(untouched(stock, patches), codec.counts, stock)
+    return PatchPlan(untouched(stock, patches), codec.counts, stock)
 
 
 def _codec(options: Options, stock: dict[str, str], frames: list[Any], guarding: Any) -> Any:

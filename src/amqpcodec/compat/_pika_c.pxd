@@ -2,14 +2,12 @@ from .._kernel.fields_c cimport RecordLayout
 from .._kernel.guards_c cimport Guards
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
+from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD
 from .._kernel.writer_c cimport Writer, WriterRules
 from ._counts_c cimport Counts
 
-cdef extern from *:
-    const long long ANY_SIZE "0xFFFFFFFFLL"  # of a payload: pika itself has no limit
-
 cdef enum:
-    FRAME_TYPES = 0x10E  # methods, content headers, bodies and heartbeats, for `frame_at`
+    FRAME_TYPES = 1 << METHOD | 1 << HEADER | 1 << BODY | 1 << HEARTBEAT  # for `frame_at`
 
 
 cdef class ClassLayout(RecordLayout):

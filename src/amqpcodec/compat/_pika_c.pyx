@@ -16,7 +16,7 @@ from .._kernel.octets cimport u16, u32
 from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.values import Declined
-from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
+from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer, WriterRules
 
 from ._counts_c cimport Counts
@@ -97,7 +97,7 @@ cdef class Codec:
         cdef FrameStatus status
         if not self.finds_its_own():
             return None
-        status = frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size)
+        status = frame_at(p, left, FRAME_TYPES, MAX_PAYLOAD, False, &size)
         if status == MORE:
             return _INCOMPLETE
         if status != WHOLE:
@@ -192,10 +192,10 @@ cdef class Codec:
         if kind == BODY:
             self.need(layout, None)
             fragment = layout.value(frame, 2)
-            if type(fragment) is not bytes or PyBytes_GET_SIZE(fragment) > ANY_SIZE:
+            if type(fragment) is not bytes or PyBytes_GET_SIZE(fragment) > MAX_PAYLOAD:
                 return None
             if PyBytes_GET_SIZE(fragment):
-                return writer.finish_with(BODY, channel, fragment, ANY_SIZE)
+                return writer.finish_with(BODY, channel, fragment, MAX_PAYLOAD)
         at = writer.begin_frame(kind, channel)
         if kind == METHOD:
             self._put_method(writer, layout.value(frame, 2))
@@ -203,7 +203,7 @@ cdef class Codec:
             self._put_header(writer, layout.value(frame, 2), layout.value(frame, 3))
         elif kind == HEARTBEAT:
             self.need(layout, None)
-        writer.end_frame(at, ANY_SIZE)
+        writer.end_frame(at, MAX_PAYLOAD)
         return writer.finish()
 
     cdef int _put_method(self, Writer writer, object method) except -1:

@@ -11,11 +11,11 @@ from cpython.object cimport PyObject
 from .._kernel.framing cimport UNKNOWN_TYPE, frame_at
 from .._kernel.guards_c cimport Guards, TypeGuard
 from .._kernel.octets cimport u32
-from .._kernel.wire cimport ENVELOPE_SIZE, OVERHEAD
+from .._kernel.wire cimport ENVELOPE_SIZE, MAX_PAYLOAD, OVERHEAD
 
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
-from ._pika_c cimport ANY_SIZE, FRAME_TYPES, Codec
+from ._pika_c cimport FRAME_TYPES, Codec
 
 _OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
 
@@ -149,7 +149,7 @@ cdef Py_ssize_t _end(bytes octets, Py_ssize_t at) noexcept:
     cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets) + at
     cdef Py_ssize_t left = PyBytes_GET_SIZE(octets) - at
     cdef long long size
-    if frame_at(p, left, FRAME_TYPES, ANY_SIZE, False, &size) != UNKNOWN_TYPE:
+    if frame_at(p, left, FRAME_TYPES, MAX_PAYLOAD, False, &size) != UNKNOWN_TYPE:
         return at + min(left, <Py_ssize_t>size)
     if left >= OVERHEAD and p[0] == c"A" and p[1] == c"M" and p[2] == c"Q" and p[3] == c"P":
         return at + OVERHEAD

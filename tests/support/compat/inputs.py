@@ -16,12 +16,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from amqpcodec.capture import read_frames
 from support.encoder_values import INTEGERS, BytesChild, DictChild, FloatChild, IntChild, ListChild, StrChild
 from support.vectors import load
 
-from amqpcodec.capture import read_frames
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 TAGS = b"tbBsuIilLfdDSATFVxU\0kcZ"
 _HEAD = struct.Struct("!BHI")
 

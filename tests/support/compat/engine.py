@@ -18,7 +18,6 @@ import struct
 import sys
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, time, timedelta, tzinfo
@@ -191,18 +190,23 @@ def _bounded(seconds: float) -> Iterator[None]:
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code.co_filename == weakref.__file__:
-            # The interpreter drops what callbacks of weak references raise: stop the call a little later.
+        raise Endless
+
+    def drop(unraisable: Any) -> None:
+        """Stop the call a little later: what a callback of the interpreter raises is dropped."""
+        if issubclass(unraisable.exc_type, Endless):
             signal.setitimer(signal.ITIMER_PROF, seconds / 100)
         else:
-            raise Endless
+            reported(unraisable)
 
-    before = signal.signal(signal.SIGPROF, stop)
+    before, reported = signal.signal(signal.SIGPROF, stop), sys.unraisablehook
+    sys.unraisablehook = drop
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.unraisablehook = reported
         signal.signal(signal.SIGPROF, before)
 
 

@@ -1,6 +1,6 @@
 """Compares stock and accelerated peers for as long as one likes.
 
-    python -m compat.compare [--count N] [--seed TEXT] [--hardened] [PEER ...]
+    python -m support.compat.compare [--count N] [--seed TEXT] [--hardened] [PEER ...]
 
 run with `tests` on the path, as `make test-compat` does. Ends with status 1 if anything differs.
 """
@@ -61,7 +61,7 @@ def _counted(found: Iterator[Mismatch | None], counter: list[int]) -> Iterator[M
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="compat.compare", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="support.compat.compare", description=__doc__.splitlines()[0])
     parser.add_argument("peers", nargs="*", choices=[*PEERS, []], metavar="PEER")
     parser.add_argument("--count", type=int, default=100_000, help="random comparisons for each peer")
     parser.add_argument("--seed", default=str(time.time_ns()))
