@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.broker import NoBrokerError, broker
 
 pytest.importorskip("aio_pika")
 pytest.importorskip("amqpstorm")
@@ -37,15 +35,6 @@ def peers(client: str, mode: str) -> str:
     return {"stock": "", "accelerated": PEERS[client], "loops": f"{PEERS[client]}+loops"}[mode]
 
 
-@pytest.fixture(scope="session")
-def url() -> Iterator[str]:
-    try:
-        with broker() as found:
-            yield found
-    except NoBrokerError as reason:
-        pytest.skip(str(reason))
-
-
 def check(status: dict[str, Any], peer: str, mode: str, least: int) -> None:
     """The peer was replaced, and its replacements did all the work; or it was not."""
     if mode == "stock":
@@ -59,10 +48,10 @@ def check(status: dict[str, Any], peer: str, mode: str, least: int) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("client", CLIENTS)
-def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, url: str) -> None:
-    with queue(url) as name:
-        published = play(client, "publish", url, name, MESSAGES, peers(client, mode))
-        consumed = play(client, "consume", url, name, MESSAGES, peers(client, mode))
+def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, rabbitmq: str) -> None:
+    with queue(rabbitmq) as name:
+        published = play(client, "publish", rabbitmq, name, MESSAGES, peers(client, mode))
+        consumed = play(client, "consume", rabbitmq, name, MESSAGES, peers(client, mode))
     check(published.status, PEERS[client], mode, MESSAGES)
     check(consumed.status, PEERS[client], mode, MESSAGES)
     times = f"{published.microseconds:.0f} us to publish, {consumed.microseconds:.0f} us to consume"
@@ -70,9 +59,11 @@ def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, url:
 
 
 @pytest.mark.parametrize(("pool", "mode"), POOLS)
-def test_all_tasks_are_done_and_nothing_falls_back(pool: str, mode: str, url: str, tmp_path: Path) -> None:
-    with queue(url) as name:
-        variables = {"AMQP_URL": url, "AMQPCODEC_QUEUE": name, "AMQPCODEC_FOLDER": str(tmp_path)}
+def test_all_tasks_are_done_and_nothing_falls_back(
+    pool: str, mode: str, rabbitmq: str, tmp_path: Path
+) -> None:
+    with queue(rabbitmq) as name:
+        variables = {"AMQP_URL": rabbitmq, "AMQPCODEC_QUEUE": name, "AMQPCODEC_FOLDER": str(tmp_path)}
         with worker(pool, peers("kombu", mode), **variables):
             published = played(["support.clients.celery_app", str(TASKS)], peers("kombu", mode), **variables)
             found = lines(tmp_path, TASKS, 30 + TASKS / 50)

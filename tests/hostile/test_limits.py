@@ -257,3 +257,7 @@ def test_values_without_end_in_a_small_thread(amqp: ModuleType, kind: str, limit
     assert error.message == f"tables nested deeper than {limit}"
     assert len(error.path) <= limit + 1
     assert len(str(error)) < 4000
+
+
+def test_a_frame_may_by_default_be_as_long_as_its_length_can_say() -> None:
+    assert Limits().frame_size == 7 + (2**32 - 1) + 1

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from decimal import Decimal
 from types import ModuleType
 from typing import Any
 
@@ -152,23 +151,22 @@ def text(value: Any) -> str | None:
         case datetime():
             return f"{value:%Y-%m-%dT%H:%M:%SZ}".rjust(20, "0")
         case dict() | list():
-            # Decimals are numbers, which `json` cannot print as they are.
             printed = json.dumps(json_value(value), ensure_ascii=False, separators=(",", ":"))
-            return re.sub(r'{"a decimal":"([^"]*)"}', r"\1", printed)
+            return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", printed)
         case _:
             return str(value)
 
 
 def json_value(value: Any) -> Any:
     match value:
-        case None | bool() | int():
+        case None | bool() | int() | str():
             return value
         case float():
             return value if math.isfinite(value) else str(value)
-        case Decimal():
-            return {"a decimal": str(value)}
+        case bytes():
+            return {"hex": value.hex()}
         case dict():
-            return {shown(key): json_value(inner) for key, inner in value.items()}
+            return {key: json_value(inner) for key, inner in value.items()}
         case list():
             return [json_value(inner) for inner in value]
         case _:

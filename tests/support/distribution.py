@@ -15,13 +15,13 @@ LONG = (
     "tests/clients/",
     "tests/generator/test_packaging.py",
     "tests/hostile/test_damage.py",
-    "tests/arrow/test_capture_session.py",
+    "tests/columns/test_capture_session.py",
     "tests/hostile/test_memory_and_time.py",
     "tests/codec/test_typing.py",
     "tests/generator/",
     "tests/wasm/",
     "tests/hostile/",
-    "tests/arrow/",
+    "tests/columns/",
     "tests/compat/",
 )
 SPARK = "tests/spark/"

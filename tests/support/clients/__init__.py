@@ -2,7 +2,7 @@
 
 A module ``on_<client>`` has ``publish(url, queue, samples, clock)`` and ``consume(url, queue, count,
 clock)``; the latter gives what arrived, as samples. What opens and closes the connection is not within the
-clock.
+clock. `sessions` has whole sessions of clients as they are.
 """
 
 CLIENTS = ("aiormq", "aio_pika", "amqpstorm", "rabbitpy", "pika_blocking", "pika_select", "pyamqp", "kombu")

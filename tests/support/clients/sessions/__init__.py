@@ -1,6 +1,6 @@
 """Sessions of ordinary clients, as they are, against any broker: each says what it has seen.
 
-    python -m support.sessions pika amqp://guest:guest@127.0.0.1:5672/
+    python -m support.clients.sessions pika amqp://guest:guest@127.0.0.1:5672/
 
 All do the same: declare, bind, publish with confirms, be returned what is not routable, get, give back,
 consume with prefetch, clean up, close. What they have seen is printed as JSON and should be `SEEN`.

@@ -12,7 +12,7 @@ from support.troubled import Talk
 
 from amqpcodec import arrow
 from amqpcodec import rabbitmq as amqp
-from amqpcodec._columns.message_sink import Content
+from amqpcodec._columns.message_sink import OpenMessage
 from amqpcodec._state import Fields
 from amqpcodec.capture import Connection
 
@@ -61,7 +61,13 @@ DIALECTS = {"rabbitmq-0-9-1": amqp}
         ({5: None, 6: None}, "there is a content without a content header"),
         ({6: METHOD}, "there is a content without a content header"),
         ({8: ["text"]}, "there is a body that is not octets"),
+        ({4: -1}, "-1 is out of range"),
+        ({4: 65536}, "65536 is out of range"),
+        ({7: -1}, "-1 is out of range"),
         ({9: 7}, "7 is out of range"),
+        ({9: -1}, "-1 is out of range"),
+        ({10: 0}, "0 is out of range"),
+        ({11: -1}, "-1 is out of range"),
         ({14: 2}, "a value is of another kind, or out of range"),
         ({15: 0}, "there are values too many"),
     ],
@@ -70,4 +76,4 @@ def test_a_state_of_a_content_that_cannot_be_is_refused(changed: dict[int, Any],
     state = [None, None, 0, "rabbitmq-0-9-1", 1, METHOD, HEADER, 12, [], 6, 2, 40, None, False, 0, 0]
     values = [changed.get(at, value) for at, value in enumerate(state[: max(14, max(changed) + 1)])]
     with pytest.raises(ValueError, match=f"^the state is damaged: {said}$"):
-        Content.restored(Fields(values), Connection(0, None, None), 0, DIALECTS)
+        OpenMessage.restored(Fields(values), Connection(0, None, None), 0, DIALECTS)

@@ -53,7 +53,7 @@ def headers(build: str, table: Any) -> Any:
         ({}, "{}"),
         (
             [1, None, True, 'a"b', b"\xfe", Decimal("1.50"), 0.5, float("inf"), [{}]],
-            '[1,null,true,"a\\"b","fe",1.50,0.5,"inf",[{}]]',
+            '[1,null,true,"a\\"b",{"hex":"fe"},"1.50",0.5,"inf",[{}]]',
         ),
         ({"k": datetime(1970, 1, 1, tzinfo=UTC), "é": "é"}, '{"k":"1970-01-01T00:00:00Z","é":"é"}'),
     ],

@@ -161,6 +161,14 @@ class TestOutOfOrder:
         first, second = stream_rows(build, "messages", octets, dialect="amqp-0-8")
         assert first["_error"] == second["_error"] == f"FRAME_ERROR at {len(octets) - 21}"
 
+    @pytest.mark.parametrize("class_id", [61, 60 + 256, 60 << 8])
+    def test_a_header_of_a_class_that_differs_in_one_octet(self, build: str, class_id: int) -> None:
+        octets = method() + frame(2, 1, struct.pack("!HHQH", class_id, 0, 0, 0))
+        with pytest.raises(DecodeError) as caught:
+            stream_rows(build, "messages", octets, mode="fail")
+        assert caught.value.message == f"content header of class {class_id} after basic.publish"
+        assert caught.value.offset == len(method()) + 1
+
     def test_a_body_before_its_header(self, build: str) -> None:
         first, second = rows(build, method(), body(b"x"))
         error = f"UNEXPECTED_FRAME at {len(method()) + 1}"
@@ -214,6 +222,15 @@ class TestDamaged:
         assert given == {"content_type": "a", "message_id": "m"}
         assert row["_error"] == f"SYNTAX_ERROR at {len(method()) + octets.index(b'?')}"
 
+    @pytest.mark.parametrize("columns", [["_error"], ["args.arguments", "_error"]])
+    def test_a_table_among_arguments_is_named_whatever_is_asked_for(
+        self, build: str, columns: list[str]
+    ) -> None:
+        declare = rabbitmq.encode_method(1, rabbitmq.Queue.Declare(queue="q", arguments={"k": True}))
+        (row,) = stream_rows(build, "methods", declare.replace(b"kt\x01", b"kZ\x01"), columns=columns)
+        assert row.pop("_error") == "SYNTAX_ERROR at 22"
+        assert row == ({"args": {"arguments": None}} if len(columns) > 1 else {})
+
     def test_a_class_that_carries_no_content(self, build: str) -> None:
         broken = frame(2, 1, b"\0\x0a" + header(1)[9:-1])
         first, second = rows(build, method(), broken, body(b"x"))
@@ -244,12 +261,25 @@ class TestLimits:
             ("a", None, False, None), ("b", None, False, f"RESOURCE_ERROR at {len(method(1, 'a')) + 1}"),
         ]  # fmt: skip
 
+    def test_of_a_content_too_many_nothing_is_taken_up_whatever_it_begins_with(self, build: str) -> None:
+        beyond = header(1, 2) + body(b"b", 2)
+        found = rows(build, method(1, "a"), beyond, header(1), body(b"a"), max_open_messages=1)
+        place = len(method(1, "a"))
+        assert sorted(map(short, found), key=str) == [
+            ("a", b"a", True, None), (None, None, False, f"RESOURCE_ERROR at {place + 1}"),
+            (None, b"b", False, f"UNEXPECTED_FRAME at {place + len(header(1, 2)) + 1}"),
+        ]  # fmt: skip
+
 
 class TestModes:
     FRAMES = WHOLE + method(key="a") + WHOLE
 
     def test_drop_leaves_rows_in_error_out(self, build: str) -> None:
         assert [row["routing_key"] for row in rows(build, self.FRAMES, mode="drop")] == ["k", "k"]
+
+    def test_fail_names_what_was_cut_off_where_its_method_is_not_in_the_recording(self, build: str) -> None:
+        with pytest.raises(DecodeError, match=r"^method basic\.publish before the end of a content \("):
+            rows(build, header(5), method(), mode="fail")
 
     def test_drop_keeps_what_the_recording_lacks(self, build: str) -> None:
         assert len(rows(build, WHOLE, method(), mode="drop")) == 2
@@ -316,3 +346,8 @@ def test_both_directions_of_many_connections_are_kept_apart(build: str) -> None:
 def test_what_is_open_is_given_out_in_the_order_of_opening(build: str) -> None:
     events = stream(method(3, "a") + method(1, "b") + header(9, 1) + method(2, "c") + header(9, 3))
     assert [row["routing_key"] for row in Table(build, "messages").rows(events)] == ["a", "b", "c"]
+
+
+def test_a_body_on_its_own_is_one_frame(build: str) -> None:
+    [row] = rows(build, body(b"late"))
+    assert (row["body"], row["frames"]) == (b"late", 1)

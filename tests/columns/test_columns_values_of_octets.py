@@ -13,7 +13,7 @@ from support.columns import BUILDS
 from support.peers import Peer, columns_of, damaged
 
 import amqpcodec
-from amqpcodec import DecodeError, EncodeError, arrow, rabbitmq
+from amqpcodec import DecodeError, DecoderInUseError, EncodeError, arrow, rabbitmq
 from amqpcodec._generated.index import DIALECTS
 
 ACK = rabbitmq.encode_method(1, rabbitmq.Basic.Ack(7))
@@ -44,6 +44,28 @@ def test_a_valid_value_gives_the_row_of_its_stream(build: str, table: str) -> No
     assert (
         decoded(build, [value] * 3, table, columns=columns) == 3 * stream(value, columns=columns).to_pylist()
     )
+
+
+def test_a_decoder_of_values_is_called_from_one_place_at_a_time(
+    build: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = arrow.ValueDecoder("frames", _impl=build)
+    values, whole = pa.array([ACK], pa.binary()), decoder.decode(pa.array([ACK], pa.binary()))
+
+    class Reader:
+        def read(self, memory: Any) -> Any:
+            return decoder.decode(values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(decoder, "_reader", Reader())
+        with pytest.raises(DecoderInUseError, match="call it from one place at a time"):
+            decoder.decode(values)
+    assert decoder.decode(values) == whole
+
+
+def test_a_value_cannot_be_left_out_where_each_has_its_row(build: str) -> None:
+    with pytest.raises(ValueError, match=r"^mode: 'drop' goes with explode only$"):
+        arrow.ValueDecoder("frames", mode="drop", _impl=build)
 
 
 @pytest.mark.parametrize("table", TABLES)

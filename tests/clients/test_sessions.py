@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from support.clients.sessions import CLIENTS, SEEN
 from support.examples import serving
 from support.implementation import Implementation
-from support.sessions import CLIENTS, SEEN
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -23,7 +23,7 @@ def session(client: str, url: str) -> dict[str, Any]:
     """Run one; what it has seen."""
     pytest.importorskip(client)
     done = subprocess.run(
-        [sys.executable, "-m", "support.sessions", client, url],
+        [sys.executable, "-m", "support.clients.sessions", client, url],
         env={**os.environ, "PYTHONPATH": str(TESTS), "AMQPCODEC_COMPAT": ""},
         capture_output=True, text=True, timeout=90, check=False,
     )  # fmt: skip
