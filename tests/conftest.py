@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -11,6 +15,11 @@ from support.implementation import Implementation, left_out, wanted
 
 from amqpcodec import IMPL
 from amqpcodec._generated.index import DIALECTS
+
+# Modules are compiled to bytecode once, whatever the shell says. Every worker would do it again, and every
+# process that a test starts.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples each time, and none kept; `make fuzz` and `make fuzz-long` look for others.
 settings.register_profile("default run", derandomize=True, database=None, deadline=None)
@@ -30,6 +39,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from support.distribution import rank
 
         items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    """Leave all tests out of the searches for garbage to come; tests of memory and time ask for many."""
+    if hasattr(gc, "freeze"):  # PyPy has none
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -71,3 +87,15 @@ def codec(impl: Implementation, dialect: str) -> ModuleType:
 def amqp(impl: Implementation) -> ModuleType:
     """RabbitMQ's dialect in each build."""
     return impl.dialect("rabbitmq-0-9-1")
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[str]:
+    """The URL of a RabbitMQ; skips where there is none."""
+    from support.broker import NoBrokerError, broker
+
+    try:
+        with broker() as url:
+            yield url
+    except NoBrokerError as reason:
+        pytest.skip(str(reason))

@@ -21,8 +21,9 @@ TESTS = """\
 from amqpcodec.numbers import is_small
 
 
-def test_small():
-    assert is_small(9) and not is_small(100)
+class TestSmall:
+    def test_small(self):
+        assert is_small(9) and not is_small(100)
 """
 
 
@@ -58,6 +59,8 @@ def made(text: str) -> set[str]:
         ("raise E(f'the {a} ends')", {"pass", "raise E(f'the X{a} ends')", "raise E(f'the {a} endsX')"}),
         ("def f():\n    return a", {"def f():\n    return None"}),
         ("def f(a: I[1]=0) -> I[3]:\n    '4'", {f"def f(a: I[1]={n}) -> I[3]:\n    '4'" for n in (1, -1)}),
+        ("def f():\n    return None", set()),
+        ("def f():\n    return False", {"def f():\n    return True"}),
         ("a = 'b'", set()),
         ("if TYPE_CHECKING:\n    a = 1", set()),
     ],
@@ -91,14 +94,22 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_change_of_other_lines_leaves_what_a_seed_draws(tree: Path) -> None:
+    before = mutants.draw(3, 9)
+    (tree / "src/amqpcodec/numbers.py").write_text(f'"""Numbers."""\n\n{SOURCE}')
+    (tree / "src/amqpcodec/names.py").write_text("")
+    assert [mutant[:3] for mutant in mutants.draw(3, 9)] == [mutant[:3] for mutant in before]
+
+
 def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert mutants.main(1, 2, 1) == 1
     place = "    src/amqpcodec/numbers.py:2\n    - return number < 10\n"
     assert capsys.readouterr().out == (
-        f"SURVIVED\n{place}    + return number <= 10\n"
-        f"killed: FAILED tests/codec/test_numbers.py::test_small - assert (None)\n{place}    + return None\n"
+        f"SURVIVED\n{place}    + return number < 11\n"
+        f"killed: FAILED tests/codec/test_numbers.py::TestSmall::test_small - assert (False)\n"
+        f"{place}    + return number < 9\n"
         "seed 1, 2 drawn: 1 SURVIVED 1 killed\n"
     )
     assert (tree / "src/amqpcodec/numbers.py").read_text() == SOURCE

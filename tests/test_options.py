@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 from collections.abc import Callable
+from itertools import chain
 from math import inf
 from numbers import Integral
 from pathlib import Path
@@ -16,9 +18,10 @@ from support.subprocesses import python
 
 pytest.importorskip("pyarrow")
 
-from amqpcodec import arrow, capture, options, stats
-from amqpcodec._options import Option, Ports, declared, resolve
+from amqpcodec import Limits, arrow, capture, cli, options, stats
+from amqpcodec._options import Option, Ports, Seconds, declared, resolve
 from amqpcodec.cli import main
+from amqpcodec.connection import ConnectionLimits
 from amqpcodec.options import CaptureOptions
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -43,16 +46,27 @@ CONSUMERS: dict[Callable[..., Any], type] = {
     stats.Collector: options.StatsOptions,
 }
 COMMANDS = {
-    "decode": options.DecodeOptions,
-    "convert": options.ConvertOptions,
-    "stats": options.StatsOptions,
-    "spark convert": options.SparkConversionOptions,
-    "spark replay": options.SparkEncodingOptions,
+    "decode": (options.DecodeOptions, options.PrintOptions, options.SelectionOptions),
+    "convert": (options.ConvertOptions,),
+    "stats": (options.StatsOptions, options.ReportOptions),
+    "spark convert": (options.TableOptions, options.SparkConversionOptions, options.SessionOptions),
+    "spark replay": (options.SparkEncodingOptions, options.SessionOptions),
 }
+PAGES = {"decode": "capture.md", "convert": "convert.md", "stats": "stats.md"}
+
+
+def of_command(command: str) -> dict[str, Option]:
+    """Return the options of a command, by their arguments."""
+    found: dict[str, Option] = {}
+    for known in COMMANDS[command]:
+        for name, option in declared(known).items():
+            found[("--no-" if option.default is True else "--") + name.replace("_", "-")] = option
+    return found
 
 
 def _classes() -> list[type]:
-    return [getattr(options, name) for name in options.__all__]
+    public = [getattr(options, name) for name in options.__all__]
+    return list(dict.fromkeys([*public, *chain.from_iterable(COMMANDS.values())]))
 
 
 def helped(command: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -236,10 +250,28 @@ def test_one_name_has_one_meaning() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_has_every_option_with_its_text(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = helped(command, capsys)
-    for name, option in declared(COMMANDS[command]).items():
-        prefix = "--no-" if option.default is True else "--"
-        assert prefix + name.replace("_", "-") in shown
+    for argument, option in of_command(command).items():
+        assert argument in shown
         assert option.doc in shown
+        assert not option.letter or f" -{option.letter} " in shown
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_no_option_that_is_not_declared(command: str) -> None:
+    parser: Any = cli._parser()
+    for word in command.split():
+        (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+        parser = commands.choices[word]
+    found = {each.option_strings[-1] for each in parser._actions if each.option_strings}
+    assert found - {"--help"} == of_command(command).keys()
+
+
+def test_an_argument_that_is_given_several_times_has_a_list() -> None:
+    channel = declared(options.SelectionOptions)["channel"]
+    assert channel.check([1, 65535]) == [1, 65535]
+    assert channel.check(None) is None
+    with pytest.raises(ValueError, match="must be 0 to 65535, not 65536"):
+        channel.check([65536])
 
 
 def test_spark_has_every_option_in_its_own_spelling() -> None:
@@ -287,6 +319,7 @@ for consumer in (capture.read_frames, arrow.read_capture, arrow.CaptureSession, 
     assert inspect.signature(consumer).parameters["shiny_new_bytes"].default == 3 << 20, consumer
     assert "shiny_new_bytes: what it does." in consumer.__doc__, consumer
 from amqpcodec.cli import main
+from amqpcodec.connection import ConnectionLimits
 from amqpcodec.options import CaptureOptions
 for command in (["decode"], ["convert"], ["stats"], ["spark", "convert"]):
     try:
@@ -319,38 +352,15 @@ def rows(page: str) -> list[tuple[str, ...]]:
     return [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("page", "known", "others"),
-    [
-        (
-            "capture.md",
-            options.DecodeOptions,
-            {
-                "format",
-                "messages",
-                "connection",
-                "since",
-                "until",
-                "channel",
-                "method",
-                "exchange",
-                "queue",
-                "limit",
-                "count",
-                "summary",
-                "body-bytes",
-                "color",
-            },
-        ),
-        ("convert.md", options.ConvertOptions, set()),
-        ("stats.md", options.StatsOptions, {"json", "html"}),
-    ],
-)
-def test_the_documented_arguments_of_commands_are_those_declared(
-    page: str, known: type, others: set[str]
-) -> None:
-    documented = {name for row in rows(page) for name in re.findall(r"`--([a-z-]+)", row[0])}
-    assert documented == {name.replace("_", "-") for name in declared(known)} | others
+@pytest.mark.parametrize("command", PAGES)
+def test_the_documented_arguments_of_commands_are_those_declared(command: str) -> None:
+    documented = {name for row in rows(PAGES[command]) for name in re.findall(r"`(--[a-z-]+)", row[0])}
+    assert documented == of_command(command).keys()
+
+
+def test_the_documented_arguments_of_sessions_are_those_declared() -> None:
+    documented = {name for row in rows("spark.md") for name in re.findall(r"`--([a-z-]+)", row[0])}
+    assert documented == declared(options.SessionOptions).keys()
 
 
 def test_the_documented_options_of_columns_are_those_declared() -> None:
@@ -382,3 +392,29 @@ def documented_defaults(page: str, known: dict[str, Option]) -> set[str]:
             option = known[name]
             assert option.kind.parse(default.lower()) == option.check(option.default), name
     return found
+
+
+@pytest.mark.parametrize(("limits", "page"), [(Limits, "reliability.md"), (ConnectionLimits, "codec.md")])
+def test_the_limits_are_those_of_the_documentation(limits: type, page: str) -> None:
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", (DOCS / page).read_text(), re.MULTILINE)
+    told = {name: number for name, text in rows if (number := _number(text)) is not None}
+    defaults = {name: each.default for name, each in inspect.signature(limits).parameters.items()}
+    assert {name: told.get(name) for name in defaults} == defaults
+
+
+def _number(text: str) -> float | None:
+    """Return a number as the documentation writes it: 1 000, 2³² + 7, 512 MiB; None where there is none."""
+    plain = (
+        text.partition(",")[0].replace(" ", "").replace("2³²", str(1 << 32)).replace("\N{MINUS SIGN}", "+-")
+    )
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:\+(-?\d+))?(MiB)?", plain)
+    if found is None:
+        return None
+    return (float(found[1]) + int(found[2] or 0)) * (1 << 20 if found[3] else 1)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1, "1s"), (90, "90s"), (120, "2m"), (3600, "1h"), (86400, "1d"), (0.5, "0.5s")]
+)
+def test_a_time_is_shown_in_the_largest_unit_of_which_it_is_a_multiple(seconds: float, text: str) -> None:
+    assert Seconds().show(seconds) == text

@@ -23,7 +23,8 @@ from amqpcodec import capture
 from amqpcodec.bench.__main__ import main
 from amqpcodec.bench.comparing import OURS, figures
 from amqpcodec.bench.recording import Stream, record
-from amqpcodec.bench.works import Recording, WrongResultError, our_works
+from amqpcodec.bench.timing import _time, measure
+from amqpcodec.bench.works import Recording, Work, WrongResultError, our_works
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CAPTURE = str(EXAMPLES / "real-bunny.pcap")
@@ -259,6 +260,31 @@ def test_a_content_that_is_refused_is_left_out_with_its_body(tmp_path: Path) -> 
     assert next(our_works(recording)).operations == 2
 
 
+def test_the_times_of_rounds_become_the_figures_of_pytest_benchmark() -> None:
+    now = itertools.accumulate([0.0, 20.0, 0, 0, 12, 0, 6, 0, 16, 0, 10, 0, 11])  # seconds from call to call
+    work = Work("decode", "ours", "1.0", 1, lambda: None)
+    [entry] = measure([work], 0, timer=now.__next__)["benchmarks"]
+    assert entry["stats"] == {
+        "min": 6.0,
+        "max": 16.0,
+        "mean": 11.0,
+        "stddev": pytest.approx(13**0.5),
+        "rounds": 5,
+        "iterations": 1,
+        "median": 11.0,
+        "q1": 10.0,
+        "q3": 12.0,
+        "iqr": 2.0,
+        "iqr_outliers": 2,
+        "stddev_outliers": 2,
+        "outliers": "2;2",
+        "ld15iqr": 10.0,
+        "hd15iqr": 12.0,
+        "ops": 1 / 11,
+        "total": 55.0,
+    }
+
+
 def test_what_is_not_read_back_is_not_timed() -> None:
     octets = amqp.encode_method(1, amqp.BasicAck(7))
     broken = SimpleNamespace(
@@ -267,7 +293,7 @@ def test_what_is_not_read_back_is_not_timed() -> None:
         encode_frame=lambda frame, frame_max: amqp.encode_method(1, amqp.BasicAck(8)),
     )
     stream = Stream(broken, (octets,), octets)  # type: ignore[arg-type]
-    with pytest.raises(WrongResultError, match=r"encode frames: basic\.ack is read back as something else"):
+    with pytest.raises(WrongResultError, match=r"encode frames: basic\.ack is read back as something else$"):
         list(our_works(Recording((stream,), 0)))
 
 
@@ -341,6 +367,13 @@ def test_traffic_in_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
+def test_a_time_is_that_of_one_call_of_several() -> None:
+    calls: list[None] = []
+    work: Any = SimpleNamespace(call=lambda: calls.append(None))
+    assert _time(work, 3, iter([10.0, 16.0]).__next__) == 2.0
+    assert len(calls) == 3
+
+
 def test_an_output_that_is_full_is_told(run: dict[str, Any]) -> None:
     command = [sys.executable, "-m", "amqpcodec.bench", "-"]
     with open("/dev/full", "w") as full:

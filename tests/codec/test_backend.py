@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.implementation import wanted
 from support.subprocesses import output, python
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 TELL = "import amqpcodec as a; print(a.IMPL, a.dialect('amqp-0-9-1').METHODS[60, 80].__module__)"
 DIALECT_MODULES = ("amqp08", "amqp09", "amqp091", "qpid08", "rabbitmq")
 # An import hook that hides every compiled module of the package.
@@ -55,6 +58,49 @@ def test_a_build_asked_for_and_missing_is_an_error() -> None:
     assert "ImportError: AMQPCODEC_IMPL=c, but the compiled build cannot be imported" in text
     assert "(hidden)" in text
     assert "The above exception was the direct cause" in text
+
+
+LOADED = """
+import json, sys
+import amqpcodec, amqpcodec.aio, amqpcodec.capture.frames, amqpcodec.cli.decode, amqpcodec.connection
+for name in amqpcodec.DIALECTS:
+    amqpcodec.dialect(name)
+decoder = amqpcodec.dialect("amqp-0-9-1").FrameDecoder()
+assert not list(decoder.feed(b"\\1\\0"))
+state = amqpcodec.capture.frames.Reading("auto").new_state()
+def pure():
+    return sorted(name for name in sys.modules if name.startswith("amqpcodec.") and name.endswith("_py"))
+before = pure()
+if COLUMNS:
+    import amqpcodec.arrow
+    from amqpcodec._columns.decoding import Decoding
+    decoding = Decoding(
+        dialect="auto", mode="", include_credentials=False, frame_max=4096, max_body_bytes=1,
+        max_open_messages=1, check_all=False, batch_bytes=1, impl=amqpcodec.IMPL,
+    )
+    assert type(decoding.reading(False).new_state()) is type(state)
+print(json.dumps([type(state).__module__, before, pure()]))
+"""
+
+
+@pytest.mark.parametrize("impl", wanted())
+def test_directions_of_captures_are_kept_in_the_state_of_the_build_in_use(impl: str) -> None:
+    state, loaded, _ = json.loads(output("-c", "COLUMNS = False" + LOADED, impl=impl))
+    assert state == f"amqpcodec.capture.direction_state_{impl}"
+    if impl == "c":  # locks, decoders and connections as well
+        assert loaded == []
+
+
+def test_pure_texts_that_the_compiled_build_uses_are_those_of_the_architecture_page() -> None:
+    if "c" not in wanted():
+        pytest.skip("only the pure build is tested")
+    pytest.importorskip("pyarrow")
+    *_, loaded = json.loads(output("-c", "COLUMNS = True" + LOADED, impl="c"))
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    _, _, table = page.partition("| pure text | what the compiled build uses of it |")
+    listed = set(re.findall(r"(\w+_py)`", table.partition("\n\n")[0]))
+    assert listed == {name.rpartition(".")[2] for name in loaded}
+    assert "direction_state_py" not in listed
 
 
 @pytest.mark.parametrize("module", DIALECT_MODULES)

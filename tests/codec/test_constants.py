@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 import amqpcodec
 from amqpcodec import profiles
-from amqpcodec._kernel import content_order, framing, wire
+from amqpcodec._generated import codes
+from amqpcodec._kernel import content_order, fast_reader_py, fields, foreign, framing, wire
 from amqpcodec.connection import constants
 
 PACKAGE = Path(amqpcodec.__file__).parent
@@ -16,8 +19,8 @@ PACKAGE = Path(amqpcodec.__file__).parent
 def constants_of(name: str) -> dict[str, int]:
     """The constants of a .pxd of the package: members of its enums, and the C expressions it declares."""
     text = (PACKAGE / name).read_text()
-    members = re.findall(r"^ +([A-Z][A-Z0-9_]*) = (\w+)$", text, re.MULTILINE)
-    declared = re.findall(r'^ +const [a-z ]+ ([A-Z][A-Z0-9_]*) "(\d+)L*"$', text, re.MULTILINE)
+    members = re.findall(r"^ +([A-Z][A-Z0-9_]*) = (\w+)(?:  #.*)?$", text, re.MULTILINE)
+    declared = re.findall(r'^ +const [a-z ]+ ([A-Z][A-Z0-9_]*) "(\d+)U?L*"', text, re.MULTILINE)
     return {name: int(value, 0) for name, value in members + declared}
 
 
@@ -25,35 +28,55 @@ def numbers_of(module: object) -> dict[str, int]:
     return {name: value for name, value in vars(module).items() if name.isupper() and type(value) is int}
 
 
-def test_the_kinds_of_table_values() -> None:
-    kinds = constants_of("_kernel/kinds.pxd")
-    assert kinds == numbers_of(profiles)
-    assert len(kinds) == 30
-    assert sorted(kinds.values()) == list(range(1, 31))
+STATED_TWICE = {
+    "_kernel/content_order.pxd": content_order,
+    "_kernel/fields.pxd": fields,
+    "_kernel/framing.pxd": framing,
+    "_kernel/kinds.pxd": profiles,
+    "_kernel/wire.pxd": wire,
+    "connection/constants.pxd": constants,
+}
 
 
-def test_every_kind_has_a_name() -> None:
-    assert set(profiles.KIND_NAMES) == set(numbers_of(profiles).values())
+@pytest.mark.parametrize("name", STATED_TWICE)
+def test_numbers_in_c_are_those_of_the_python_text(name: str) -> None:
+    numbers = numbers_of(STATED_TWICE[name])
+    for owner in (wire, codes, foreign):  # of which a text may import some
+        if owner is not STATED_TWICE[name] and name.startswith("_kernel/"):
+            numbers = {key: value for key, value in numbers.items() if key not in vars(owner)}
+    assert constants_of(name) == numbers
+    assert numbers
 
 
-def test_the_numbers_of_the_frame_layer() -> None:
-    assert constants_of("_kernel/wire.pxd") == numbers_of(wire)
-    assert wire.FRAME_END == 0xCE
-
-
-def test_what_a_frame_may_be_found_to_be() -> None:
-    states = constants_of("_kernel/framing.pxd")
-    assert {name: vars(framing)[name] for name in states} == states
-    assert sorted(states.values()) == [0, 1, 2, 3, 4]
-
-
-def test_the_stages_and_verdicts_of_contents() -> None:
-    assert constants_of("_kernel/content_order.pxd") == {
-        name: value for name, value in numbers_of(content_order).items() if value <= content_order.TOO_MANY
+def test_every_text_of_numbers_beside_a_python_text_is_compared() -> None:
+    beside = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.pxd")
+        if path.with_suffix(".py").exists() and "_generated" not in path.parts
     }
+    assert beside | {"_kernel/kinds.pxd"} == set(STATED_TWICE)
 
 
-def test_the_numbers_of_the_state_machine_of_connections() -> None:
-    numbers = numbers_of(constants)
-    assert constants_of("connection/constants.pxd") == numbers
-    assert len(numbers) > 40
+def test_the_last_second_of_a_datetime() -> None:
+    assert constants_of("_kernel/civil.pxd") == {"LAST_SECOND": fast_reader_py._LAST_SECOND}
+
+
+def test_every_kind_has_a_number_of_its_own_and_a_name() -> None:
+    kinds = numbers_of(profiles)
+    assert sorted(kinds.values()) == list(range(1, 31))
+    assert set(profiles.KIND_NAMES) == set(kinds.values())
+
+
+OWNED = {*(name.replace("-", "_").upper() for name in codes.REPLY_NAMES.values()), *numbers_of(wire)} - {
+    "BODY"
+}
+"""Names of reply codes and numbers of frames; `BODY` is also the place of a column in encode_c.pyx."""
+
+
+def test_reply_codes_and_numbers_of_frames_are_written_in_their_own_texts_alone() -> None:
+    stated = re.compile(rf"^ *_?(?:{'|'.join(sorted(OWNED))})\b(?:: \w+)? = \d", re.MULTILINE)
+    owners = {PACKAGE / "_kernel/wire.py", PACKAGE / "_kernel/wire.pxd"}
+    for path in {*PACKAGE.rglob("*.p[xy][dx]"), *PACKAGE.rglob("*.py")} - owners:
+        if "_generated" not in path.parts:
+            assert stated.findall(path.read_text()) == [], path
+    assert stated.findall("    HEADER = 0\nNOT_ALLOWED = 530") == ["    HEADER = 0", "NOT_ALLOWED = 5"]

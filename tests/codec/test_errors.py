@@ -21,8 +21,9 @@ from amqpcodec import (
     errors,
     reply_errors,
 )
+from amqpcodec._generated import codes
 
-OWN_CODES = {name: value for name, value in vars(errors).items() if name.isupper() and type(value) is int}
+OWN_CODES = {name: value for name, value in vars(codes).items() if name.isupper() and type(value) is int}
 
 
 def decode_error() -> DecodeError:
@@ -68,6 +69,7 @@ def test_an_encode_error_says_what_and_where() -> None:
     error = encode_error()
     assert str(error) == "basic.headers['a'][0]['b']: too long"
     assert (error.message, error.method, error.field) == ("too long", "basic", "headers")
+    assert error.args == ("too long",)
     assert error.path == ("a", 0, "b")
     assert str(EncodeError("wrong")) == "wrong"
     assert str(EncodeError("wrong", "channel")) == "channel: wrong"
@@ -121,6 +123,11 @@ def test_reply_errors_can_be_raised_and_caught(code: int) -> None:
     with pytest.raises(ReplyError, match="what the peer said"):
         raise cls("what the peer said")
     assert pickle.loads(pickle.dumps(cls("text"))).args == ("text",)
+
+
+def test_an_error_of_no_reply_code_is_of_the_connection() -> None:
+    error = ReplyError("what the peer said")
+    assert (error.code, error.name, error.closes) == (0, "", "connection")
 
 
 def test_errors_of_decoders_survive_pickling(codec: ModuleType) -> None:

@@ -131,6 +131,12 @@ class TestDecoders:
         with pytest.raises(DecodeError, match="frame_size 100"):
             list(decoder.feed(amqp.encode_body(1, b"x" * 93)))
 
+    def test_limits_are_what_their_documentation_says_where_none_are_given(self) -> None:
+        assert repr(Limits()) == (
+            "Limits(array_items=1000000, body_size=536870912, cached_strings=512, frame_size=4294967303, "
+            "open_messages=65535, table_depth=128, table_entries=1000000, table_octets=4294967295)"
+        )
+
     @pytest.mark.parametrize("value", [1.5, "1", None])
     def test_limits_must_be_ints(self, value: Any) -> None:
         with pytest.raises(ValueError, match="must be positive"):

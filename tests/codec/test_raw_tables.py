@@ -108,6 +108,14 @@ def test_limits_do_not_tell_tables_of_equal_octets_apart(impl: Implementation) -
     assert limited != {"a": [None] * 3}
 
 
+def test_a_table_that_nobody_can_read_equals_a_table_of_its_octets_alone(impl: Implementation) -> None:
+    damaged = impl.raw_table(DEEP[:-1])
+    for other in ({}, impl.raw_table(ENTRIES), impl.raw_table(DEEP[:-1], "qpid")):
+        assert (damaged == other) is False
+        assert (damaged != other) is True
+    assert (damaged == impl.raw_table(DEEP[:-1])) is True
+
+
 def test_a_table_by_default_limits_is_pickled_as_ever(impl: Implementation, amqp: ModuleType) -> None:
     for table in (impl.raw_table(ENTRIES), kept(amqp, ENTRIES, limits=Limits(frame_size=4096))):
         assert table.__reduce__()[1] == ("RawTable", (ENTRIES, "rabbitmq"))

@@ -249,6 +249,8 @@ UNKNOWN_TO: list[tuple[str, Any, str]] = [
     ("0-8", 2**31, "cannot carry 2147483648; wg-0-9-1, rabbitmq, qpid can"),
     ("0-9", 1.5, "cannot carry float (tag 'd'); wg-0-9-1, rabbitmq, qpid can"),
     ("0-9", [1], "cannot carry list (tag 'A'); wg-0-9-1, rabbitmq, qpid can"),
+    ("0-8", 2**64 - 1, "cannot carry 18446744073709551615; wg-0-9-1 can"),
+    ("0-8", -(2**63), "cannot carry -9223372036854775808; wg-0-9-1, rabbitmq, qpid can"),
     ("rabbitmq", 2**63, "cannot carry 9223372036854775808; wg-0-9-1 can"),
 ]
 
@@ -260,6 +262,15 @@ def test_refusals_name_the_profiles_that_could(
     with pytest.raises(EncodeError) as caught:
         impl.tables.encode_table({"k": value}, profile)
     assert caught.value.message == f"table profile {profile} {message}"
+    assert caught.value.path == ("k",)
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_profile_carries_more_than_64_bits(impl: Implementation, profile: str, value: int) -> None:
+    with pytest.raises(EncodeError) as caught:
+        impl.tables.encode_table({"k": value}, profile)
+    assert caught.value.message == "no table tag carries an int of more than 64 bits"
     assert caught.value.path == ("k",)
 
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.implementation import Implementation
 from support.outcomes import describe
 
 from amqpcodec import DecodeError, Limits
@@ -59,6 +60,35 @@ def test_more_tables_than_are_kept_take_turns(amqp: ModuleType) -> None:
     expected = [{"number": number, "more": "text"} for number in range(100) for _ in range(2)] * 3
     octets = b"".join(header(amqp, table) for table in expected)
     assert tables(amqp.FrameDecoder(), octets) == expected
+
+
+def texts(amqp: ModuleType, decoder: Any, table: dict[str, Any], repeats: int) -> list[str]:
+    """The text in each repetition of a table, too long to share: one object where they are copies."""
+    decoded = tables(decoder, header(amqp, table) * repeats)
+    assert decoded == [table] * repeats
+    return [each["text"] for each in decoded]
+
+
+def test_tables_beyond_the_room_wait_and_are_then_served_from_the_cache(
+    amqp: ModuleType, impl: Implementation
+) -> None:
+    if impl.name == "py":
+        pytest.skip("the pure build keeps no tables")
+    decoder = amqp.FrameDecoder()
+    kinds = [{"number": number, "text": chr(97 + number) * 400} for number in range(26)]
+    # Few have room for their memory. Those that came first stay, while the next one is only read.
+    late = kinds.pop()
+    while len(set(map(id, texts(amqp, decoder, late, 6)[3:]))) == 1:
+        first, late = late, kinds.pop()
+    kept = texts(amqp, decoder, first, 1)[0]
+    assert len(set(map(id, texts(amqp, decoder, late, 200)))) == 200
+    assert texts(amqp, decoder, first, 1)[0] is kept
+    # The wait ends: what still repeats is kept in place of all others, which come back if they repeat.
+    decoded = texts(amqp, decoder, late, 100)
+    assert decoded[-1] is decoded[-2]
+    decoded = texts(amqp, decoder, first, 6)
+    assert decoded[0] is not kept
+    assert decoded[-1] is decoded[-2]
 
 
 @pytest.mark.parametrize("size", [490, 500, 505, 520, 5000])

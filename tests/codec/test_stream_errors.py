@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import struct
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -92,6 +93,41 @@ class TestNotFatal:
         assert drain(decoder, [EMPTY_METHOD])[1] is not None
         decoder.reset()
         assert drain(decoder, [amqp.encode_heartbeat()])[1] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "left", "said", "field"),
+    [
+        ("connection.start", 0, "octet needs 1 octets, 0 left", "version-major"),
+        ("basic.qos", 3, "long needs 4 octets, 3 left", "prefetch-size"),
+        ("basic.qos", 5, "short needs 2 octets, 1 left", "prefetch-count"),
+        ("basic.qos", 6, "octet of bits needs 1 octets, 0 left", "global"),
+        ("basic.ack", 7, "longlong needs 8 octets, 7 left", "delivery-tag"),
+    ],
+)
+def test_of_a_value_that_is_cut_off_it_is_said_what_it_needs(
+    impl: Implementation, method: str, left: int, said: str, field: str
+) -> None:
+    amqp = impl.dialect("rabbitmq-0-9-1")
+    ids = {"connection.start": (10, 10), "basic.qos": (60, 10), "basic.ack": (60, 80)}[method]
+    channel = 0 if ids[0] == 10 else 1
+    payload = struct.pack("!HH", *ids) + bytes(left)
+    with pytest.raises(DecodeError) as caught:
+        next(amqp.FrameDecoder().feed(struct.pack("!BHI", 1, channel, len(payload)) + payload + b"\xce"))
+    assert (caught.value.message, caught.value.field, caught.value.method) == (said, field, method)
+
+
+@pytest.mark.parametrize(
+    ("channel", "octets", "said"),
+    [(0, b"xyz", "heartbeat with a payload of 3 octets"), (1, b"", "a heartbeat belongs on channel 0")],
+)
+def test_a_heartbeat_has_no_channel_and_no_payload(
+    impl: Implementation, channel: int, octets: bytes, said: str
+) -> None:
+    amqp = impl.dialect("rabbitmq-0-9-1")
+    with pytest.raises(DecodeError) as caught:
+        next(amqp.FrameDecoder().feed(struct.pack("!BHI", 8, channel, len(octets)) + octets + b"\xce"))
+    assert (caught.value.message, caught.value.reply_code) == (said, 501)
 
 
 @pytest.mark.parametrize("kind", [2, 255])
