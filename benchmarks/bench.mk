@@ -1,18 +1,18 @@
 # Benchmarks. $(PYTHON) has the package and its `bench` extra; results are stored under benchmarks/results.
-# BENCH_OPTIONS is handed to pytest: `make bench BENCH_OPTIONS="--full"`, or "-k publish".
+# BENCH_OPTIONS is handed to pytest: `make bench BENCH_OPTIONS="-k publish"`.
 
-BENCH_RESULTS := benchmarks/results
 BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
+.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
-	@mkdir -p $(BENCH_RESULTS)
-	$(PYTHON) -m pytest -c benchmarks/pytest.ini benchmarks --benchmark-json=$(BENCH_RESULTS)/bench.json \
+	@mkdir -p build
+	$(PYTHON) -m pytest -c benchmarks/pytest.ini benchmarks --benchmark-json=build/bench.json \
 		--benchmark-max-time=0.3 $(BENCH_OPTIONS)
+	$(PYTHON) benchmarks/results.py build/bench.json
 
 # Whether a change made the codec slower. By ratios to other libraries and by instructions, beside stored baselines, or beside the
 # checkout BENCH_BASE, compiled in place. Writes build/bench-ci.md; two minutes.
@@ -25,7 +25,7 @@ bench-ci-accept:
 
 # rabbitmq-c beside the compiled build.
 bench-c:
-	$(PYTHON) benchmarks/anchor/run.py
+	$(PYTHON) benchmarks/anchor.py
 
 # One codec on several interpreters; each has the package compiled in place, or serves itself with the pure build.
 BENCH_INTERPRETERS ?= $(PYTHON) $(UNLOCKED) $(PYPY)
@@ -36,14 +36,13 @@ bench-interpreters:
 BENCH_MB ?= 1000
 BENCH_MEMORY_MB ?= 4000
 bench-columnar:
-	$(PYTHON) benchmarks/columnar.py
-	$(PYTHON) benchmarks/columnar_captures.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
+	$(PYTHON) benchmarks/columnar.py --mb $(BENCH_MB) --memory-mb $(BENCH_MEMORY_MB)
 
 # Codec calls and whole clients, without and with acceleration. At a RabbitMQ of their own.
 BENCH_CLIENT_MESSAGES ?= 10000
 BENCH_CLIENT_ROUNDS ?= 7
 bench-clients:
-	$(PYTHON) benchmarks/clients/run.py --messages $(BENCH_CLIENT_MESSAGES) --rounds $(BENCH_CLIENT_ROUNDS)
+	$(PYTHON) benchmarks/clients.py --messages $(BENCH_CLIENT_MESSAGES) --rounds $(BENCH_CLIENT_ROUNDS)
 
 # Messages through connections, in one process and without sockets: ours, aiormq's, pika's and py-amqp's.
 bench-connections:
@@ -56,15 +55,11 @@ bench-brokers:
 # Captures through Spark, beside the same jobs with nothing to decode; BENCH_SPARK_MB megabytes, four times.
 BENCH_SPARK_MB ?= 500
 bench-spark:
-	$(PYTHON) benchmarks/spark_pipeline.py --mb $(BENCH_SPARK_MB)
+	PYTHONPATH=benchmarks $(PYTHON) -m spark.pipeline --mb $(BENCH_SPARK_MB)
 
 # Memory of workers of Spark. A capture of BENCH_MEMORY_MB megabytes goes through workers of Spark with 500 MB of address space.
 bench-spark-memory:
-	$(PYTHON) benchmarks/spark_memory.py --mb $(BENCH_MEMORY_MB)
-
-# Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
-spark-equality:
-	PYTHONPATH=tests $(PYTHON) -m support.spark_equality --mb $(BENCH_MB) --result $(BENCH_RESULTS)/spark-equality.json
+	PYTHONPATH=benchmarks $(PYTHON) -m spark.memory --mb $(BENCH_MEMORY_MB)
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

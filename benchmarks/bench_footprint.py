@@ -1,4 +1,4 @@
-"""What the package costs besides time: import, memory, size on disk. Each measured in a fresh process."""
+"""What the package costs besides time: import and memory. Each measured in a fresh process."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def test_import(benchmark: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "impl"), [("amqpcodec", "c"), ("amqpcodec pure", "py")])
-def test_memory(benchmark: Any, request: pytest.FixtureRequest, name: str, impl: str) -> None:
+def test_memory(benchmark: Any, name: str, impl: str) -> None:
     """Peak memory of decoding a long stream of deliveries in chunks of 65536 octets."""
-    count = 1_000_000 if request.config.getoption("--full") or impl == "c" else 50_000
+    count = 1_000_000 if impl == "c" else 50_000
     figures: list[dict[str, int]] = []
 
     def decode() -> None:
@@ -83,19 +83,3 @@ def test_memory(benchmark: Any, request: pytest.FixtureRequest, name: str, impl:
     benchmark.pedantic(decode, rounds=1)
     item = "peak memory of a stream of deliveries"
     benchmark.extra_info.update(peer=name, item=item, operations=count, **figures[0])
-
-
-def test_extension_size(benchmark: Any) -> None:
-    """Octets of the package as it lies installed: extension modules, and all of it."""
-    folder = Path(amqpcodec.__file__).parent
-
-    def measure() -> tuple[int, int]:
-        files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-        compiled = sum(path.stat().st_size for path in files if path.suffix in (".so", ".pyd"))
-        return compiled, sum(path.stat().st_size for path in files)
-
-    benchmark.group = "size"
-    compiled, everything = benchmark.pedantic(measure, rounds=1)
-    benchmark.extra_info.update(
-        peer="amqpcodec", item="installed size", operations=1, extensions=compiled, package=everything
-    )

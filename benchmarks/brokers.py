@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import platform
 import sys
@@ -23,6 +22,7 @@ from uuid import uuid4
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from results import store
 from support.broker import NoBrokerError, broker
 from support.clients.samples import sample
 from support.examples import example, serving
@@ -30,7 +30,6 @@ from support.examples import example, serving
 from amqpcodec import IMPL
 from amqpcodec import rabbitmq as amqp
 
-RESULT = Path(__file__).parent / "results" / "brokers.json"
 OWN = "examples/broker.py"
 client = example("client")
 
@@ -124,7 +123,7 @@ def main() -> int:
         published, consumed = (median(rate) for rate in zip(*found, strict=True))
         results["brokers"][name] = {"publish": published, "consume": consumed}
         print(f"{name}: {published:.0f} published, {consumed:.0f} consumed a second")
-    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+    store("brokers", results)
     return 0
 
 

@@ -7,7 +7,6 @@ never are: of the same tree, a busy machine takes four times as many as an idle 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
@@ -24,10 +23,10 @@ from typing import Any
 
 import guard
 from counting import HERE, available
+from results import store
 
 ROOT = HERE.parent
 BUDGETS = HERE / "budgets.toml"
-RESULT = HERE / "results" / "budgets.json"
 MARGIN = 0.05
 NAMES = {"decoder": "idle decoder", "channel": "open channel", "stats": "connection in stats"}
 ROUNDS = 9  # imports that are timed
@@ -115,7 +114,7 @@ def _instructions(environment: dict[str, str], text: str) -> int:
 def main() -> int:
     """Measure, store, and judge where the machine is the one that the budgets are for."""
     figures = dict([*build(), *imports(), *objects()])
-    RESULT.write_text(json.dumps({"figures": figures, "cores": os.cpu_count()}, indent=1) + "\n")
+    store("budgets", {"figures": figures, "cores": os.cpu_count()})
     settings = tomllib.loads(BUDGETS.read_text())
     shown, over = table(figures, settings["budget"])
     print(shown, end="")

@@ -19,6 +19,7 @@ from typing import Any
 
 import guard
 from counting import HERE, available
+from results import store
 
 from amqpcodec.bench.comparing import (
     IncomparableError,
@@ -139,7 +140,7 @@ def main() -> int:
     BUILD.mkdir(exist_ok=True)
     if arguments.accept:
         _, best = measure(None, 2 * PASSES)
-        BASELINE.write_text(json.dumps(best, indent=1) + "\n")
+        store(BASELINE.stem, best, HERE)
         return 0
     before, now = measure(base)
     about_times, timed = times(before, now)

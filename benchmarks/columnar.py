@@ -1,6 +1,6 @@
-"""Columns beside rabbitmq-c and beside objects, in one run; what was made is checked before it is timed.
+"""Columns beside rabbitmq-c and beside objects, captures beside tshark; what was made is checked first.
 
-    python benchmarks/columnar.py
+    python benchmarks/columnar.py [--mb 1000] [--memory-mb 4000]
 
 Times are CPU time, but for threads and processes, where the clock on the wall counts. What is compared is
 timed by turns, since the speed of a machine drifts: a ratio is the median of the ratios of the turns.
@@ -8,15 +8,22 @@ rabbitmq-c fills C structs whose strings point into its input buffer; the column
 
 Threads and processes have a decoder each. They begin together and decode their stream many times: a thread
 that begins may wait for its core longer than one stream takes.
+
+Captures are made from a seed. Their times are those of the clock on the wall, each of a process of its own
+that reads the file once before. tshark runs between two halves of the conversions, whose median counts. Each
+conversion is followed by pyarrow's writer alone, which is the limit: it gets the same batches in the same
+groups, and nothing else runs while it writes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import multiprocessing
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -25,14 +32,13 @@ from statistics import median
 from time import perf_counter, process_time_ns
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
+import anchor
 import corpus
-from anchor import run as anchor
+from captures import FOLDER, capture, tshark
+from results import store
 
 from amqpcodec import arrow, rabbitmq
 
-RESULT = Path(__file__).parent / "results" / "columnar.json"
 COUNT = 20_000  # deliveries in a stream
 SIZE = 256  # octets of a body
 TURNS = 9
@@ -40,6 +46,49 @@ ROUNDS = 9  # in each turn
 FEEDS = 40  # of a stream to each of the workers that decode at once
 CHUNK = 65536
 NUMERIC = ["direction", "offset", "frame_type", "channel", "size", "class_id", "method_id"]
+CONNECTIONS = 200  # of a capture
+FILE_TURNS = 3  # with captures
+# In a process of its own: reads a capture twice, and says how many rows, the seconds of the second time, and
+# the most memory it had, in octets.
+READER = """
+import json, sys, time
+from amqpcodec import arrow
+from memory import peak
+path, table = sys.argv[1:]
+for turn in range(2):
+    begin = time.perf_counter()
+    rows = sum(batch.num_rows for batch in arrow.read_capture(path, table))
+    seconds = time.perf_counter() - begin
+print(json.dumps({"rows": rows, "seconds": seconds, "peak": peak()}))
+"""
+# Writes a capture to Parquet as `amqpcodec convert` does, but reads no further while it writes. Says for how
+# many seconds it did not read.
+WRITER = """
+import sys, time
+from amqpcodec import arrow
+from amqpcodec._options import resolve
+from amqpcodec.arrow.arrays import with_file
+from amqpcodec.cli.tablefile import TableFile
+from amqpcodec.options import FileOptions
+path, target = sys.argv[1:]
+
+class Alone(TableFile):
+    def _hand_over(self):
+        super()._hand_over()
+        self._wait()
+
+reader = arrow.read_capture(path, "messages")
+batches, batch, reading, begin = iter(reader), None, 0.0, time.perf_counter()
+with Alone(target, "parquet", reader.schema, **resolve(FileOptions, {"compression": "zstd"})) as file:
+    while True:
+        before = time.perf_counter()
+        batch = next(batches, None)
+        reading += time.perf_counter() - before
+        if batch is None:
+            break
+        file.write(with_file(batch, path))
+print(time.perf_counter() - begin - reading)
+"""
 
 
 def decoding(table: str, octets: bytes, columns: list[str] | None = None) -> Callable[[], object]:
@@ -192,7 +241,6 @@ def stream_figures(kind: str, program: Path | None) -> dict[str, Any]:
         figures |= {"messages": messages / COUNT, "rabbitmq-c": rival / COUNT, "ratio": ratio}
     return figures | {
         "messages, 4 columns": measured(decoding("messages", octets, few)) / COUNT,
-        "frames, GB/s": len(octets) / measured(decoding("frames", octets)),
         "frames, numbers, GB/s": len(octets) / measured(decoding("frames", octets, NUMERIC)),
         "two threads": speedup([octets]),
         "two threads, chunks": speedup(corpus.chunks(octets, CHUNK)),
@@ -201,15 +249,87 @@ def stream_figures(kind: str, program: Path | None) -> dict[str, Any]:
     }
 
 
+def reading(path: Path, table: str) -> dict[str, Any]:
+    """The best of some turns of reading a capture to one table."""
+    command = [sys.executable, "-c", READER, str(path), table]
+    turns = [
+        json.loads(subprocess.run(command, cwd=Path(__file__).parent, check=True, capture_output=True).stdout)
+        for _ in range(FILE_TURNS)
+    ]
+    return min(turns, key=lambda turn: float(turn["seconds"]))
+
+
+def converting(path: Path, messages: int) -> list[tuple[float, float]]:
+    """Seconds of turns from a capture to Parquet compressed by Zstandard, and of pyarrow's writer alone.
+
+    Those of a conversion include the start of the command.
+    """
+    import pyarrow.parquet as pq
+
+    def is_whole(target: Path) -> bool:
+        rows = pq.ParquetFile(target).metadata.num_rows
+        target.unlink()
+        return bool(rows == messages)
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        target = Path(folder) / "messages.parquet"
+        command = [sys.executable, "-m", "amqpcodec", "convert", "--table", "messages"]
+        command += ["--compression", "zstd", str(path), str(target)]
+        turns = []
+        for _ in range(FILE_TURNS):
+            begin = perf_counter()
+            subprocess.run(command, check=True)
+            seconds = perf_counter() - begin
+            assert is_whole(target), "messages are missing"
+            writer = [sys.executable, "-c", WRITER, str(path), str(target)]
+            alone = float(subprocess.run(writer, check=True, capture_output=True).stdout)
+            assert is_whole(target), "messages are missing"
+            turns.append((seconds, alone))
+        return turns
+
+
+def capture_figures(megabytes: int, memory_megabytes: int) -> dict[str, Any]:
+    """Return all figures of captures: megabytes a second, and octets of memory."""
+    path, counts = capture(megabytes, CONNECTIONS)
+    size = path.stat().st_size / 1e6
+    frames, messages = reading(path, "frames"), reading(path, "messages")
+    # Every connection begins with a protocol header, which is a row of its own.
+    assert frames["rows"] == counts["frames"] + counts["connections"], "frames are missing"
+    assert messages["rows"] == counts["messages"], "messages are missing"
+    turns, theirs = converting(path, counts["messages"]), tshark(path)
+    turns += converting(path, counts["messages"])
+    large, counts = capture(memory_megabytes, CONNECTIONS)
+    whole = reading(large, "messages")
+    assert whole["rows"] == counts["messages"], "messages are missing"
+    return {
+        "megabytes": size,
+        "frames": size / frames["seconds"],
+        "messages": size / messages["seconds"],
+        "parquet": size / median(seconds for seconds, _ in turns),
+        "pyarrow's writer": size / median(alone for _, alone in turns),
+        "share of the writer": median(alone / seconds for seconds, alone in turns),
+        "tshark": size / theirs if theirs else None,
+        "memory": {
+            "megabytes": large.stat().st_size / 1e6,
+            "connections": CONNECTIONS,
+            "peak": whole["peak"],
+        },
+    }
+
+
 def main() -> None:
     """Measure, print and store."""
-    folder = Path("build/bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    program = anchor.build(folder)
-    results: dict[str, Any] = {kind: stream_figures(kind, program) for kind in ("fixed", "varied")}
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(results, indent=1) + "\n")
-    print(json.dumps(results, indent=1))
+    parser = argparse.ArgumentParser(description="Measure columns and captures.")
+    parser.add_argument("--mb", type=int, default=1000, help="size of the capture")
+    parser.add_argument("--memory-mb", type=int, default=4000, help="size of that whose memory is watched")
+    given = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    program = anchor.build(FOLDER)
+    streams = {kind: stream_figures(kind, program) for kind in ("fixed", "varied")}
+    store("columnar", streams)
+    captures = capture_figures(given.mb, given.memory_mb)
+    store("columnar-captures", captures)
+    print(json.dumps([streams, captures], indent=1))
 
 
 if __name__ == "__main__":

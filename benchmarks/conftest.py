@@ -11,14 +11,13 @@ import pytest
 from peers import FOUND, MISSING
 from peers.interface import NotOfferedError, Peer
 
-STATISTICS = ("median", "min", "iqr", "mean", "stddev", "rounds", "iterations")  # what is stored
+STATISTICS = ("median", "min", "iqr")  # what is stored
 
 Timed = Callable[..., None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--full` for the long variants, `--item` for less."""
-    parser.addoption("--full", action="store_true", help="longer streams where size is the point")
+    """`--item` for less."""
     parser.addoption("--item", action="append", help="only this work item, as the tables call it")
 
 
@@ -92,7 +91,6 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     output_json["commit_info"] = {"id": commit.get("id"), "dirty": commit.get("dirty")}
     output_json["benchmarks"] = [
         {
-            "name": entry["name"],
             "extra_info": entry["extra_info"],
             "stats": {name: entry["stats"][name] for name in STATISTICS},
         }

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import platform
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from statistics import median
 from time import process_time
 from typing import Any
@@ -23,8 +21,8 @@ import corpus
 from peers import FOUND
 from peers.interface import MissingError
 from receivers import WAYS, Client, Receiver, Server
+from results import store
 
-RESULT = Path(__file__).parent / "results" / "connections.json"
 CHUNK = 65536
 BODY_BYTES = 256
 BUILDS = {"amqpcodec": "", "amqpcodec pure": ", pure build"}
@@ -124,7 +122,7 @@ def main() -> int:
     }
     for name, figures in results["ways"].items():
         print(f"{name}: {1e9 / figures['nanoseconds']:,.0f} a second, {figures['ratio']:.2f}x the time")
-    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+    store("connections", results)
     return 0
 
 

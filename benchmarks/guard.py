@@ -14,6 +14,7 @@ from pathlib import Path
 import guard_work
 from counting import HERE, available, per_operation
 from peers.ours import Ours
+from results import store
 
 from amqpcodec.bench.comparing import Row, table
 
@@ -65,7 +66,7 @@ def main() -> int:
         return 0
     if arguments.accept:
         entry = {"environment": environment(), "instructions": counted()}
-        BASELINE.write_text(json.dumps(entry, indent=1) + "\n")
+        store(BASELINE.stem, entry, HERE)
         return 0
     before = stored()
     if isinstance(before, str):

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import corpus
+from results import store
 
 from amqpcodec import _backend
 
-RESULT = Path(__file__).parent / "results" / "interpreters.json"
 SOURCES = Path(__file__).parent.parent / "src"
 COUNT, SIZE = 1000, 256
 SECONDS = 1.5
@@ -130,7 +130,7 @@ def main() -> int:
             )
             measured = json.loads(done.stdout)
             merge(best.setdefault(measured["name"], {}), measured["times"])
-    RESULT.write_text(json.dumps({"rounds": options.rounds, "interpreters": best}, indent=1) + "\n")
+    store("interpreters", {"rounds": options.rounds, "interpreters": best})
     return 0
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 from counting import available, by_function
-from results import FOLDER
+from results import store
 
 ITEMS = (
     "consume deliveries 256 B varied", "consume messages 256 B varied", "decode delivery 256 B varied",
@@ -46,8 +45,7 @@ def main() -> int:
     if not available():
         return 0
     profiles = {item: profile(counts) for item, counts in by_function(list(ITEMS)).items()}
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "profile.json").write_text(json.dumps(profiles, indent=1) + "\n")
+    store("profile", profiles)
     return 0
 
 

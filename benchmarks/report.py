@@ -317,11 +317,9 @@ def _footprint(results: Results) -> Iterator[str]:
         elif item.startswith("peak memory"):
             growth = (info["peak"] - info["start"]) / MB
             yield f"| memory added by decoding {info['messages']} deliveries, {peer} | {growth:.1f} MB |"
-        elif item == "installed size":
-            yield f"| extension modules, installed | {info['extensions'] / MB:.1f} MB |"
-            yield f"| whole package, installed | {info['package'] / MB:.1f} MB |"
-    if "wheel, octets" in results.budgets:
-        yield f"| wheel | {results.budgets['wheel, octets'] / MB:.2f} MB |"
+    for item in ("installed", "wheel"):
+        if f"{item}, octets" in results.budgets:
+            yield f"| {item} | {results.budgets[f'{item}, octets'] / MB:.2f} MB |"
 
 
 def _interpreters(results: Results) -> Iterator[str]:

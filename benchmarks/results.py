@@ -1,14 +1,35 @@
-"""The stored results, as the report and the chart read them."""
+"""The stored results: their form, and as the report and the chart read them."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from amqpcodec.bench.comparing import figures
 
 FOLDER = Path(__file__).parent / "results"
+WIDTH = 240  # of a line in a stored result: a figure with all that is known of it
+
+
+def store(name: str, result: Any, folder: Path = FOLDER) -> None:
+    """Write a result to `<name>.json`: whatever fits stands on one line, so that a change shows as a line."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(_lines(result, "") + "\n")
+
+
+def _lines(value: Any, before: str) -> str:
+    line = json.dumps(value)
+    if not isinstance(value, (dict, list)) or len(before) + len(line) <= WIDTH:
+        return line
+    inner = before + " "
+    if isinstance(value, dict):
+        parts = [f"{inner}{json.dumps(key)}: {_lines(each, inner)}" for key, each in value.items()]
+    else:
+        parts = [inner + _lines(each, inner) for each in value]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n" + ",\n".join(parts) + f"\n{before}{last}"
 
 
 class Results:
@@ -53,3 +74,7 @@ class Results:
 def _optional(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
+
+
+if __name__ == "__main__":
+    store("bench", json.loads(Path(sys.argv[1]).read_text()))

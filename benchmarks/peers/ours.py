@@ -34,11 +34,6 @@ class Ours:
         frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=FRAME_MAX, tables="raw").feed(data)
         return frames
 
-    def decode_envelopes(self, data: bytes) -> Iterator[Any]:
-        """As `decode`, payloads left as octets."""
-        frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=FRAME_MAX, payloads="raw").feed(data)
-        return frames
-
     def decode_unlimited(self, data: bytes) -> Iterator[Any]:
         """As `decode`, frames of any size."""
         frames: Iterator[Any] = self.amqp.FrameDecoder(frame_max=0).feed(data)

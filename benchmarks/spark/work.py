@@ -5,19 +5,19 @@ In a module of its own, since a process has one session, and several of them do 
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
+from captures import FOLDER, ROOT, capture
+
 CAPTURES = 4
+CONNECTIONS = 64  # of each
 SAMPLE = 20  # batches of a ceiling
 BATCH_ROWS = 10_000  # that Spark sends to a worker
 FRAMES, REPEATED = 100_000, 20  # frames in a table, and how often it has each
@@ -38,6 +38,22 @@ SETTINGS = {
 Work = Callable[[], Any]
 
 
+@contextmanager
+def session(master: str, **settings: str) -> Iterator[tuple[Any, Path]]:
+    """Return a session whose workers find the package and the benchmarks, and a folder of its own."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "benchmarks"), str(ROOT / "src")])
+    from pyspark.sql import SparkSession
+
+    from amqpcodec.spark.java import local_java
+
+    with local_java(), tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
+        spark = SparkSession.builder.master(master).config(map=SETTINGS | settings).getOrCreate()
+        try:
+            yield spark, Path(scratch)
+        finally:
+            spark.stop()
+
+
 class Job(NamedTuple):
     """What is done with `amount` of a unit: by us, and with nothing to decode."""
 
@@ -47,19 +63,14 @@ class Job(NamedTuple):
     ceiling: Work
 
 
-def captures(folder: Path, megabytes: int) -> tuple[list[str], dict[str, int]]:
-    """Seeded captures, made if they do not exist, and the sums of the counts of their contents."""
-    paths, sums = [], {"octets": 0, "frames": 0, "messages": 0, "connections": 0}
+def captures(megabytes: int) -> tuple[list[str], dict[str, int]]:
+    """Return seeded captures, and the sums of the counts of their contents."""
+    paths, sums = [], dict.fromkeys(("octets", "frames", "messages", "connections"), 0)
     for seed in range(CAPTURES):
-        path = folder / f"spark-{megabytes}-{seed}.pcap"
-        counts = path.with_name(path.name + ".json")
-        if not (path.exists() and counts.exists()):
-            command = [sys.executable, str(ROOT / "tools" / "synthetic_capture.py"), str(path)]
-            command += ["--mb", str(megabytes), "--seed", str(seed)]
-            subprocess.run(command, check=True, stdout=sys.stderr)
+        path, counts = capture(megabytes, CONNECTIONS, seed)
+        counts["octets"] = path.stat().st_size
         paths.append(str(path))
-        found = json.loads(counts.read_text()) | {"octets": path.stat().st_size}
-        sums = {name: sums[name] + found[name] for name in sums}
+        sums = {name: sums[name] + counts[name] for name in sums}
     return paths, sums
 
 
@@ -107,7 +118,7 @@ class Jobs:
         }
 
     def _writing_parquet(self) -> dict[str, Job]:
-        from spark_ceiling import WriteParquet
+        from .ceiling import WriteParquet
 
         messages = self.counts["messages"]
         made = self._sample("messages")
@@ -127,10 +138,10 @@ class Jobs:
 
     def _octets(self) -> dict[str, Job]:
         """A table with a frame in each row."""
-        from spark_ceiling import prebuilt, prebuilt_struct
-
         from amqpcodec.spark import decode_frames, from_amqp
         from amqpcodec.spark.schemas import struct_type
+
+        from .ceiling import prebuilt, prebuilt_struct
 
         table = self.spark.read.parquet(self._frames())
         flat, struct = self._decoded(FLAT), self._decoded(STRUCT)
@@ -151,9 +162,9 @@ class Jobs:
 
     def _replaying(self) -> dict[str, Job]:
         """Messages in Parquet to streams."""
-        from spark_ceiling import rewrite
-
         from amqpcodec.spark import parquet_to_stream, pcap_to_parquet
+
+        from .ceiling import rewrite
 
         source, target = str(self.folder / "messages"), str(self.folder / "stream")
         pcap_to_parquet(self.spark, self.paths, source, columns=REPLAYED)

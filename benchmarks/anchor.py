@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -17,13 +16,12 @@ from statistics import median, quantiles
 from time import process_time_ns
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 import corpus
+from captures import FOLDER
 from peers.ours import Ours
+from results import store
 
 SOURCE = Path(__file__).parent / "anchor.c"
-RESULT = Path(__file__).parent.parent / "results" / "anchor.json"
 COUNT = 2000  # deliveries in a file
 TURNS = 15
 ROUNDS = 5  # in each turn
@@ -40,16 +38,8 @@ def build(folder: Path) -> Path | None:
         print("bench-c: no C compiler; nothing was measured")
         return None
     target = folder / "anchor"
-    command = [
-        compiler,
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wno-deprecated-declarations",
-        str(SOURCE),
-        "-o",
-        str(target),
-    ]
+    options = ["-O2", "-Wall", "-Wextra", "-Wno-deprecated-declarations"]
+    command = [compiler, *options, str(SOURCE), "-o", str(target)]
     done = subprocess.run([*command, "-lrabbitmq"], capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return target
@@ -111,9 +101,8 @@ def spread(times: list[float]) -> dict[str, float]:
 
 def main() -> None:
     """Build, measure, print and store."""
-    folder = Path("build/bench")
-    folder.mkdir(parents=True, exist_ok=True)
-    anchor = build(folder)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    anchor = build(FOLDER)
     if anchor is None:
         return
     results = {}
@@ -122,7 +111,7 @@ def main() -> None:
         for kind in kinds:
             item = f"{work}, {size} B, {kind}"
             contents = getattr(corpus, kind)(size, COUNT)
-            stream = folder / f"deliveries-{kind}-{size}.bin"
+            stream = FOLDER / f"deliveries-{kind}-{size}.bin"
             stream.write_bytes(corpus.delivery_stream(contents))
             figures = results[item] = measured(ours, anchor, stream, contents)
             c, python = figures["rabbitmq-c"], figures["amqpcodec"]
@@ -131,8 +120,7 @@ def main() -> None:
                 f"{item}: rabbitmq-c {figures['version']} {c['median']:.0f} ns, "
                 f"amqpcodec {python['median']:.0f} ns a delivery; ratio {ratio:.2f}"
             )
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(results, indent=1) + "\n")
+    store("anchor", results)
 
 
 if __name__ == "__main__":

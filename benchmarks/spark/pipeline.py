@@ -1,6 +1,6 @@
 """Captures through Spark, beside the same jobs with nothing to decode and beside tshark on the same file.
 
-    python benchmarks/spark_pipeline.py [--mb 250] [--turns 3] [--only JOB]
+    PYTHONPATH=benchmarks python -m spark.pipeline [--mb 250] [--turns 3] [--only JOB]
 
 Three sessions are open: `local[2]`, `local[1]`, in which the JVM and its one worker keep more than one core
 busy, and `local[1]` held on a single core. They take turns: a job, its ceiling, and where that is wanted the
@@ -13,10 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -25,13 +23,14 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from spark_work import HERE, ROOT, SETTINGS, Jobs, captures
+from captures import tshark
+from results import store
 
-RESULT = HERE / "results" / "spark.json"
+from .work import Jobs, captures, session
+
 EVERYWHERE = ("frames, numbers", "messages", "pcap_to_parquet")  # measured in every session
 ONE_CORE = "one core"
 SESSIONS = ("local[2]", "local[1]", ONE_CORE)
-FOLDER = ROOT / "build" / "bench"
 
 
 class Taken(NamedTuple):
@@ -52,7 +51,7 @@ class Session:
     """A session in a process of its own, since a process has only one; it works on request."""
 
     def __init__(self, name: str, megabytes: int) -> None:
-        command = [sys.executable, __file__, "--serve", name, "--mb", str(megabytes)]
+        command = [sys.executable, "-m", "spark.pipeline", "--serve", name, "--mb", str(megabytes)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.jobs: dict[str, list[Any]] = self._answer()
 
@@ -92,29 +91,18 @@ def serve(name: str, megabytes: int) -> None:
     if name == ONE_CORE:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     master = "local[1]" if name == ONE_CORE else name
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(ROOT / "src")])
-    from pyspark.sql import SparkSession
-    from spark_ceiling import Ceiling
+    paths, counts = captures(megabytes)
+    with session(master) as (spark, scratch):
+        from .ceiling import Ceiling
 
-    from amqpcodec.spark.java import local_java
-
-    paths, counts = captures(FOLDER, megabytes)
-    with local_java(), tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
-        builder = SparkSession.builder.master(master)
-        for name, value in SETTINGS.items():
-            builder = builder.config(name, value)
-        spark = builder.getOrCreate()
-        try:
-            spark.dataSource.register(Ceiling)
-            jobs = Jobs(spark, paths, counts, Path(scratch)).all()
-            _answer({name: [job.unit, job.amount] for name, job in jobs.items()})
-            for line in sys.stdin:
-                name, side = json.loads(line)
-                begin = perf_counter()
-                getattr(jobs[name], side)()
-                _answer(perf_counter() - begin)
-        finally:
-            spark.stop()
+        spark.dataSource.register(Ceiling)
+        jobs = Jobs(spark, paths, counts, scratch).all()
+        _answer({name: [job.unit, job.amount] for name, job in jobs.items()})
+        for line in sys.stdin:
+            name, side = json.loads(line)
+            begin = perf_counter()
+            getattr(jobs[name], side)()
+            _answer(perf_counter() - begin)
 
 
 def _answer(value: Any) -> None:
@@ -123,20 +111,19 @@ def _answer(value: Any) -> None:
 
 def measure(megabytes: int, turns: int, only: list[str]) -> dict[str, Any]:
     """Rates of jobs and ceilings, millions of octets or rows a second, and how they compare."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    paths, counts = captures(FOLDER, megabytes)
+    paths, counts = captures(megabytes)
     found: dict[str, Any] = {}
     with ExitStack() as stack:
         sessions = {name: stack.enter_context(opened(name, megabytes)) for name in SESSIONS}
         for name, (unit, amount) in sessions[SESSIONS[0]].jobs.items():
             if only and name not in only:
                 continue
-            found[name] = {"unit": unit, **_job(name, amount, sessions, paths[0], turns)}
+            found[name] = {"unit": unit, **_job(name, amount, sessions, Path(paths[0]), turns)}
             print(name, found[name], file=sys.stderr, flush=True)
     return {"megabytes": counts["octets"] / 1e6, "messages": counts["messages"], "jobs": found}
 
 
-def _job(name: str, amount: int, sessions: dict[str, Session], path: str, turns: int) -> dict[str, float]:
+def _job(name: str, amount: int, sessions: dict[str, Session], path: Path, turns: int) -> dict[str, float]:
     """What is known of a job after some turns, and one before them that does not count."""
     first, *others = sessions
     sides = {first: partial(sessions[first].measure, name, "work")}
@@ -146,7 +133,7 @@ def _job(name: str, amount: int, sessions: dict[str, Session], path: str, turns:
     taken: list[dict[str, Taken]] = []
     for _ in range(turns + 1):
         taken.append({side: measured() for side, measured in sides.items()})
-        if name == "messages" and (rate := tshark(path)):
+        if name == "messages" and (rate := tshark_rate(path)):
             taken[-1]["tshark"] = Taken(amount / 1e6 / rate, 1)
     taken = taken[1:]
 
@@ -162,20 +149,11 @@ def _job(name: str, amount: int, sessions: dict[str, Session], path: str, turns:
     return found
 
 
-def tshark(path: str) -> float | None:
-    """Messages a second of tshark, in millions, by one core; None without it."""
-    from columnar_captures import FIELDS
-
-    program = shutil.which("tshark")
-    if program is None:
-        return None
-    command = [program, "-r", path, "-d", "tcp.port==5672,amqp", "-T", "fields"]
-    for field in FIELDS:
-        command += ["-e", field]
-    messages = json.loads(Path(path + ".json").read_text())["messages"]
-    begin = perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return float(messages / 1e6 / (perf_counter() - begin))
+def tshark_rate(path: Path) -> float | None:
+    """Return the messages a second of tshark, in millions, by one core; None without it."""
+    messages = json.loads(path.with_name(path.name + ".json").read_text())["messages"]
+    seconds = tshark(path)
+    return messages / 1e6 / seconds if seconds else None
 
 
 def main() -> None:
@@ -189,10 +167,10 @@ def main() -> None:
     if given.serve:
         serve(given.serve, given.mb)
         return
-    text = json.dumps(measure(given.mb, given.turns, given.only), indent=1)
-    print(text)
+    result = measure(given.mb, given.turns, given.only)
+    print(json.dumps(result, indent=1))
     if not given.only:
-        RESULT.write_text(text + "\n")
+        store("spark", result)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Captures through Spark: `make bench-spark`, `make bench-spark-memory`."""
