@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-compat test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -43,6 +43,10 @@ test: build
 # executors, Spark Connect, workers that die. In one process, which starts a session for all.
 test-spark: build
 	$(PYTHON) -m pytest tests/spark -m spark
+
+# Whether Spark gives the rows that the session gives. A damaged capture of BENCH_MB megabytes, in parts of several sizes, beside those made without it.
+spark-equality: build
+	PYTHONPATH=tests $(PYTHON) -m support.spark_equality --mb $(BENCH_MB) --result benchmarks/results/spark-equality.json
 
 # All tests of Spark with other versions of PySpark. Each has a virtual environment of its own under build/.
 SPARK_VERSIONS := 4.0.5 4.1.4 4.2.1
@@ -204,7 +208,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory spark-equality bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
+bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build
