@@ -16,3 +16,4 @@ cdef enum:
     NAIVE_TIME_FIELD = 14
     FLOAT_FIELD = 15
     DOUBLE_FIELD = 16
+    TIME_FIELD = 17

@@ -1,4 +1,4 @@
-"""Numbers of how fields of other libraries' classes are read and written. fields.pxd has the same in C.
+"""Numbers of how fields of records are read and written, ours and other libraries'. fields.pxd has the same in C.
 
 Their names say what the wire has, and where it counts what becomes of it in Python.
 """
@@ -19,3 +19,17 @@ SHORT_TIME_FIELD = 13  # a timestamp of at most 32 bits as an aware datetime
 NAIVE_TIME_FIELD = 14
 FLOAT_FIELD = 15
 DOUBLE_FIELD = 16
+TIME_FIELD = 17  # a timestamp as an aware datetime, or as an int beyond the year 9999
+
+# By the name of a wire type in the facts of a dialect; a type that is not here is left to slow paths.
+FIELD_KINDS = {
+    "bit": BIT_FIELD,
+    "octet": OCTET_FIELD,
+    "short": SHORT_FIELD,
+    "long": LONG_FIELD,
+    "longlong": LONGLONG_FIELD,
+    "shortstr": SHORTSTR_FIELD,
+    "longstr": OCTETS_FIELD,
+    "table": TABLE_FIELD,
+    "timestamp": TIME_FIELD,
+}
