@@ -3,6 +3,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint32_t
 
 from .fixed_c cimport Fixed, FixedMethods
+from .makers_c cimport Maker
 from .reader_c cimport Reader
 from .records_c cimport Record
 from .writer_c cimport Writer, WriterRules
@@ -10,19 +11,19 @@ from .writer_c cimport Writer, WriterRules
 
 cdef struct Entry:
     uint32_t index
-    void *maker  # borrowed from Dispatch._makers; NULL in an empty entry
+    Maker *maker  # NULL in an empty entry
 
 
 @cython.final
 cdef class Dispatch:
     cdef FixedMethods fixed
-    cdef list _makers
     cdef Entry *_entries
     cdef uint32_t _mask
 
-    cdef void *find(self, long long number) noexcept
+    cdef Maker *find(self, long long number) noexcept
     cdef bint has(self, long long number) noexcept
     cdef Record create(self, long long number)
+    cdef Record read_fast(self, long long number, Reader reader)
 
     cdef inline int read(self, Record record, Reader reader) except -1:
         """Fill an instance from the payload that the reader is aimed at."""

@@ -31,13 +31,12 @@ class Dispatch:
         writers: fast path of writing by class.
     """
 
-    __slots__ = ("_reads", "classes", "readers", "writers")
+    __slots__ = ("classes", "readers", "writers")
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self.classes = dict(classes)
         self.readers: dict[int, tuple[type[Any], FastRead]] = {}
         self.writers: dict[type[Any], FastWrite] = {}
-        self._reads: dict[type[Any], FastRead] = {}
         # The fast paths of a dialect's classes stand in a module beside theirs.
         modules = {cls.__module__ for cls in classes.values()}
         fast = {name: vars(import_module(f"{name.removesuffix('_py')}_fast_py")) for name in modules}
@@ -45,7 +44,6 @@ class Dispatch:
             functions = fast[cls.__module__]
             read = functions.get(f"read_{cls.__name__}")
             if read is not None:
-                self._reads[cls] = read
                 self.readers[number] = cls, read
                 self.writers[cls] = functions[f"write_{cls.__name__}"]
 
@@ -58,17 +56,25 @@ class Dispatch:
         cls = self.classes.get(index)
         return None if cls is None else object.__new__(cls)
 
+    def read_fast(self, index: int, reader: Reader) -> Any:
+        """Return an instance read from the payload that the reader is aimed at, or None where `create` and `read` must
+        do that: the fast path declines, or nothing is registered."""
+        if not reader.fast or index not in self.readers:
+            return None
+        cls, read = self.readers[index]
+        record = object.__new__(cls)
+        end = reader._end
+        try:
+            if read(record, reader, reader._data, reader._pos, end) != end:
+                return None
+        except DECLINED:
+            return None
+        reader._pos = end
+        return record
+
     def read(self, record: Record, reader: Reader) -> None:
-        """Fill an instance from the payload that the reader is aimed at: fast path first, then slow path."""
-        if reader.fast:
-            try:
-                end = reader._end
-                if self._reads[type(record)](record, reader, reader._data, reader._pos, end) == end:
-                    reader._pos = end
-                    return
-            except DECLINED:
-                pass
-        fast, reader.fast = reader.fast, reader.fast and type(record) not in self._reads
+        """Fill an instance from the payload that the reader is aimed at: the slow path, behind `read_fast`."""
+        fast, reader.fast = reader.fast, reader.fast and type(record) not in self.writers
         try:
             record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent
             record._read(reader)

@@ -1,5 +1,21 @@
 from cpython.object cimport PyObject
 
+cdef extern from *:
+    """
+    /* Many references to None at once, or fewer; since 3.12 None is immortal and they are not counted. */
+    static inline void amqpcodec_refer_to_none(Py_ssize_t times) {
+    #if defined(Py_REF_DEBUG)
+        for (; times > 0; times--) Py_INCREF(Py_None);
+        for (; times < 0; times++) Py_DECREF(Py_None);
+    #elif PY_VERSION_HEX < 0x030C0000
+        Py_None->ob_refcnt += times;
+    #else
+        (void)times;
+    #endif
+    }
+    """
+    void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
+
 cdef enum:
     MOST_FIELDS = 32  # a class with more is left to `__init__`
     NAME_BUCKETS = 128
@@ -21,14 +37,6 @@ cdef struct Layout:
     int (*finish)(Layout *, PyObject *) except -1  # NULL, or what is left to do; 0 leaves the call to `__init__`
     void *owner  # of `finish`
     bint table[MOST_FIELDS]  # None stands for a new dict
-
-
-cdef class Maker:
-    cdef object _model
-    cdef Py_ssize_t _fields
-    cdef Py_ssize_t _size
-
-    cdef object make(self)
 
 
 cdef inline PyObject **slot(Layout *layout, PyObject *instance, Py_ssize_t field) noexcept:

@@ -26,17 +26,6 @@ from .sharing_c import share
 
 cdef extern from *:
     """
-    /* Many references to None at once; since 3.12 None is immortal and they are not counted. */
-    static inline void amqpcodec_refer_to_none(Py_ssize_t times) {
-    #if defined(Py_REF_DEBUG)
-        while (times-- > 0) Py_INCREF(Py_None);
-    #elif PY_VERSION_HEX < 0x030C0000
-        Py_None->ob_refcnt += times;
-    #else
-        (void)times;
-    #endif
-    }
-
     /* An instance whose slots are not set yet. Most of our classes are left out of garbage collection, and what
        PyType_GenericAlloc clears is overwritten. */
     static inline PyObject *amqpcodec_allocate(PyTypeObject *cls) {
@@ -55,7 +44,6 @@ cdef extern from *:
     #endif
     }
     """
-    void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
     object allocate "amqpcodec_allocate"(PyTypeObject *cls)
     void publish "amqpcodec_publish"(void **place, void *value) noexcept
 
@@ -140,21 +128,6 @@ cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
     if (<PyTypeObject *>cls).tp_basicsize != before + fields * <Py_ssize_t>sizeof(PyObject *):
         raise TypeError(f"{cls.__name__} does not hold its fields alone")
     return before
-
-
-cdef class Maker:
-    """Makes instances of one generated class whose fields are all None, for a decoder to fill."""
-
-    def __cinit__(self, type cls not None):
-        octets_before_slots(cls, len(cls.spec.fields))
-        self._model = cls.__new__(cls)
-        self._fields = len(cls.spec.fields)
-        self._size = (<PyTypeObject *>cls).tp_basicsize
-
-    cdef object make(self):
-        made = _copy_memory(<PyObject *>self._model, self._size)
-        refer_to_none(self._fields)
-        return made
 
 
 cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):

@@ -156,6 +156,9 @@ class RawProperties(Properties):
         reader = reading.rules.reader(False)
         reader.attach(octets)
         reader.aim(0, len(octets), self._offset)
+        decoded = reading.dispatch.read_fast(self._class, reader)
+        if decoded is not None:
+            return decoded
         decoded = reading.dispatch.create(self._class)
         try:
             reading.dispatch.read(decoded, reader)

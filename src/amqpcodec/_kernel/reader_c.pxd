@@ -1,21 +1,27 @@
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
 from .table_cache_c cimport TableCache
+from .texts cimport CachedText
 from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
 cdef enum:
-    CACHED_OCTETS = 48  # less than 64, see CachedText.mark
+    GUESSED = 16  # fields and keys, by their place, whose text is expected to come again
 
 
-cdef struct CachedText:
-    uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
-    uint32_t missed  # that of the text last looked for here in vain
-    PyObject *text  # ASCII
+cdef struct Guess:
+    PyObject *text  # the last one here that was kept; NULL for none
+    unsigned int misses  # how many in a row were not kept
+
+
+cdef struct Guesses:
+    Guess arguments[GUESSED]
+    Guess properties[GUESSED]
+    Guess keys[GUESSED]
 
 
 cdef class Reader
@@ -58,6 +64,7 @@ cdef class Reader:
     cdef unsigned long long _entries
     cdef bint _keeps
     cdef CachedText *_cache
+    cdef Guesses *_guesses
     cdef unsigned long long _last_seconds
     cdef object _last_time
     cdef size_t _cache_mask
@@ -97,9 +104,6 @@ cdef class Reader:
     cdef object _time(self, uint64_t seconds)
     cdef object _text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _make_cache(self) except -1
-    cdef object _on_miss(
-        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, CachedText *kept
-    )
     cdef object _wide_text(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _refuse_zero(self, const unsigned char *start, Py_ssize_t size, object field) except -1
     cdef object _new_text(self, const unsigned char *start, Py_ssize_t size, object field)

@@ -14,7 +14,7 @@ from cpython.dict cimport PyDict_Contains, PyDict_SetItem
 from cpython.list cimport PyList_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcpy, memset
@@ -40,16 +40,13 @@ from .kinds cimport (
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport mix_of, same
+from .texts cimport CACHED_OCTETS, CachedText, is_kept, mark_of, mix_of, note_miss
 from .framing import framing_error
 from .values import Declined
 
 cdef extern from "Python.h":
     object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
     void *PyUnicode_DATA(object text)
-    ctypedef struct PyASCIIObject:  # the octets of such a text follow right behind
-        pass
-    unsigned int PyUnicode_IS_ASCII(object text)
     char *PyByteArray_AS_STRING(object array)
 
 import_datetime()
@@ -111,6 +108,12 @@ cdef class Reader:
             for slot in range(self._cache_mask + 1):
                 Py_XDECREF(self._cache[slot].text)
             PyMem_Free(self._cache)
+        if self._guesses is not NULL:
+            for slot in range(<size_t>GUESSED):
+                Py_XDECREF(self._guesses.arguments[slot].text)
+                Py_XDECREF(self._guesses.properties[slot].text)
+                Py_XDECREF(self._guesses.keys[slot].text)
+            PyMem_Free(self._guesses)
 
     # -- where the reader stands
 
@@ -350,36 +353,23 @@ cdef class Reader:
         if self._cache is NULL:
             self._make_cache()
         mix = mix_of(start, size)
-        mark = (<uint32_t>(mix >> 16) & ~<uint32_t>63) | <uint32_t>size
+        mark = mark_of(mix, size)
         kept = self._cache + (mix >> 48 & self._cache_mask)
-        if kept.mark == mark and same(<unsigned char *>(<PyASCIIObject *>kept.text + 1), start, size):
+        if is_kept(kept, mark, start, size):
             return <object>kept.text
-        return self._on_miss(start, size, field, mark, kept)
+        text = self._new_text(start, size, field)
+        if type(text) is str:  # octets that are no UTF-8 may be bytes
+            note_miss(kept, mark, <PyObject *>text)
+        return text
 
     cdef int _make_cache(self) except -1:
         """Room for texts; made when the first comes, since it is most of what making a decoder would cost."""
         self._cache_mask = self._rules.cache_slots - 1
         self._cache = <CachedText *>PyMem_Calloc(self._rules.cache_slots, sizeof(CachedText))
-        if self._cache is NULL:
+        self._guesses = <Guesses *>PyMem_Calloc(1, sizeof(Guesses))
+        if self._cache is NULL or self._guesses is NULL:
             raise MemoryError
         return 0
-
-    cdef object _on_miss(
-        self, const unsigned char *start, Py_ssize_t size, object field, uint32_t mark, CachedText *kept
-    ):
-        """A text that is not kept. It is from when it is met twice, with no other in its place between: those
-        that never repeat (message ids) would drive out those that do, and be freed when nothing has them
-        at hand any more. A hostile stream can only cause misses."""
-        cdef PyObject *old = kept.text
-        text = self._new_text(start, size, field)
-        if kept.missed != mark:
-            kept.missed = mark
-        elif type(text) is str and PyUnicode_IS_ASCII(text):  # octets that are no UTF-8 may be bytes
-            Py_INCREF(text)
-            kept.text = <PyObject *>text
-            kept.mark = mark
-            Py_XDECREF(old)
-        return text
 
     cdef inline object _new_text(self, const unsigned char *start, Py_ssize_t size, object field):
         """Octets as text; what is not UTF-8 becomes surrogate escapes, which encode back unchanged."""

@@ -65,6 +65,8 @@ cdef class StreamDecoder:
     cdef Frame _frame(self, object frame_type, object channel, object payload)
     @cython.locals(reader=Reader, method=Record, index=cython.longlong)
     cdef Record _read_method(self)
+    @cython.locals(reader=Reader, method=Record)
+    cdef Record _read_slowly(self, long long index)
     @cython.locals(reader=Reader)
     cdef int _check_method(self, object method, long long class_id) except -1
     @cython.locals(reader=Reader, class_id=cython.int)

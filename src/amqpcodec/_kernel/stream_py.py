@@ -476,6 +476,18 @@ class StreamDecoder:
         if reader.left() < 4:
             raise reader.refuse(FRAME_ERROR, f"method of {reader.left()} octets has no ids", 0)
         index = reader.method_index()
+        method = self._methods.read_fast(index, reader)
+        if method is None:
+            method = self._read_slowly(index)
+        if self._strict:
+            self._record = method
+            self._check_method(method, index >> 16)
+            self._record = None
+        return method
+
+    def _read_slowly(self, index: int) -> Any:
+        """Read a method that the fast path declines."""
+        reader = self._reader
         method = self._methods.create(index)
         if method is None:
             message = f"no method {index & 0xFFFF} in class {index >> 16}"
@@ -483,8 +495,6 @@ class StreamDecoder:
         self._record = method
         self._methods.read(method, reader)
         reader.finish()
-        if self._strict:
-            self._check_method(method, index >> 16)
         self._record = None
         return method
 
@@ -520,6 +530,9 @@ class StreamDecoder:
             raise reader.refuse(self._dialect.weight_not_zero, message, 10)
         if self._raw_reading is not None:
             return self._keep_properties(self._raw_reading, class_id)
+        properties = self._properties.read_fast(class_id, reader)
+        if properties is not None:
+            return properties
         properties = self._properties.create(class_id)
         self._record = properties
         self._properties.read(properties, reader)

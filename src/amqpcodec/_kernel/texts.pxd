@@ -1,11 +1,27 @@
 # Texts of the reader's cache: what they hash to, and whether two of them are equal, eight octets at a time.
 # Up to seven octets before a text are read with it.
-from libc.stdint cimport uint64_t
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
-from .octets cimport word
+from .octets cimport copy_short, word
 
 cdef extern from "Python.h":
     bint PY_BIG_ENDIAN
+    ctypedef struct PyASCIIObject:  # the octets of such a text follow right behind
+        pass
+    unsigned int PyUnicode_IS_ASCII(PyObject *text) noexcept
+    PyObject *PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar) noexcept
+
+cdef enum:
+    CACHED_OCTETS = 48  # less than 64, see CachedText.mark
+
+
+cdef struct CachedText:
+    uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
+    uint32_t missed  # that of the text last looked for here in vain
+    PyObject *text  # ASCII
 
 
 cdef inline Py_ssize_t first(Py_ssize_t size) noexcept nogil:
@@ -40,3 +56,44 @@ cdef inline bint same(const unsigned char *p, const unsigned char *q, Py_ssize_t
             return False
         at += 8
     return True
+
+
+cdef inline const unsigned char *octets_of(PyObject *text) noexcept nogil:
+    """Return where the octets of an ASCII text lie."""
+    return <const unsigned char *>(<PyASCIIObject *>text + 1)
+
+
+cdef inline PyObject *ascii_text(const unsigned char *p, Py_ssize_t size) noexcept:
+    """Return ASCII octets as a text, or NULL with an exception."""
+    cdef PyObject *text = PyUnicode_New(size, 127)
+    if text is NULL or size == 0:  # an empty text is everybody's
+        return text
+    if size <= 255:
+        copy_short(<unsigned char *>octets_of(text), p, <size_t>size)
+    else:
+        memcpy(<unsigned char *>octets_of(text), p, <size_t>size)
+    return text
+
+
+cdef inline uint32_t mark_of(uint64_t mix, Py_ssize_t size) noexcept nogil:
+    """Return the mark of a text that `mix_of` made a hash of."""
+    return (<uint32_t>(mix >> 16) & ~<uint32_t>63) | <uint32_t>size
+
+
+cdef inline bint is_kept(CachedText *kept, uint32_t mark, const unsigned char *p, Py_ssize_t size) noexcept nogil:
+    """Return whether the text that is kept in a place is this one."""
+    return kept.mark == mark and same(octets_of(kept.text), p, size)
+
+
+cdef inline void note_miss(CachedText *kept, uint32_t mark, PyObject *text) noexcept:
+    """Take note of a text that is not kept. It is from when it is met twice, with no other in its place between:
+    those that never repeat (message ids) would drive out those that do, and be freed when nothing has them at hand
+    any more. A hostile stream can only cause misses."""
+    cdef PyObject *old = kept.text
+    if kept.missed != mark:
+        kept.missed = mark
+    elif PyUnicode_IS_ASCII(text):
+        Py_INCREF(<object>text)
+        kept.text = text
+        kept.mark = mark
+        Py_XDECREF(old)

@@ -1,0 +1,141 @@
+# cython: cdivision=True
+"""Instances of generated classes for decoders to fill; of the compiled build only.
+
+Cython makes an instance by one call for each of its four classes, and frees it by as many. Here one function does
+either, and the memory of instances that are gone serves the next ones. Decoders make and free the same few
+classes all the time: that is a sixth of what a delivery costs.
+"""
+
+from cpython.mem cimport PyMem_Calloc
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
+from libc.stdint cimport uintptr_t
+
+from .fields cimport BIT_FIELD
+from .layout_c cimport octets_before_slots
+from .fields import FIELD_KINDS
+
+cdef extern from *:
+    """
+    static inline int amqpcodec_is_static(PyTypeObject *cls) { return !PyType_HasFeature(cls, Py_TPFLAGS_HEAPTYPE); }
+    """
+    bint is_static "amqpcodec_is_static"(PyTypeObject *cls) noexcept
+
+cdef extern from "Python.h":
+    ctypedef void (*destructor)(PyObject *) noexcept
+    ctypedef void (*freefunc)(void *) noexcept
+    ctypedef struct ClassType "PyTypeObject":
+        destructor tp_dealloc
+        freefunc tp_free
+    bint PyType_IS_GC(PyTypeObject *cls) noexcept
+    void PyObject_GC_UnTrack(void *instance) noexcept
+    void *PyObject_Malloc(size_t size) noexcept
+    PyObject *gc_new "_PyObject_GC_New"(PyTypeObject *cls) noexcept
+    PyObject *PyErr_NoMemory() noexcept
+
+cdef enum:
+    BUCKETS = 256
+    MOST_FLAGS = 15  # in one word; what has more properties is left to the slow path
+
+# By address of the class. None is ever removed.
+cdef Maker *_makers[BUCKETS]
+
+
+cdef inline size_t _bucket(PyTypeObject *cls) noexcept:
+    return (<uintptr_t>cls >> 6) % BUCKETS
+
+
+cdef inline Maker *_find(PyTypeObject *cls) noexcept:
+    cdef Maker *maker = _makers[_bucket(cls)]
+    while maker is not NULL and maker.cls is not cls:
+        maker = maker.next
+    return maker
+
+
+cdef Maker *maker_of(type cls) except NULL:
+    """Return the maker of a generated class: one for each, for good."""
+    cdef Maker *maker = _find(<PyTypeObject *>cls)
+    if maker is not NULL:
+        return maker
+    maker = <Maker *>PyMem_Calloc(1, sizeof(Maker))
+    if maker is NULL:
+        raise MemoryError
+    model = cls.__new__(cls)
+    for kept in (cls, model):
+        Py_INCREF(kept)
+    maker.cls = <PyTypeObject *>cls
+    maker.model = <PyObject *>model
+    maker.size = maker.cls.tp_basicsize
+    maker.fields = len(cls.spec.fields)
+    maker.head = octets_before_slots(cls, maker.fields)
+    maker.collected = PyType_IS_GC(maker.cls)
+    if maker.collected:
+        PyObject_GC_UnTrack(maker.model)  # or `gc.get_objects` hands it to who may change it
+    _note_kinds(maker, cls.spec)
+    maker.next = _makers[_bucket(maker.cls)]
+    _makers[_bucket(maker.cls)] = maker
+    if is_static(maker.cls):
+        (<ClassType *>cls).tp_dealloc = _free
+    return maker
+
+
+cdef int _note_kinds(Maker *maker, object spec) except -1:
+    """Take down the kinds of the fields, if the fast path knows them all."""
+    cdef int at, bit = 0
+    maker.optional = not hasattr(spec, "method_id")
+    if maker.fields > (MOST_FLAGS if maker.optional else MOST_FIELDS):
+        return 0
+    for at, field in enumerate(spec.fields):
+        kind = FIELD_KINDS.get(field.type)
+        if kind is None or maker.optional and kind == BIT_FIELD:
+            return 0
+        maker.kinds[at] = kind
+        maker.bits[at] = <unsigned char>bit
+        bit = (bit + 1) % 8 if kind == BIT_FIELD else 0
+        maker.flags |= 0x8000 >> at
+    maker.plain = True
+    return 0
+
+
+cdef object make(Maker *maker):
+    """Return an instance whose fields are all None."""
+    cdef PyObject *made = take(maker)
+    if made is NULL:
+        raise MemoryError
+    hand_out(maker, made, 0)
+    record = <object>made
+    Py_DECREF(record)
+    return record
+
+
+cdef PyObject *allocate(Maker *maker) noexcept:
+    """Return new memory for an instance."""
+    cdef void *memory
+    if maker.collected:
+        return gc_new(maker.cls)
+    memory = PyObject_Malloc(<size_t>maker.size)
+    return PyErr_NoMemory() if memory is NULL else PyObject_Init(<PyObject *>memory, maker.cls)
+
+
+cdef void _free(PyObject *instance) noexcept:
+    """Let go of what an instance refers to, and keep its memory for the next one."""
+    cdef PyTypeObject *cls = instance.ob_type
+    cdef Maker *maker = _find(cls)
+    cdef PyObject **slots
+    cdef int at, nones = 0
+    while maker is NULL:  # of a subclass
+        cls = cls.tp_base
+        maker = _find(cls)
+    if maker.collected:
+        PyObject_GC_UnTrack(instance)
+    slots = slots_of(maker, instance)
+    for at in range(maker.fields):
+        if slots[at] is <PyObject *>None:
+            nones += 1
+        else:
+            Py_XDECREF(slots[at])
+    refer_to_none(-nones)
+    if maker.count < RECYCLED and instance.ob_type is maker.cls:
+        maker.idle[maker.count] = instance
+        maker.count += 1
+    else:
+        (<ClassType *>instance.ob_type).tp_free(instance)
