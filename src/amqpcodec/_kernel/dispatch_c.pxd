@@ -1,26 +1,18 @@
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t
 
 from .fixed_c cimport Fixed, FixedMethods
-from .makers_c cimport Maker
+from .makers_c cimport MakerTable
 from .reader_c cimport Reader
 from .records_c cimport Record
 from .writer_c cimport Writer, WriterRules
 
 
-cdef struct Entry:
-    uint32_t index
-    Maker *maker  # NULL in an empty entry
-
-
 @cython.final
 cdef class Dispatch:
     cdef FixedMethods fixed
-    cdef Entry *_entries
-    cdef uint32_t _mask
+    cdef MakerTable makers
 
-    cdef Maker *find(self, long long number) noexcept
     cdef bint has(self, long long number) noexcept
     cdef Record create(self, long long number)
     cdef Record read_fast(self, long long number, Reader reader)

@@ -1,64 +1,44 @@
-"""From the ids on the wire to the generated class, in C. The twin of dispatch_py.py.
+"""From the ids on the wire to the generated class, in C. The twin of dispatch_py.py."""
 
-A hash table with open addressing, at most half full, so that a look-up makes no Python object.
-"""
-
-from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
 
 from .fast_reader_c cimport read_record
 from .fixed_c cimport FixedMethods
 from .layout_c cimport prepare
-from .makers_c cimport make, maker_of
+from .makers_c cimport Maker, MakerTable, make
 
-
-cdef inline uint32_t _place(uint32_t index) noexcept nogil:
-    return (index * 0x9E3779B1U) >> 16
+cdef extern from "Python.h":
+    void PyErr_Clear() noexcept
 
 
 cdef class Dispatch:
-    """Makes an empty instance of the class registered under a number."""
+    """Makes an empty instance of the class registered under a number, and has instances read and written."""
 
     def __cinit__(self, classes):
-        cdef uint32_t size = 8
-        cdef uint32_t at
-        self.fixed = FixedMethods(classes.values())
-        while size < 2 * <uint32_t>len(classes):
-            size *= 2
-        self._mask = size - 1
-        self._entries = <Entry *>PyMem_Calloc(size, sizeof(Entry))
-        if self._entries is NULL:
-            raise MemoryError
-        for index, cls in classes.items():
+        for cls in classes.values():
             prepare(cls)
-            at = _place(index) & self._mask
-            while self._entries[at].maker is not NULL:
-                at = (at + 1) & self._mask
-            self._entries[at].index = index
-            self._entries[at].maker = maker_of(cls)
-
-    def __dealloc__(self):
-        PyMem_Free(self._entries)
+        self.fixed = FixedMethods(classes.values())
+        self.makers = MakerTable(classes)
 
     cdef Record create(self, long long number):
         """A new, unfilled instance, or None where nothing is registered; the number has 32 bits."""
-        cdef Maker *maker = self.find(number)
+        cdef Maker *maker = self.makers.find(number)
         return None if maker is NULL else <Record>make(maker)
 
     cdef Record read_fast(self, long long number, Reader reader):
         """Return an instance read from the payload that the reader is aimed at, or None where `create` and `read`
         must do that: the fast path declines, or nothing is registered."""
-        cdef Maker *maker = self.find(number)
-        return None if maker is NULL else <Record>read_record(maker, reader)
+        cdef Maker *maker = self.makers.find(number)
+        cdef PyObject *made = NULL if maker is NULL else read_record(maker, reader, reader._pos, reader._end)
+        if made is NULL:
+            PyErr_Clear()
+            return None
+        reader._pos = reader._end
+        record = <Record>made
+        Py_DECREF(record)
+        return record
 
     cdef bint has(self, long long number) noexcept:
         """Return whether something is registered."""
-        return self.find(number) is not NULL
-
-    cdef inline Maker *find(self, long long number) noexcept:
-        cdef uint32_t index = <uint32_t>number
-        cdef uint32_t at = _place(index) & self._mask
-        while self._entries[at].maker is not NULL:
-            if self._entries[at].index == index:
-                return self._entries[at].maker
-            at = (at + 1) & self._mask
-        return NULL
+        return self.makers.find(number) is not NULL

@@ -1,5 +1,7 @@
+from cpython.object cimport PyObject
+
 from .makers_c cimport Maker
 from .reader_c cimport Reader
 
 
-cdef object read_record(Maker *maker, Reader reader)
+cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, const unsigned char *end) noexcept

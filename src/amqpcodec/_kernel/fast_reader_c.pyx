@@ -1,169 +1,119 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The fast path of reading methods and properties, in C. The pure build has one of its own, fast_reader_py.py.
+"""The fast path of reading records, in C. That of the pure build is fast_reader_py.py.
 
-All that a record is made of is read in this one module, so that the compiler can put it together in one function.
-What is unusual is declined: limits that are passed, octets that are wrong, values that are seldom met. The slow
-path then starts over where this one began; it raises all errors. A reader's memory of what came before, which this
-path adds to, never changes what is read.
-
-A function that gives NULL declines, whether or not it leaves an exception.
+All that a record is made of is read in this one module, so that the compiler can put it together. What is unusual is
+declined: limits that are passed, octets that are wrong, values that are seldom met. The slow path then starts over
+where this one began; it raises all errors. A reader's memory of what came before, which this path adds to, never
+changes what is read.
 """
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memchr
-
 from cpython.datetime cimport import_datetime
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF
+from libc.stdint cimport uint64_t
 
-from .civil cimport LAST_SECOND, Civil, civil_time
+from .fast_values cimport (
+    guess_at, int_of_long, int_of_unsigned, new_octets, table_at, text_at, time_at, truth,
+)
 from .fields cimport (
-    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD,
-    TIME_FIELD,
+    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
 )
-from .kinds cimport (
-    ARRAY, BOOL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, TABLE, TIMESTAMP, UINT8, UINT16, UINT32,
-    UINT64, VOID,
-)
-from .makers_c cimport hand_out, slots_of, take
-from .octets cimport f32, f64, is_ascii, u16, u32, u64
-from .reader_c cimport GUESSED, Guess
-from .rawtable_c cimport kept_table
-from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, same
-
-cdef extern from "Python.h":
-    PyObject *Py_True
-    PyObject *Py_False
-    Py_ssize_t length "PyUnicode_GET_LENGTH"(PyObject *text) noexcept
-    PyObject *decode_utf8 "PyUnicode_DecodeUTF8"(const char *octets, Py_ssize_t size, const char *errors) noexcept
-    PyObject *new_octets "PyBytes_FromStringAndSize"(const char *octets, Py_ssize_t size) noexcept
-    PyObject *int_of_long "PyLong_FromLong"(long value) noexcept
-    PyObject *int_of_unsigned "PyLong_FromUnsignedLongLong"(unsigned long long value) noexcept
-    PyObject *int_of_signed "PyLong_FromLongLong"(long long value) noexcept
-    PyObject *float_of "PyFloat_FromDouble"(double value) noexcept
-    PyObject *new_dict "PyDict_New"() noexcept
-    int dict_set "PyDict_SetItem"(PyObject *table, PyObject *key, PyObject *value) noexcept
-    int dict_contains "PyDict_Contains"(PyObject *table, PyObject *key) noexcept
-    PyObject *new_list "PyList_New"(Py_ssize_t size) noexcept
-    int list_append "PyList_Append"(PyObject *items, PyObject *value) noexcept
-    Py_ssize_t list_size "PyList_GET_SIZE"(PyObject *items) noexcept
-    int PyErr_ExceptionMatches(object cls) noexcept
-    void PyErr_Clear() noexcept
-    bint PyErr_Occurred() noexcept
-
-cdef extern from *:
-    """
-    #include "datetime.h"
-    static inline PyObject *amqpcodec_utc(int year, int month, int day, int second) {
-        return PyDateTimeAPI->DateTime_FromDateAndTime(year, month, day, second / 3600, second / 60 % 60, second % 60,
-            0, PyDateTime_TimeZone_UTC, PyDateTimeAPI->DateTimeType);
-    }
-    """
-    PyObject *time_in_utc "amqpcodec_utc"(int year, int month, int day, int second) noexcept
+from .layout_c cimport refer_to_none
+from .makers_c cimport empty, hand_out, slots_of, take
+from .octets cimport u16, u32, u64
+from .reader_c cimport Guess
 
 import_datetime()
 
-cdef enum:
-    PATIENCE = 16  # texts in a row that were not kept, after which a place is taken for one of ids
-    PAUSE = 1024  # texts of such a place that nobody looks for
 
-
-cdef object read_record(Maker *maker, Reader reader):
-    """Return an instance read from all that is left of a payload, or None where the slow path must read it; the
-    reader then stands where it stood."""
+cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, const unsigned char *end) noexcept:
+    """Return the method or properties whose fields lie between `p` and `end`, to be owned by the caller. NULL, maybe
+    with an exception, leaves them to the slow path."""
     cdef PyObject *made
-    cdef Py_ssize_t filled
+    cdef bint whole
     if not maker.plain or reader._rules.declines:
-        return None
-    if reader._keeps and reader._cache is NULL:
+        return NULL
+    if reader._cache is NULL and reader._keeps:
         reader._make_cache()
     made = take(maker)
     if made is NULL:
-        PyErr_Clear()
-        return None
-    filled = _properties(maker, reader, made) if maker.optional else _arguments(maker, reader, made)
-    hand_out(maker, made, filled if filled >= 0 else ~filled)
-    record = <object>made
-    Py_DECREF(record)
-    if filled < 0:
-        PyErr_Clear()
-        return None
-    return record
+        return NULL
+    if maker.optional:
+        whole = _fill_properties(maker, reader, made, p, end)
+    else:
+        whole = _fill_arguments(maker, reader, made, p, end)
+    hand_out(maker, made)
+    if not whole:
+        Py_DECREF(<object>made)
+        return NULL
+    return made
 
 
-# Both give the number of slots that they filled; in one's complement where they decline.
+# Both leave no slot empty, also where they decline.
 
-cdef inline Py_ssize_t _arguments(Maker *maker, Reader reader, PyObject *made) noexcept:
+cdef inline bint _fill_arguments(
+    Maker *maker, Reader reader, PyObject *made, const unsigned char *p, const unsigned char *end
+) noexcept:
     """Fill in the arguments of a method."""
-    cdef PyObject **slots = slots_of(maker, made)
-    cdef const unsigned char *p = reader._pos
     cdef Guess *guesses = NULL if reader._guesses is NULL else reader._guesses.arguments
-    cdef PyObject *value
+    cdef PyObject **slots = slots_of(maker, made)
     cdef Py_ssize_t at
     cdef int octet = 0
     for at in range(maker.fields):
         if maker.kinds[at] != BIT_FIELD:
-            value = _field(reader, maker.kinds[at], _guess(guesses, at), &p)
-            if value is NULL:
-                return ~at
-            slots[at] = value
+            slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, at), &p, end)
+            if slots[at] is NULL:
+                empty(maker, made, at)
+                return False
             continue
         if maker.bits[at] == 0:
-            if p >= reader._end:
-                return ~at
+            if p >= end:
+                empty(maker, made, at)
+                return False
             octet = p[0]
             p += 1
-        slots[at] = _truth(octet >> maker.bits[at] & 1)
-    if p != reader._end:
-        return ~<Py_ssize_t>maker.fields
-    reader._pos = p
-    return maker.fields
+        slots[at] = truth(octet >> maker.bits[at] & 1)
+    return p == end
 
 
-cdef inline Py_ssize_t _properties(Maker *maker, Reader reader, PyObject *made) noexcept:
+cdef inline bint _fill_properties(
+    Maker *maker, Reader reader, PyObject *made, const unsigned char *p, const unsigned char *end
+) noexcept:
     """Fill in the properties whose flags are set (0-9-1 section 4.2.6.1)."""
-    cdef PyObject **slots = slots_of(maker, made)
-    cdef const unsigned char *p = reader._pos
     cdef Guess *guesses = NULL if reader._guesses is NULL else reader._guesses.properties
-    cdef PyObject *value
+    cdef PyObject **slots = slots_of(maker, made)
     cdef unsigned int flags
-    cdef Py_ssize_t at = 0, filled = 0
-    if reader._end - p < 2:
-        return ~filled
-    flags = u16(p)
+    cdef Py_ssize_t at, absent = 0
+    flags = u16(p) if end - p >= 2 else 1
     if flags & ~maker.flags:
-        return ~filled
+        empty(maker, made, 0)
+        return False
     p += 2
-    while flags:
-        if flags & 0x8000:
-            value = _field(reader, maker.kinds[at], _guess(guesses, at), &p)
-            if value is NULL:
-                return ~filled
-            slots[at] = value
-            filled += 1
-        flags = flags << 1 & 0xFFFF
-        at += 1
-    if p != reader._end:
-        return ~filled
-    reader._pos = p
-    return filled
+    for at in range(maker.fields):
+        if not flags & 0x8000 >> at:
+            slots[at] = <PyObject *>None
+            absent += 1
+            continue
+        slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, at), &p, end)
+        if slots[at] is NULL:
+            refer_to_none(absent)
+            empty(maker, made, at)
+            return False
+    refer_to_none(absent)
+    return p == end
 
 
-cdef inline Guess *_guess(Guess *guesses, Py_ssize_t place) noexcept:
-    """Return what is expected in a place; NULL of a reader that remembers nothing."""
-    return NULL if guesses is NULL else guesses + min(place, <Py_ssize_t>GUESSED - 1)
-
-
-cdef inline PyObject *_field(Reader reader, int kind, Guess *guess, const unsigned char **at) noexcept:
+cdef inline PyObject *_field(
+    Reader reader, int kind, Guess *guess, const unsigned char **at, const unsigned char *end
+) noexcept:
     """Return the value of an argument or property, and pass over it."""
     cdef const unsigned char *p = at[0]
-    cdef Py_ssize_t left = reader._end - p
+    cdef Py_ssize_t left = end - p
     if kind == SHORTSTR_FIELD:
         if left < 1 or p[0] > left - 1:
             return NULL
         at[0] = p + 1 + p[0]
-        return _text(reader, guess, p + 1, p[0])
+        return text_at(reader, guess, p + 1, p[0])
     elif kind == LONGLONG_FIELD:
         at[0] = p + 8
         return NULL if left < 8 else int_of_unsigned(u64(p))
@@ -178,283 +128,10 @@ cdef inline PyObject *_field(Reader reader, int kind, Guess *guess, const unsign
         return NULL if left < 4 else int_of_unsigned(u32(p))
     elif kind == TIME_FIELD:
         at[0] = p + 8
-        return NULL if left < 8 else _time(reader, u64(p))
+        return NULL if left < 8 else time_at(reader, u64(p))
     if left < 4 or u32(p) > <uint64_t>(left - 4):
         return NULL
     at[0] = p + 4 + u32(p)
     if kind == TABLE_FIELD:
-        return _table(reader, p + 4, <Py_ssize_t>u32(p))
+        return table_at(reader, p + 4, <Py_ssize_t>u32(p))
     return new_octets(<const char *>p + 4, <Py_ssize_t>u32(p))
-
-
-cdef inline PyObject *_truth(bint bit) noexcept:
-    cdef PyObject *value = Py_True if bit else Py_False
-    Py_INCREF(<object>value)
-    return value
-
-
-cdef inline PyObject *_time(Reader reader, uint64_t seconds) noexcept:
-    """Return a time. The last one is kept, since messages in a row mostly come of the same second."""
-    cdef Civil civil
-    cdef PyObject *made
-    if seconds == reader._last_seconds and reader._last_time is not None:
-        made = <PyObject *>reader._last_time
-        Py_INCREF(<object>made)
-        return made
-    if seconds > LAST_SECOND:
-        return int_of_unsigned(seconds)
-    civil = civil_time(seconds)
-    made = time_in_utc(civil.year, civil.month, civil.day, civil.second)
-    if made is not NULL:
-        reader._last_time = <object>made
-        reader._last_seconds = seconds
-    return made
-
-
-# -- text
-
-cdef inline PyObject *_text(Reader reader, Guess *guess, const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a short text. First it is compared with the last one in its place: names and keys repeat. Where texts
-    never repeat, such as ids, they are not looked for for a while."""
-    cdef PyObject *text
-    if guess is NULL:
-        return _new_text(reader, p, size)
-    text = guess.text
-    if text is not NULL and length(text) == size and same(octets_of(text), p, size):
-        guess.misses = 0
-        Py_INCREF(<object>text)
-        return text
-    if guess.misses >= PATIENCE:
-        guess.misses = guess.misses + 1 if guess.misses < PAUSE else 0
-        return _new_text(reader, p, size)
-    if not 0 < size <= CACHED_OCTETS:
-        return _new_text(reader, p, size)
-    return _text_of_cache(reader, guess, p, size)
-
-
-cdef inline PyObject *_text_of_cache(Reader reader, Guess *guess, const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a text that may be kept."""
-    cdef uint64_t mix = mix_of(p, size)
-    cdef uint32_t mark = mark_of(mix, size)
-    cdef CachedText *kept = reader._cache + (mix >> 48 & reader._cache_mask)
-    cdef PyObject *text
-    cdef PyObject *before
-    if is_kept(kept, mark, p, size):
-        text = kept.text
-        before = guess.text
-        Py_INCREF(<object>text)
-        Py_INCREF(<object>text)
-        guess.text = text
-        guess.misses = 0
-        Py_XDECREF(before)
-        return text
-    text = _new_text(reader, p, size)
-    if text is not NULL:
-        note_miss(kept, mark, text)
-        guess.misses += 1
-    return text
-
-
-cdef inline PyObject *_new_text(Reader reader, const unsigned char *p, Py_ssize_t size) noexcept:
-    if not is_ascii(p, size):
-        return _wide_text(reader, p, size)
-    if reader.strict and memchr(p, 0, <size_t>size) is not NULL:
-        return NULL
-    return ascii_text(p, size)
-
-
-cdef PyObject *_wide_text(Reader reader, const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a text that is not ASCII; what is not UTF-8 becomes surrogate escapes, but in strict mode."""
-    cdef const char *errors = "surrogateescape"
-    if not reader.strict:
-        return decode_utf8(<const char *>p, size, errors)
-    return NULL if memchr(p, 0, <size_t>size) is not NULL else decode_utf8(<const char *>p, size, NULL)
-
-
-cdef PyObject *_wide_long_text(const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a longstr of a table that is not ASCII: text, or the octets themselves where they are not UTF-8."""
-    cdef PyObject *text = decode_utf8(<const char *>p, size, NULL)
-    if text is NULL and PyErr_ExceptionMatches(UnicodeDecodeError):
-        PyErr_Clear()
-        return new_octets(<const char *>p, size)
-    return text
-
-
-# -- field tables
-
-cdef PyObject *_table(Reader reader, const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a whole field table."""
-    cdef uint64_t mark = 0
-    cdef uint64_t entries = 0
-    cdef PyObject *made
-    if <uint64_t>size > reader._rules.octets_limit:
-        return NULL
-    if reader._rules.raw_tables:
-        return _raw_table(reader, p, size)
-    if not reader._keeps or not 0 < size <= CACHED_TABLE:
-        return _pairs(reader, p, p + size, 1, &entries)
-    mark = mix_of(p, size) | 1  # 0 is for none
-    if reader._tables is None:
-        reader._tables = TableCache()
-    table = reader._tables.find(p, size, mark)
-    if table is not None:
-        Py_INCREF(table)
-        return <PyObject *>table
-    made = _pairs(reader, p, p + size, 1, &entries)
-    if made is not NULL:
-        reader._tables.miss(p, size, mark, <dict>made)
-    return made
-
-
-cdef PyObject *_raw_table(Reader reader, const unsigned char *p, Py_ssize_t size) noexcept:
-    """Return a table as its octets; what strict mode refuses must not hide in them."""
-    cdef uint64_t entries = 0
-    cdef PyObject *checked
-    if reader.strict:
-        checked = _pairs(reader, p, p + size, 1, &entries)
-        if checked is NULL:
-            return NULL
-        Py_DECREF(<object>checked)
-    table = kept_table(p[:size], reader._rules.profile_name, reader._rules.table_limits)
-    Py_INCREF(table)
-    return <PyObject *>table
-
-
-cdef PyObject *_pairs(
-    Reader reader, const unsigned char *p, const unsigned char *end, Py_ssize_t depth, uint64_t *entries
-) noexcept:
-    """Return the entries of a table; of two equal keys the later wins."""
-    cdef Guess *guesses = NULL if reader._guesses is NULL else reader._guesses.keys
-    cdef PyObject *table
-    cdef PyObject *key
-    cdef const unsigned char *stop
-    cdef Py_ssize_t place = 0
-    if depth > reader._rules.depth_limit:
-        return NULL
-    table = new_dict()
-    while table is not NULL and p < end:
-        entries[0] += 1
-        if p[0] >= end - p - 1 or entries[0] > reader._rules.entries_limit:
-            break
-        stop = p + 1 + p[0]
-        key = _text(reader, _guess(guesses, place), p + 1, p[0])
-        if key is NULL:
-            break
-        p = stop + 1
-        place += 1
-        if not _put(reader, table, key, _value(reader, reader._rules.kinds[stop[0]], &p, end, depth, entries)):
-            break
-    else:
-        return table
-    Py_XDECREF(table)
-    return NULL
-
-
-cdef inline bint _put(Reader reader, PyObject *table, PyObject *key, PyObject *value) noexcept:
-    """Enter a key and its value, and let go of them; False where that is left to the slow path."""
-    cdef bint entered = value is not NULL
-    if entered and reader.strict and dict_contains(table, key) != 0:
-        entered = False
-    if entered:
-        entered = dict_set(table, key, value) == 0
-    Py_DECREF(<object>key)
-    Py_XDECREF(value)
-    return entered
-
-
-cdef PyObject *_items(
-    Reader reader, const unsigned char *p, const unsigned char *end, Py_ssize_t depth, uint64_t *entries
-) noexcept:
-    """Return the values of an array."""
-    cdef PyObject *items
-    cdef PyObject *value
-    cdef bint entered
-    if depth > reader._rules.depth_limit:
-        return NULL
-    items = new_list(0)
-    while items is not NULL and p < end:
-        entries[0] += 1
-        if entries[0] > reader._rules.entries_limit:
-            break
-        if <uint64_t>list_size(items) >= reader._rules.items_limit:
-            break
-        p += 1
-        value = _value(reader, reader._rules.kinds[(p - 1)[0]], &p, end, depth, entries)
-        if value is NULL:
-            break
-        entered = list_append(items, value) == 0
-        Py_DECREF(<object>value)
-        if not entered:
-            break
-    else:
-        return items
-    Py_XDECREF(items)
-    return NULL
-
-
-cdef inline PyObject *_value(
-    Reader reader, int kind, const unsigned char **at, const unsigned char *end, Py_ssize_t depth, uint64_t *entries
-) noexcept:
-    """Return the value behind a tag that means `kind`, and pass over it."""
-    cdef const unsigned char *p = at[0]
-    cdef Py_ssize_t left = end - p
-    if kind == LONGSTR or kind == TABLE or kind == ARRAY or kind == OCTETS:
-        if left < 4 or u32(p) > <uint64_t>(left - 4):
-            return NULL
-        at[0] = p + 4 + u32(p)
-        if kind != LONGSTR:
-            return _sized(reader, kind, p + 4, at[0], depth, entries)
-        if is_ascii(p + 4, <Py_ssize_t>u32(p)):
-            return ascii_text(p + 4, <Py_ssize_t>u32(p))
-        return _wide_long_text(p + 4, <Py_ssize_t>u32(p))
-    if kind == INT32 or kind == UINT32 or kind == FLOAT:
-        at[0] = p + 4
-        if left < 4:
-            return NULL
-        if kind == FLOAT:
-            return float_of(f32(p))
-        return int_of_long(<int32_t>u32(p)) if kind == INT32 else int_of_unsigned(u32(p))
-    if kind == BOOL or kind == INT8 or kind == UINT8:
-        at[0] = p + 1
-        if left < 1:
-            return NULL
-        if kind == BOOL:
-            return _truth(p[0] != 0)
-        return int_of_long(<int8_t>p[0] if kind == INT8 else <int>p[0])
-    if kind == INT16 or kind == UINT16:
-        at[0] = p + 2
-        if left < 2:
-            return NULL
-        return int_of_long(<int16_t>u16(p) if kind == INT16 else <int>u16(p))
-    return _wide_value(reader, kind, at, left)
-
-
-cdef inline PyObject *_wide_value(Reader reader, int kind, const unsigned char **at, Py_ssize_t left) noexcept:
-    """Return the value behind a tag of eight octets or none; other kinds are left to the slow path."""
-    cdef const unsigned char *p = at[0]
-    if kind == VOID:
-        Py_INCREF(None)
-        return <PyObject *>None
-    at[0] = p + 8
-    if left < 8:
-        return NULL
-    if kind == INT64:
-        return int_of_signed(<int64_t>u64(p))
-    if kind == UINT64:
-        return int_of_unsigned(u64(p))
-    if kind == TIMESTAMP:
-        return _time(reader, u64(p))
-    if kind == DOUBLE:
-        return float_of(f64(p))
-    return NULL
-
-
-cdef PyObject *_sized(
-    Reader reader, int kind, const unsigned char *p, const unsigned char *end, Py_ssize_t depth, uint64_t *entries
-) noexcept:
-    """Return a table or an array in another, or octets."""
-    if kind == TABLE:
-        return _pairs(reader, p, end, depth + 1, entries)
-    if kind == ARRAY:
-        return _items(reader, p, end, depth + 1, entries)
-    return new_octets(<const char *>p, end - p)

@@ -100,10 +100,18 @@ class FrameDecoder(StreamDecoder):
                 self._reader.fast = not self._strict
             return slow
 
+        def _read_fast(self) -> Frame | None:
+            """Return None: here the fast path is a step before this one."""
+
     def _read(self) -> Any:
         if self._raw:
             return self._read_raw()
         reader = self._reader
+        if reader.channel != self._channel:
+            self._channel = self._channel_object = reader.channel
+        fast = self._read_fast()
+        if fast is not None:
+            return fast
         if reader.frame_type == METHOD:
             frame = Frame.__new__(Frame)
             frame.type = _METHOD
@@ -118,8 +126,6 @@ class FrameDecoder(StreamDecoder):
             frame.payload = self._read_body()
         else:
             return self._read_other()
-        if reader.channel != self._channel:
-            self._channel = self._channel_object = reader.channel
         frame.channel = self._channel_object
         return frame
 

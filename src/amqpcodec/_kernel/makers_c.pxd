@@ -1,6 +1,8 @@
+cimport cython
 from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint32_t
 
-from .layout_c cimport MOST_FIELDS, refer_to_none
+from .layout_c cimport MOST_FIELDS
 
 cdef extern from *:
     """
@@ -22,10 +24,11 @@ cdef extern from "Python.h":
 cdef struct Maker:
     PyTypeObject *cls  # lives as long as the process, as does all below
     Maker *next
-    PyObject *model  # what instances begin as
+    void *methods  # Cython's table of them, which instances refer to; NULL where there is none
     Py_ssize_t size
     Py_ssize_t head  # octets before the slots, which lie in a row
     int fields
+    int content  # of a method, the class of the content that follows it; -1 for none
     bint collected  # the garbage collector knows the instances
     bint plain  # the fast path knows all kinds
     bint optional  # they are properties: flags say which are there
@@ -36,9 +39,35 @@ cdef struct Maker:
     int count
 
 
-cdef Maker *maker_of(type cls) except NULL
+cdef inline uint32_t place_of(uint32_t index) noexcept nogil:
+    return (index * 0x9E3779B1U) >> 16
+
+
+cdef struct Entry:
+    uint32_t index
+    Maker *maker  # NULL in an empty entry
+
+
+@cython.final
+cdef class MakerTable:
+    cdef Entry *_entries
+    cdef uint32_t _mask
+
+    cdef inline Maker *find(self, long long number) noexcept:
+        """Return what makes the class that is registered under a number of 32 bits; NULL for none."""
+        cdef uint32_t index = <uint32_t>number
+        cdef uint32_t at = place_of(index) & self._mask
+        while self._entries[at].maker is not NULL:
+            if self._entries[at].index == index:
+                return self._entries[at].maker
+            at = (at + 1) & self._mask
+        return NULL
+
+
+cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL
 cdef object make(Maker *maker)
 cdef PyObject *allocate(Maker *maker) noexcept
+cdef void empty(Maker *maker, PyObject *made, Py_ssize_t first) noexcept
 
 
 cdef inline PyObject **slots_of(Maker *maker, PyObject *instance) noexcept:
@@ -46,12 +75,9 @@ cdef inline PyObject **slots_of(Maker *maker, PyObject *instance) noexcept:
 
 
 cdef inline PyObject *take(Maker *maker) noexcept:
-    """Return memory for an instance, which the collector does not know yet, or NULL with an exception. All fields are
-    None, and the references to it are not counted."""
+    """Return memory for an instance, which the collector does not know yet, or NULL with an exception. The caller
+    fills all slots."""
     cdef PyObject *made
-    cdef void **target
-    cdef void **source
-    cdef Py_ssize_t at
     if maker.count > 0:
         maker.count -= 1
         made = PyObject_Init(maker.idle[maker.count], maker.cls)
@@ -59,15 +85,12 @@ cdef inline PyObject *take(Maker *maker) noexcept:
         made = allocate(maker)
         if made is NULL:
             return NULL
-    target = <void **>(made + 1)
-    source = <void **>(maker.model + 1)
-    for at in range((maker.size - <Py_ssize_t>sizeof(PyObject)) // <Py_ssize_t>sizeof(void *)):
-        target[at] = source[at]
+    if maker.methods is not NULL:
+        (<void **>(made + 1))[0] = maker.methods
     return made
 
 
-cdef inline void hand_out(Maker *maker, PyObject *made, Py_ssize_t filled) noexcept:
-    """Finish an instance of which so many fields are filled."""
-    refer_to_none(maker.fields - filled)
+cdef inline void hand_out(Maker *maker, PyObject *made) noexcept:
+    """Let the collector know an instance whose slots are filled."""
     if maker.collected:
         PyObject_GC_Track(made)

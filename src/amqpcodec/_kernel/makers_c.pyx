@@ -6,12 +6,14 @@ either, and the memory of instances that are gone serves the next ones. Decoders
 classes all the time: that is a sixth of what a delivery costs.
 """
 
-from cpython.mem cimport PyMem_Calloc
+cimport cython
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
 from .fields cimport BIT_FIELD
-from .layout_c cimport octets_before_slots
+from .layout_c cimport octets_before_slots, refer_to_none
 from .fields import FIELD_KINDS
 
 cdef extern from *:
@@ -51,8 +53,13 @@ cdef inline Maker *_find(PyTypeObject *cls) noexcept:
     return maker
 
 
-cdef Maker *maker_of(type cls) except NULL:
-    """Return the maker of a generated class: one for each, for good."""
+cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL:
+    """Return the maker of a class: one for each, for good.
+
+    Args:
+        cls: a class whose instances have this many slots right behind the head of their base.
+        count: the number.
+    """
     cdef Maker *maker = _find(<PyTypeObject *>cls)
     if maker is not NULL:
         return maker
@@ -60,21 +67,53 @@ cdef Maker *maker_of(type cls) except NULL:
     if maker is NULL:
         raise MemoryError
     model = cls.__new__(cls)
-    for kept in (cls, model):
-        Py_INCREF(kept)
+    Py_INCREF(cls)
     maker.cls = <PyTypeObject *>cls
-    maker.model = <PyObject *>model
     maker.size = maker.cls.tp_basicsize
-    maker.fields = len(cls.spec.fields)
-    maker.head = octets_before_slots(cls, maker.fields)
+    maker.head = maker.cls.tp_base.tp_basicsize
+    if maker.head > <Py_ssize_t>sizeof(PyObject):
+        maker.methods = (<void **>(<PyObject *>model + 1))[0]
     maker.collected = PyType_IS_GC(maker.cls)
-    if maker.collected:
-        PyObject_GC_UnTrack(maker.model)  # or `gc.get_objects` hands it to who may change it
-    _note_kinds(maker, cls.spec)
+    maker.content = -1
+    maker.fields = <int>count
     maker.next = _makers[_bucket(maker.cls)]
     _makers[_bucket(maker.cls)] = maker
     if is_static(maker.cls):
         (<ClassType *>cls).tp_dealloc = _free
+    return maker
+
+
+@cython.final
+cdef class MakerTable:
+    """The makers of generated classes by number: a hash table with open addressing, at most half full, so that a
+    look-up makes no Python object."""
+
+    def __cinit__(self, classes):
+        cdef uint32_t size = 8
+        cdef uint32_t at
+        while size < 2 * <uint32_t>len(classes):
+            size *= 2
+        self._mask = size - 1
+        self._entries = <Entry *>PyMem_Calloc(size, sizeof(Entry))
+        if self._entries is NULL:
+            raise MemoryError
+        for index, cls in classes.items():
+            at = place_of(index) & self._mask
+            while self._entries[at].maker is not NULL:
+                at = (at + 1) & self._mask
+            self._entries[at].maker = _maker_of_record(cls)
+            self._entries[at].index = index
+
+    def __dealloc__(self):
+        PyMem_Free(self._entries)
+
+
+cdef Maker *_maker_of_record(type cls) except NULL:
+    """Return the maker of a generated class, with the kinds of its fields."""
+    cdef Maker *maker = maker_of(cls, len(cls.spec.fields))
+    octets_before_slots(cls, maker.fields)
+    if not maker.plain:
+        _note_kinds(maker, cls.spec)
     return maker
 
 
@@ -92,6 +131,8 @@ cdef int _note_kinds(Maker *maker, object spec) except -1:
         maker.bits[at] = <unsigned char>bit
         bit = (bit + 1) % 8 if kind == BIT_FIELD else 0
         maker.flags |= 0x8000 >> at
+    if not maker.optional and spec.content:
+        maker.content = spec.class_id
     maker.plain = True
     return 0
 
@@ -101,10 +142,20 @@ cdef object make(Maker *maker):
     cdef PyObject *made = take(maker)
     if made is NULL:
         raise MemoryError
-    hand_out(maker, made, 0)
+    empty(maker, made, 0)
+    hand_out(maker, made)
     record = <object>made
     Py_DECREF(record)
     return record
+
+
+cdef void empty(Maker *maker, PyObject *made, Py_ssize_t first) noexcept:
+    """Make None of the slots from the first one on."""
+    cdef PyObject **slots = slots_of(maker, made)
+    cdef Py_ssize_t at
+    for at in range(first, maker.fields):
+        slots[at] = <PyObject *>None
+    refer_to_none(maker.fields - first)
 
 
 cdef PyObject *allocate(Maker *maker) noexcept:

@@ -3,6 +3,7 @@ cimport cython
 from .content_order cimport (
     BEFORE_HEADER, CUT_OFF, IN_BODY, IN_ORDER, NO_CONTENT, TOO_LARGE, TOO_MANY, judge_body, judge_header, judge_method,
 )
+from .fast_frames_c cimport read_message
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Record
 from .stream_c cimport StreamDecoder
@@ -32,8 +33,10 @@ cdef class MessageDecoder(StreamDecoder):
     cdef Content _spare
     cdef dict _open
 
-    @cython.locals(frame_type=cython.int)
+    @cython.locals(frame_type=cython.int, message=Message)
     cdef object _read(self)
+    @cython.locals(reader=Reader, method=Record)
+    cdef Message _passed(self, Message message)
     cdef int _forget(self) except -1
     @cython.locals(current=Content)
     cdef Content _find(self, int channel)
@@ -62,6 +65,14 @@ cdef class MessageDecoder(StreamDecoder):
     cdef Message _message(self, Content content, object body, object complete)
     cdef object _refusal(self, int verdict, Content content, object frame, object size, object limit)
     cdef object _of(self, Content content, object error)
+
+    cdef inline Message _read_fast(self):
+        """Return the whole message that begins with the method that the reader is aimed at, or None where the slow
+        path must read it. No content is open."""
+        return read_message(
+            self._reader, self._methods, self._properties, self._raw_reading, self._chunk, self._end,
+            self._size_limit, self._whole_limit, self._body_limit,
+        )
 
 
 cdef int stage_of(Content content) noexcept

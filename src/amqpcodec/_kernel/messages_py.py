@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .._typing import TYPE_CHECKING, Any
+from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, MAX_LIMIT, Limits, checked_limits
 from . import content_order
@@ -120,12 +120,33 @@ class MessageDecoder(StreamDecoder):
     def _read(self) -> Any:
         frame_type = self._reader.frame_type
         if frame_type == METHOD:
+            if self._current is None and not self._open and self._join:
+                message = self._read_fast()
+                if message is not None:
+                    return self._passed(message)
             return self._method()
         if frame_type == HEADER:
             return self._header()
         if frame_type == BODY:
             return self._body()
         return self._read_other()
+
+    if PURE:
+
+        def _read_fast(self) -> Message | None:
+            """Return None: here `_whole` is fast enough."""
+
+    def _passed(self, message: Message) -> Message | None:
+        """Go on behind a message of several frames, whose method the reader is aimed at; None if it is discarded."""
+        reader, method = self._reader, message.method
+        if self._strict:
+            self._record = method
+            self._check_method(method, method._class_id())
+            self._record = None
+        discarded = self._judge(reader.channel, method)
+        self._pos += reader.passed
+        self._offset += reader.passed
+        return None if discarded else message
 
     def _find(self, channel: int) -> Content | None:
         """The content open on a channel."""

@@ -23,11 +23,11 @@ cdef class PropertiesReading:
 @cython.no_gc
 cdef class RawProperties(Properties):
     cdef bytes _octets
+    cdef PropertiesReading _reading
+    cdef object _decoded
     cdef int _class
     cdef int _channel
     cdef long long _offset
-    cdef PropertiesReading _reading
-    cdef object _decoded
 
     cdef PropertiesReading _known(self)
     @cython.locals(reading=PropertiesReading)

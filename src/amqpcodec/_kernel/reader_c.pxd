@@ -53,6 +53,7 @@ cdef class Reader:
     cdef public int channel
     cdef public int weight
     cdef public unsigned long long body_size
+    cdef public long long passed  # octets of the frames that `read_message` took
     cdef object limit_name
     cdef ReaderRules _rules
     cdef object _owner

@@ -23,7 +23,6 @@ cdef class Properties(Record):
 # `expose` makes attributes of the fields, in the order of `__match_args__`.
 # No cycle can run through these but one that a caller builds on purpose, so the collector need not know them.
 @cython.no_gc
-@cython.freelist(16)
 cdef class Frame:
     cdef object type
     cdef object channel
@@ -31,7 +30,6 @@ cdef class Frame:
 
 
 @cython.no_gc
-@cython.freelist(16)
 cdef class ContentHeader:
     cdef object properties
     cdef object body_size
@@ -51,7 +49,6 @@ cdef class ProtocolHeader:
 
 
 @cython.no_gc
-@cython.freelist(16)
 cdef class Message:
     cdef object channel
     cdef object method
