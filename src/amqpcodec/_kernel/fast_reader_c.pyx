@@ -21,7 +21,7 @@ from .fields cimport (
 from .layout_c cimport refer_to_none
 from .makers_c cimport empty, hand_out, slots_of, take
 from .octets cimport u16, u32, u64
-from .reader_c cimport Guess
+from .reader_c cimport ARGUMENTS, PROPERTIES, Guess
 
 import_datetime()
 
@@ -61,7 +61,7 @@ cdef inline bint _fill_arguments(
     cdef int octet = 0
     for at in range(maker.fields):
         if maker.kinds[at] != BIT_FIELD:
-            slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, at), &p, end)
+            slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, ARGUMENTS, at), &p, end)
             if slots[at] is NULL:
                 empty(maker, made, at)
                 return False
@@ -94,7 +94,7 @@ cdef inline bint _fill_properties(
             slots[at] = <PyObject *>None
             absent += 1
             continue
-        slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, at), &p, end)
+        slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, PROPERTIES, at), &p, end)
         if slots[at] is NULL:
             refer_to_none(absent)
             empty(maker, made, at)

@@ -12,7 +12,7 @@ from .kinds cimport (
 )
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
-from .reader_c cimport GUESSED, Guess, Reader
+from .reader_c cimport KEYS, Guess, Reader
 from .table_cache_c cimport CACHED_TABLE, TableCache
 from .texts cimport CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, same
 
@@ -51,9 +51,9 @@ cdef enum:
     PAUSE = 1024  # texts of such a place that nobody looks for
 
 
-cdef inline Guess *guess_at(Guess *guesses, Py_ssize_t place) noexcept:
-    """Return what is expected in a place; NULL of a reader that remembers nothing."""
-    return NULL if guesses is NULL else guesses + min(place, <Py_ssize_t>GUESSED - 1)
+cdef inline Guess *guess_at(Guess *guesses, Py_ssize_t places, Py_ssize_t place) noexcept:
+    """Return what is expected in one of so many places; NULL of a reader that remembers nothing."""
+    return NULL if guesses is NULL else guesses + min(place, places - 1)
 
 
 cdef inline PyObject *truth(bint bit) noexcept:
@@ -206,7 +206,7 @@ cdef inline PyObject *_pairs(
         if p[0] >= end - p - 1 or entries[0] > reader._rules.entries_limit:
             break
         stop = p + 1 + p[0]
-        key = text_at(reader, guess_at(guesses, place), p + 1, p[0])
+        key = text_at(reader, guess_at(guesses, KEYS, place), p + 1, p[0])
         if key is NULL:
             break
         p = stop + 1

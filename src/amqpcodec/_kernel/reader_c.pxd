@@ -9,8 +9,10 @@ from .texts cimport CachedText
 from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
-cdef enum:
-    GUESSED = 16  # fields and keys, by their place, whose text is expected to come again
+cdef enum:  # places whose text is expected to come again; those beyond share the last one
+    ARGUMENTS = 8
+    PROPERTIES = 16
+    KEYS = 8
 
 
 cdef struct Guess:
@@ -19,9 +21,9 @@ cdef struct Guess:
 
 
 cdef struct Guesses:
-    Guess arguments[GUESSED]
-    Guess properties[GUESSED]
-    Guess keys[GUESSED]
+    Guess arguments[ARGUMENTS]
+    Guess properties[PROPERTIES]
+    Guess keys[KEYS]
 
 
 cdef class Reader

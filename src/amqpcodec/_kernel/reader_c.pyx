@@ -109,10 +109,8 @@ cdef class Reader:
                 Py_XDECREF(self._cache[slot].text)
             PyMem_Free(self._cache)
         if self._guesses is not NULL:
-            for slot in range(<size_t>GUESSED):
-                Py_XDECREF(self._guesses.arguments[slot].text)
-                Py_XDECREF(self._guesses.properties[slot].text)
-                Py_XDECREF(self._guesses.keys[slot].text)
+            for guess in (<Guess *>self._guesses)[: ARGUMENTS + PROPERTIES + KEYS]:
+                Py_XDECREF(guess.text)
             PyMem_Free(self._guesses)
 
     # -- where the reader stands
