@@ -1,5 +1,7 @@
 cimport cython
 
+from cpython.object cimport PyObject
+
 from .reader_c cimport Reader
 from .writer_c cimport Writer
 
@@ -18,6 +20,11 @@ cdef class Method(Record):
 
 cdef class Properties(Record):
     pass
+
+
+cdef inline object field_at(object record, Py_ssize_t place):
+    """Return a field of an instance of a generated class by its place in the order of the wire."""
+    return <object>(<PyObject **>(<char *><PyObject *>record + sizeof(PyObject) + sizeof(void *)))[place]
 
 
 # `expose` makes attributes of the fields, in the order of `__match_args__`.

@@ -14,6 +14,7 @@ cdef class Channel:
     cdef readonly Tags publishes
     cdef int _role
     cdef object _limits
+    cdef object _most_deliveries
     cdef int _mode
     cdef tuple _pending
     cdef int _stopped

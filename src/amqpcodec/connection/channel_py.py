@@ -60,7 +60,7 @@ class Channel:
     """
 
     __slots__ = (
-        "_asked", "_leaving", "_limits", "_mode", "_pending", "_role", "_stopped", "_uncommitted",
+        "_asked", "_leaving", "_limits", "_mode", "_most_deliveries", "_pending", "_role", "_stopped", "_uncommitted",
         "_withdrawn", "closing", "consumers", "crossed", "deliveries", "number", "publishes", "state",
     )  # fmt: skip
 
@@ -73,6 +73,7 @@ class Channel:
         self.deliveries = Tags()
         self.publishes = Tags()
         self._limits = limits
+        self._most_deliveries = limits.unacknowledged
         self._mode = PLAIN_MODE
         # Requests that wait for their reply, by who sent them.
         self._pending: tuple[deque[tuple[Rule, Any]], deque[tuple[Rule, Any]]] = (deque(), deque())
@@ -113,19 +114,19 @@ class Channel:
         if rule.content and self._stopped >> self._role & 1 and rule.kind != GET_OK:
             return Refusal(COMMAND_INVALID, f"{rule.name} while the peer wants no content on this channel")
         to_consumer = rule.kind == DELIVER or (rule.kind == CANCEL and self._role == SERVER)
-        if to_consumer and not ("" in self.consumers or method.consumer_tag in self.consumers):
+        if to_consumer and not (rule.consumer_tag(method) in self.consumers or "" in self.consumers):
             return Refusal(COMMAND_INVALID, f"{rule.name} to no consumer: '{method.consumer_tag}'")
         if rule.kind in (DELIVER, GET_OK):
             last = self.deliveries.last
-            if method.delivery_tag <= last:
+            if rule.delivery_tag(method) <= last:
                 return Refusal(COMMAND_INVALID, f"delivery tag {method.delivery_tag} after {last}")
-            if len(self.deliveries) >= self._limits.unacknowledged:
+            if len(self.deliveries) >= self._most_deliveries:
                 return Refusal(PRECONDITION_FAILED, f"{len(self.deliveries)} deliveries are not acknowledged")
         return None
 
     def _settle_fault(self, sender: int, rule: Rule, method: Any) -> Refusal | None:
-        tag = method.delivery_tag
-        multiple = rule.has_multiple and bool(method.multiple)
+        tag = rule.delivery_tag(method)
+        multiple = rule.multiple(method)
         if sender == CLIENT:
             if self.deliveries.knows(tag, multiple):
                 return None
@@ -195,9 +196,9 @@ class Channel:
             if self._mode == CONFIRM_MODE:
                 self.publishes.count()
         elif kind == DELIVER:
-            self._deliver(method.delivery_tag, self._needs_no_ack(method.consumer_tag))
+            self._deliver(rule.delivery_tag(method), self._needs_no_ack(rule.consumer_tag(method)))
         elif kind == GET_OK:
-            self._deliver(method.delivery_tag, request is not None and bool(request.no_ack))
+            self._deliver(rule.delivery_tag(method), request is not None and bool(request.no_ack))
         elif kind in (CONSUME, CONSUME_OK, CANCEL, CANCEL_OK):
             self._apply_consumer(sender, rule, method, request)
         elif kind == RECOVER_OK or (kind == RECOVER and not rule.replies):
@@ -276,10 +277,10 @@ class Channel:
 
     def settle(self, sender: int, rule: Rule, method: Any) -> tuple[int, ...]:
         """Apply a method that settles; the numbers that it settles."""
-        multiple = rule.has_multiple and bool(method.multiple)
+        tag, multiple = rule.delivery_tag(method), rule.multiple(method)
         if sender == SERVER:
-            return self.publishes.settle(method.delivery_tag, multiple)
-        tags = self.deliveries.settle(method.delivery_tag, multiple)
+            return self.publishes.settle(tag, multiple)
+        tags = self.deliveries.settle(tag, multiple)
         if self._mode == TX_MODE:
             self._uncommitted.extend(tags)
         return tags

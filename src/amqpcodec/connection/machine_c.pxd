@@ -18,6 +18,9 @@ cdef class Connection:
     cdef State _state
     cdef Receiver _receiver
     cdef object _next_channel
+    cdef object _send_buffer
+    cdef object _sent_class
+    cdef Rule _sent_rule
 
     cdef Channel _open_channel(self, object channel)
     @cython.locals(rule=Rule)

@@ -92,6 +92,9 @@ class Connection:
         "_outbox",
         "_receiver",
         "_state",
+        "_send_buffer",
+        "_sent_class",
+        "_sent_rule",
         "_timers",
     )
 
@@ -134,6 +137,9 @@ class Connection:
         self._state = state
         self._receiver = Receiver(state, decoder, self._outbox, self._timers)
         self._next_channel = 1
+        self._send_buffer = connection_limits.send_buffer
+        self._sent_class: Any = None  # of the method sent last, which mostly is that of the next one too,
+        self._sent_rule: Any = None  # and its rule
         if side == CLIENT:
             state.handshake.phase = START
             self._outbox.put(module.DIALECT.protocol_header)
@@ -182,7 +188,7 @@ class Connection:
 
     def channel_state(self, channel: int) -> str:
         """``"closed"``, ``"opening"``, ``"open"`` or ``"closing"`` (this side has sent channel.close)."""
-        entry = self._state.channels.get(channel)
+        entry = self._state.channel(channel)
         return STATES[0] if entry is None else STATES[entry.state]
 
     def unacknowledged(self, channel: int) -> tuple[int, ...]:
@@ -190,17 +196,17 @@ class Connection:
 
         Of a channel that is closed, `ChannelClosed` or `ConnectionClosed` has them; so below.
         """
-        entry = self._state.channels.get(channel)
+        entry = self._state.channel(channel)
         return () if entry is None else entry.deliveries.waiting()
 
     def unconfirmed(self, channel: int) -> tuple[int, ...]:
         """Sequence numbers of publishes that the server has not confirmed yet, in order."""
-        entry = self._state.channels.get(channel)
+        entry = self._state.channel(channel)
         return () if entry is None else entry.publishes.waiting()
 
     def consumers(self, channel: int) -> tuple[str, ...]:
         """The consumer tags in use on a channel."""
-        entry = self._state.channels.get(channel)
+        entry = self._state.channel(channel)
         return () if entry is None else tuple(entry.consumers)
 
     def next_delivery_tag(self, channel: int) -> int:
@@ -222,7 +228,7 @@ class Connection:
         return () if entry is None else entry.waiting(self._state.peer)
 
     def _open_channel(self, channel: int) -> Channel:
-        entry = self._state.channels.get(channel)
+        entry = self._state.channel(channel)
         if entry is None or entry.state == CHANNEL_CLOSING:
             raise LocalProtocolError(f"channel {channel} is not open", CHANNEL_ERROR, channel)
         return entry
@@ -296,7 +302,8 @@ class Connection:
         elif kind == CLOSE:
             state.close_channel(channel, method)
         else:
-            entry = state.zero if channel == 0 else state.channels[channel]
+            entry = state.entry(channel)
+            assert entry is not None  # or `_judge` had refused it
             entry.apply(state.role, rule, method)
             if kind == SETTLE:
                 entry.settle(state.role, rule, method)
@@ -326,7 +333,8 @@ class Connection:
         self._judge(channel, rule, method)
         for part in parts:
             self._outbox.put(part)
-        entry = self._state.channels[channel]
+        entry = self._state.channel(channel)
+        assert entry is not None  # or `_judge` had refused it
         entry.apply(self._state.role, rule, method)
         return entry.sequence_number(rule)
 
@@ -422,9 +430,12 @@ class Connection:
 
     def _rule(self, method: Any) -> Rule:
         """The rule of a method of the caller."""
+        if type(method) is self._sent_class:
+            return self._sent_rule
         rules = self._state.rules
         rule = rules.get(type(method))
         if rule is not None:
+            self._sent_class, self._sent_rule = type(method), rule
             return rule
         for cls in type(method).__mro__:  # of a class that the caller has derived
             if cls in rules:
@@ -437,7 +448,7 @@ class Connection:
         state = self._state
         if state.handshake.phase >= LEAVING:
             raise LocalProtocolError(f"{rule.name} after the connection was closed", CHANNEL_ERROR, channel)
-        if self._outbox.size >= state.limits.send_buffer:
+        if self._outbox.size >= self._send_buffer:
             message = f"{self._outbox.size} octets wait to be sent"
             raise LocalProtocolError(message, RESOURCE_ERROR, channel)
         fault = state.fault(state.role, channel, rule, method)

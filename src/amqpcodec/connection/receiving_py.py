@@ -178,7 +178,8 @@ class Receiver:
     def _on_other(self, number: int, rule: Rule, method: Any) -> Any:
         """A method that neither opens nor closes anything."""
         state = self._state
-        entry = state.zero if number == 0 else state.channels[number]
+        entry = state.entry(number)
+        assert entry is not None  # or there had been a fault
         opening = entry.state != CHANNEL_OPEN
         request = entry.apply(state.peer, rule, method)
         kind = rule.kind
@@ -200,11 +201,11 @@ class Receiver:
         """A method with its content, which was judged when it began."""
         state = self._state
         number = message.channel
-        entry = state.channels.get(number)
+        entry = state.channel(number)
         if entry is None or entry.state == CHANNEL_CLOSING or state.handshake.phase == LEAVING:
             return None
         method = message.method
-        rule: Rule = state.rules[type(method)]
+        rule = state.rule_of_content(method)
         if not message.complete:
             code, text = refusal(
                 CUT_OFF, state.dialect.unexpected_frame, frame="another method", content=rule.name
@@ -272,7 +273,7 @@ class Receiver:
 
     def _channel_over(self, number: int, by: Literal["peer", "local"], close: Any) -> ChannelClosed:
         """Drop a channel, by this close; what was open on it goes into the event."""
-        entry = self._state.channels.pop(number)
+        entry = self._state.drop_channel(number)
         return ChannelClosed(number, by, *_close_fields(close), *entry.end(), entry.crossed)
 
     def leave(self, close: Any) -> None:
@@ -305,7 +306,7 @@ class Receiver:
         number = error.channel
         if not error.fatal:
             self._decoder.skip_frame()
-            entry = state.channels.get(number)
+            entry = state.channel(number)
             if state.handshake.phase == LEAVING or (entry is not None and entry.state == CHANNEL_CLOSING):
                 return None
         elif state.handshake.phase == LEAVING:  # no answer to the close can be read

@@ -1,4 +1,5 @@
 from .constants cimport *
+from .._kernel.records_c cimport field_at
 
 
 cdef class Rule:
@@ -16,5 +17,17 @@ cdef class Rule:
     cdef readonly bint ordered
     cdef readonly bint has_multiple
     cdef readonly object no_wait
+    cdef Py_ssize_t _tag_place
+    cdef Py_ssize_t _consumer_place
+    cdef Py_ssize_t _multiple_place
+
+    cdef inline object delivery_tag(self, object method):
+        return field_at(method, self._tag_place)
+
+    cdef inline object consumer_tag(self, object method):
+        return field_at(method, self._consumer_place)
+
+    cdef inline bint multiple(self, object method) except -1:
+        return self._multiple_place >= 0 and field_at(method, self._multiple_place)
 
     cpdef bint waits(self, object method) except -1

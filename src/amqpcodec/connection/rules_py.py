@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .._typing import TYPE_CHECKING, Any
+from .._typing import PURE, TYPE_CHECKING, Any
 from .constants import (
     BLOCKED,
     CANCEL,
@@ -111,8 +111,8 @@ class Rule:
     """
 
     __slots__ = (
-        "class_id", "content", "has_multiple", "index", "is_reply", "kind", "method_id", "name", "no_wait",
-        "ordered", "replies", "senders", "strict", "synchronous",
+        "_consumer_place", "_multiple_place", "_tag_place", "class_id", "content", "has_multiple", "index", "is_reply",
+        "kind", "method_id", "name", "no_wait", "ordered", "replies", "senders", "strict", "synchronous",
     )  # fmt: skip
 
     def __init__(
@@ -135,7 +135,26 @@ class Rule:
         self.ordered = self.strict and all(_KINDS.get(request.name) != FLOW for request in requests)
         names = [field.attribute for field in spec.fields]
         self.has_multiple = "multiple" in names
+        self._tag_place = names.index("delivery_tag") if "delivery_tag" in names else -1
+        self._consumer_place = names.index("consumer_tag") if "consumer_tag" in names else -1
+        self._multiple_place = names.index("multiple") if self.has_multiple else -1
         self.no_wait: str | None = next((name for name in _NO_WAIT if name in names), None)
+
+    # The arguments that are asked for with every delivery and acknowledgement. C code knows their places.
+
+    if PURE:
+
+        def delivery_tag(self, method: Any) -> int:
+            """Return the argument of a method that has one."""
+            return method.delivery_tag  # type: ignore[no-any-return]
+
+        def consumer_tag(self, method: Any) -> Any:
+            """Return the argument of a method that has one."""
+            return method.consumer_tag
+
+        def multiple(self, method: Any) -> bool:
+            """Return the argument; False for a method without one."""
+            return self.has_multiple and bool(method.multiple)
 
     def waits(self, method: Any) -> bool:
         """Return whether the sender of a method waits for its reply."""

@@ -20,8 +20,16 @@ cdef class State:
     cdef public object crossed
     cdef public bint blocked
     cdef int _connection_class
+    cdef Channel _recent
+    cdef object _recent_class
+    cdef Rule _recent_rule
 
     cpdef Channel entry(self, object number)
+    @cython.locals(recent=Channel)
+    cdef Channel channel(self, object number)
+    @cython.locals(rule=Rule)
+    cdef Rule rule_of_content(self, object method)
+    cdef Channel drop_channel(self, object number)
     @cython.locals(entry=Channel)
     cpdef int add_channel(self, int sender, object number, Rule rule, object method) except -1
     @cython.locals(entry=Channel)

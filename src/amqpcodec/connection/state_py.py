@@ -50,8 +50,8 @@ class State:
     """
 
     __slots__ = (
-        "_connection_class", "blocked", "channels", "classes", "closing", "crossed", "dialect", "handshake",
-        "limits", "peer", "role", "rules", "zero",
+        "_connection_class", "_recent", "_recent_class", "_recent_rule", "blocked", "channels", "classes",
+        "closing", "crossed", "dialect", "handshake", "limits", "peer", "role", "rules", "zero",
     )  # fmt: skip
 
     def __init__(self, role: int, dialect: Dialect, handshake: Handshake, limits: ConnectionLimits) -> None:
@@ -63,6 +63,10 @@ class State:
         self.limits = limits
         self.handshake = handshake
         self.channels: dict[int, Channel] = {}
+        # Most methods are for the channel of the one before, and most contents have the same method.
+        self._recent: Channel | None = None
+        self._recent_class: Any = None
+        self._recent_rule: Any = None
         self.zero = Channel(0, role, limits)
         self.zero.state = CHANNEL_OPEN
         self.closing: Any = None
@@ -80,11 +84,28 @@ class State:
 
     def entry(self, number: int) -> Channel | None:
         """The state of a channel, 0 for the connection; None if it is closed."""
-        return self.zero if number == 0 else self.channels.get(number)
+        return self.zero if number == 0 else self.channel(number)
+
+    def channel(self, number: int) -> Channel | None:
+        """The state of a channel; None if it is closed, and for 0."""
+        recent = self._recent
+        if recent is None or recent.number is not number:
+            recent = self.channels.get(number)
+            self._recent = recent
+        return recent
+
+    def rule_of_content(self, method: Any) -> Rule:
+        """The rule of a method of the decoder that carries a content."""
+        if type(method) is not self._recent_class:
+            self._recent_rule = self.rules[type(method)]
+            self._recent_class = type(method)
+        rule: Rule = self._recent_rule
+        return rule
 
     def add_channel(self, sender: int, number: int, rule: Rule, method: Any) -> None:
         """A side asks for a channel."""
         self.channels[number] = entry = Channel(number, self.role, self.limits)
+        self._recent = entry
         entry.apply(sender, rule, method)
 
     def close_channel(self, number: int, close: Any) -> None:
@@ -93,11 +114,17 @@ class State:
         entry.state = CHANNEL_CLOSING
         entry.closing = close
 
+    def drop_channel(self, number: int) -> Channel:
+        """A channel is closed: return its state."""
+        self._recent = None
+        return self.channels.pop(number)
+
     def end(self) -> tuple[Outstanding, ...]:
         """Drop the channels, now that the connection is over; return what was open on them."""
         numbers = sorted(self.channels)
         channels = [self.zero, *[self.channels[number] for number in numbers]]
         self.channels.clear()
+        self._recent = None
         ended = [Outstanding(channel.number, *channel.end()) for channel in channels]
         return tuple([each for each in ended if any(each[1:])])
 
@@ -105,13 +132,13 @@ class State:
         """Return whether to ignore a method of the peer: after a close, all but closes (1.5.2.5)."""
         if self.handshake.phase == LEAVING:
             return number != 0 or rule.kind not in (CLOSE, CLOSE_OK)
-        entry = self.channels.get(number)
+        entry = self.channel(number)
         return entry is not None and entry.state == CHANNEL_CLOSING and rule.kind not in (CLOSE, CLOSE_OK)
 
     def judge_content(self, number: int, method: Any) -> Any:
         """Why a content of the peer may not begin; False if it is to be ignored; None if it may come."""
-        rule: Rule = self.rules[type(method)]
-        entry = self.channels.get(number)
+        rule = self.rule_of_content(method)
+        entry = self.channel(number)
         ordinary = rule.senders >> self.peer & 1 and self.handshake.phase == RUNNING
         if ordinary and entry is not None and entry.state == CHANNEL_OPEN:
             return entry.fault(self.peer, rule, method)  # the rest could find no other fault
@@ -132,7 +159,7 @@ class State:
             return Refusal(CHANNEL_ERROR, "channel 0 takes connection methods only")
         if phase < OPENING:
             return Refusal(CHANNEL_ERROR, f"{rule.name} before the connection is open")
-        entry = self.channels.get(number)
+        entry = self.channel(number)
         if rule.kind == OPEN_CHANNEL:
             highest = self.handshake.channel_max
             if entry is not None:
