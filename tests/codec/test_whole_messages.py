@@ -1,4 +1,4 @@
-"""Messages in a row, whose names repeat and whose ids do not: what a decoder remembers never changes what it reads."""
+"""Messages in a row, of which names repeat: what a decoder remembers never changes what it reads."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class Traffic:
         return self.numbers.choice(simple)
 
     def table(self, depth: int = 1) -> dict[str, Any]:
-        keys = self.numbers.sample(KEYS, self.numbers.randrange(6)) if depth > 1 else KEYS[: self.numbers.randrange(7)]
+        count = self.numbers.randrange(7)
+        keys = self.numbers.sample(KEYS, count) if depth > 1 else KEYS[:count]
         return {key: self.item(depth) for key in keys}
 
     def field(self, kind: str) -> Any:
@@ -92,7 +93,10 @@ class Traffic:
         given = properties(**{field.attribute: self.field(field.type) for field in present})
         body = self.numbers.randbytes(self.numbers.choice((0, 1, 30, 100)))
         channel = 1 if self.numbers.random() < 0.9 else 2
-        frames = [self.amqp.encode_method(channel, method(**fields)), self.amqp.encode_header(channel, given, len(body))]
+        frames = [
+            self.amqp.encode_method(channel, method(**fields)),
+            self.amqp.encode_header(channel, given, len(body)),
+        ]
         return frames + ([self.amqp.encode_body(channel, body)] if body else [])
 
     def frames(self, count: int) -> list[bytes]:

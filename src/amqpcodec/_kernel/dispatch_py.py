@@ -57,8 +57,8 @@ class Dispatch:
         return None if cls is None else object.__new__(cls)
 
     def read_fast(self, index: int, reader: Reader) -> Any:
-        """Return an instance read from the payload that the reader is aimed at, or None where `create` and `read` must
-        do that: the fast path declines, or nothing is registered."""
+        """Return an instance read from the payload that the reader is aimed at, or None where `create` and
+        `read` must do that: the fast path declines, or nothing is registered."""
         if not reader.fast or index not in self.readers:
             return None
         cls, read = self.readers[index]
@@ -73,7 +73,7 @@ class Dispatch:
         return record
 
     def read(self, record: Record, reader: Reader) -> None:
-        """Fill an instance from the payload that the reader is aimed at: the slow path, behind `read_fast`."""
+        """Fill an instance from the payload that the reader is aimed at: the slow path after `read_fast`."""
         fast, reader.fast = reader.fast, reader.fast and type(record) not in self.writers
         try:
             record.__init__()  # type: ignore[misc]  # the slow path sets no property that is absent

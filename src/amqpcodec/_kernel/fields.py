@@ -1,4 +1,4 @@
-"""Numbers of how fields of records are read and written, ours and other libraries'. fields.pxd has the same in C.
+"""Numbers of how fields of records are read and written, ours and other libraries'. fields.pxd has them in C.
 
 Their names say what the wire has, and where it counts what becomes of it in Python.
 """

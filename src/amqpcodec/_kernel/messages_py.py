@@ -137,8 +137,9 @@ class MessageDecoder(StreamDecoder):
             """Return None: here `_whole` is fast enough."""
 
     def _passed(self, message: Message) -> Message | None:
-        """Go on behind a message of several frames, whose method the reader is aimed at; None if it is discarded."""
-        reader, method = self._reader, message.method
+        """Go on behind a whole message, at whose method the reader is; None if it is discarded."""
+        reader: Any = self._reader  # the one of the compiled build says what was passed
+        method = message.method
         if self._strict:
             self._record = method
             self._check_method(method, method._class_id())

@@ -60,8 +60,9 @@ class Channel:
     """
 
     __slots__ = (
-        "_asked", "_leaving", "_limits", "_mode", "_most_deliveries", "_pending", "_role", "_stopped", "_uncommitted",
-        "_withdrawn", "closing", "consumers", "crossed", "deliveries", "number", "publishes", "state",
+        "_asked", "_leaving", "_limits", "_mode", "_most_deliveries", "_pending", "_role", "_stopped",
+        "_uncommitted", "_withdrawn", "closing", "consumers", "crossed", "deliveries", "number", "publishes",
+        "state",
     )  # fmt: skip
 
     def __init__(self, number: int, role: int, limits: ConnectionLimits) -> None:

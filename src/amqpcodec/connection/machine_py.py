@@ -91,10 +91,10 @@ class Connection:
         "_next_channel",
         "_outbox",
         "_receiver",
-        "_state",
         "_send_buffer",
         "_sent_class",
         "_sent_rule",
+        "_state",
         "_timers",
     )
 
@@ -431,7 +431,7 @@ class Connection:
     def _rule(self, method: Any) -> Rule:
         """The rule of a method of the caller."""
         if type(method) is self._sent_class:
-            return self._sent_rule
+            return self._sent_rule  # type: ignore[no-any-return]
         rules = self._state.rules
         rule = rules.get(type(method))
         if rule is not None:

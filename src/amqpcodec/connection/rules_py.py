@@ -111,8 +111,9 @@ class Rule:
     """
 
     __slots__ = (
-        "_consumer_place", "_multiple_place", "_tag_place", "class_id", "content", "has_multiple", "index", "is_reply",
-        "kind", "method_id", "name", "no_wait", "ordered", "replies", "senders", "strict", "synchronous",
+        "_consumer_place", "_multiple_place", "_tag_place", "class_id", "content", "has_multiple", "index",
+        "is_reply", "kind", "method_id", "name", "no_wait", "ordered", "replies", "senders", "strict",
+        "synchronous",
     )  # fmt: skip
 
     def __init__(
