@@ -94,7 +94,7 @@ cdef inline PyObject *text_at(Reader reader, Guess *guess, const unsigned char *
         Py_INCREF(<object>text)
         return text
     if guess.misses >= PATIENCE:
-        guess.misses = guess.misses + 1 if guess.misses < PAUSE else 0
+        guess.misses = <unsigned int>((guess.misses + 1) % PAUSE)
         return _new_text(reader, p, size)
     if not 0 < size <= CACHED_OCTETS:
         return _new_text(reader, p, size)

@@ -129,7 +129,7 @@ cdef int _note_kinds(Maker *maker, object spec) except -1:
             return 0
         maker.kinds[at] = kind
         maker.bits[at] = <unsigned char>bit
-        bit = (bit + 1) % 8 if kind == BIT_FIELD else 0
+        bit = <int>((bit + 1) % 8) if kind == BIT_FIELD else 0
         maker.flags |= 0x8000 >> at
     if not maker.optional and spec.content:
         maker.content = spec.class_id
