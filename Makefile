@@ -122,10 +122,10 @@ build/suites/installed: pyproject.toml
 	AMQPCODEC_BUILD=skip build/suites/venv/bin/python -m pip install -q --disable-pip-version-check -e '.[suites]'
 	touch $@
 
-# Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each.
+# Whole clients at a RabbitMQ, without and with acceleration. CLIENT_MESSAGES messages each; `make test` has one client send a few.
 CLIENT_MESSAGES ?= 50000
 test-clients: build
-	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -rP
+	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP
 
 # The examples at a RabbitMQ. BROKER_MESSAGES messages with bodies of up to 64 MiB; a node that is stopped, and killed.
 BROKER_MESSAGES ?= 100000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -32,20 +32,38 @@ def pytest_report_header() -> str:
     return f"amqpcodec: builds tested: {tested}{note}; build in use: {IMPL}"
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a process among several, the tests that take long come first."""
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    """Mark what needs a RabbitMQ. In a process among several, let the tests that take long come first."""
+    for item in items:
+        if "rabbitmq" in getattr(item, "fixturenames", ()) and item.get_closest_marker("quick") is None:
+            item.add_marker(pytest.mark.broker)
+    outcome = yield
     if hasattr(config, "workerinput"):
         from support.distribution import rank
 
         items.sort(key=rank)
+    return outcome
 
 
-def pytest_collection_finish() -> None:
-    """Leave all tests out of the searches for garbage to come; tests of memory and time ask for many."""
+def leave_out_of_searches() -> None:
+    """Let searches for garbage pass over all that lives now: tests of memory and time ask for many."""
     if hasattr(gc, "freeze"):  # PyPy has none
         gc.collect()
         gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    leave_out_of_searches()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Before a new file, leave out what the files before it have imported and kept."""
+    if nextitem is not None and nextitem.path != item.path:
+        leave_out_of_searches()
 
 
 @pytest.hookimpl(optionalhook=True)

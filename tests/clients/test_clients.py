@@ -1,7 +1,7 @@
 """Whole clients against a RabbitMQ: what is published arrives, and nothing falls back meanwhile.
 
-A few messages each, with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says how many; from 5,000 on the
-clients run in every state (`make test-clients`).
+`make test` has one client send a few messages with read loops replaced. ``AMQPCODEC_CLIENT_MESSAGES`` says how many;
+from 5,000 on the clients run in every state (`make test-clients`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from support.clients import CLIENTS, LEFT_ALONE, PEERS
 from support.clients.play import lines, play, played, queue, worker
 from support.clients.samples import task
 
+OTHERS = [client for client in CLIENTS if client != "pika_select"]
 MESSAGES = int(os.environ.get("AMQPCODEC_CLIENT_MESSAGES", "600"))
 LONG = MESSAGES >= 5000
 MODES = ("stock", "accelerated", "loops") if LONG else ("loops",)
@@ -47,7 +48,7 @@ def check(status: dict[str, Any], peer: str, mode: str, least: int) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [pytest.param("pika_select", marks=pytest.mark.quick), *OTHERS])
 def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, rabbitmq: str) -> None:
     with queue(rabbitmq) as name:
         published = play(client, "publish", rabbitmq, name, MESSAGES, peers(client, mode))

@@ -16,6 +16,7 @@ from support.clients.sessions import CLIENTS, SEEN
 from support.examples import serving
 from support.implementation import Implementation
 
+OTHERS = [client for client in CLIENTS if client != "pika"]  # by `make test-clients`
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -57,7 +58,7 @@ def test_a_client_works_with_the_broker_of_the_examples(client: str, own_broker:
     assert session(client, own_broker) == SEEN
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", [pytest.param("pika", marks=pytest.mark.quick), *OTHERS])
 def test_a_client_works_through_the_proxy(client: str, proxy: tuple[str, Path]) -> None:
     url, log = proxy
     before = len(log.read_text().splitlines())

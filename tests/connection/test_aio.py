@@ -397,8 +397,9 @@ def test_tls_is_that_of_asyncio(tmp_path: Path) -> None:
     assert with_server(client, ssl=theirs) == [1, 2, 3]
 
 
-def test_a_broker_confirms_and_returns_what_was_published(url: str) -> None:
-    place = urlsplit(url)
+@pytest.mark.quick
+def test_a_broker_confirms_and_returns_what_was_published(rabbitmq: str) -> None:
+    place = urlsplit(rabbitmq)
     bodies = [b"%d" % size + b"x" * size for size in (*range(300), 5000, 131072, 3 << 20)]
 
     async def talk() -> list[bytes]:
@@ -426,10 +427,11 @@ def test_a_broker_confirms_and_returns_what_was_published(url: str) -> None:
     assert asyncio.run(asyncio.wait_for(talk(), 120)) == bodies
 
 
-def test_the_blocking_example_publishes(url: str) -> None:
-    runpy.run_path(str(EXAMPLE))["publish"](url, "a message")
+@pytest.mark.quick
+def test_the_blocking_example_publishes(rabbitmq: str) -> None:
+    runpy.run_path(str(EXAMPLE))["publish"](rabbitmq, "a message")
     ended = subprocess.run(
-        [sys.executable, EXAMPLE, url, "another"], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, EXAMPLE, rabbitmq, "another"], capture_output=True, text=True, timeout=60, check=True
     )
     assert ended.stdout == "closed: 200 \n"
 

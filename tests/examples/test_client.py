@@ -23,6 +23,7 @@ from amqpcodec.reply_errors import AmqpAccessRefused, AmqpPreconditionFailed
 MESSAGES = int(os.environ.get("AMQPCODEC_BROKER_MESSAGES", "2000"))
 LONG = MESSAGES >= 50_000
 module = example("client")
+pytestmark = pytest.mark.quick
 
 
 def run(work: Any, seconds: float = 60) -> Any:

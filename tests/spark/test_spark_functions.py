@@ -126,7 +126,6 @@ def test_a_message_that_cannot_be_written_is_null_or_ends_the_query(spark: Any) 
         df.select(to_amqp(sql.struct("routing_key"))).collect()
 
 
-@pytest.mark.quick
 def test_frames_of_a_value_are_rows_behind_its_keys(spark: Any) -> None:
     values = [ACK + MESSAGES[1], None, b"", MESSAGES[2], ACK[:9]]
     df = table_of(spark, values).selectExpr("id", "id * 2 AS twice", "octets")

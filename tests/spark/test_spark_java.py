@@ -22,7 +22,6 @@ def test_a_session_counts(spark: Any) -> None:
     assert spark.range(1000).count() == 1000
 
 
-@pytest.mark.quick
 def test_workers_run_this_python(spark: Any) -> None:
     def executable(batches: Any) -> Any:
         import pyarrow as pa

@@ -1,7 +1,8 @@
 """How `make test` divides the tests among processes: by files, the long ones first.
 
 Tests of one file share costly fixtures. Those that need a session of Spark are together for the same
-reason, whatever their file, since a process starts one session for all of them.
+reason, whatever their file, since a process starts one session for all of them; and so are those that need a
+RabbitMQ.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from xdist.scheduler import LoadFileScheduling
 LONG = (
     "tests/spark/",
     "tests/clients/",
+    "tests/examples/test_client.py",
+    "tests/connection/test_aio.py",
     "tests/generator/test_packaging.py",
     "tests/hostile/test_damage.py",
     "tests/columns/test_capture_session.py",
@@ -24,7 +27,10 @@ LONG = (
     "tests/columns/",
     "tests/compat/",
 )
-SPARK = "tests/spark/"
+TOGETHER = (
+    ("tests/spark/",),
+    ("tests/clients/", "tests/examples/test_client.py", "tests/connection/test_aio.py"),
+)
 
 
 def rank(item: pytest.Item) -> int:
@@ -33,8 +39,8 @@ def rank(item: pytest.Item) -> int:
 
 
 class ByFile(LoadFileScheduling):
-    """Gives out the tests of one file at a time, and all of those of Spark at once."""
+    """Gives out the tests of one file at a time, and all of those that share a session or a broker at once."""
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
-        return SPARK if scope.startswith(SPARK) else scope
+        return next((paths[0] for paths in TOGETHER if scope.startswith(paths)), scope)
