@@ -33,7 +33,7 @@ TIGHT: tuple[dict[str, Any], ...] = (
     {},
     {"port": None, "out_of_order_bytes": 3000, "out_of_order_segments": 4, "flow_timeout": 10.0},
 )
-SEEDS = range(8)
+SEEDS = range(4)
 CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),
     *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
@@ -145,7 +145,7 @@ class TestCuts:
             _check_cut(octets, table, turns, cuts, **options)
 
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("seed", range(2))
     def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         packets = _disturbed(seed)[:70]
         octets = make.pcap(packets)
@@ -250,7 +250,7 @@ class TestCuts:
 
 class TestFiles:
     @pytest.mark.parametrize("table", TABLES)
-    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("seed", range(2))
     def test_rotated_files_are_one_recording(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
         linktype, packets = chaos.packets(seed)
         starts = [0, *sorted(random.Random(seed).sample(range(len(packets)), 4))]
@@ -539,7 +539,7 @@ class TestDamage:
         refused = taken = 0
         for table, octets, state in _states():
             tree = list(unpack(state)._values)
-            for _ in range(150):
+            for _ in range(60):
                 hostile = pack(_spoilt(tree, rng))
                 try:
                     session = arrow.CaptureSession(table, port=None, _impl=impl, state=hostile)
@@ -549,8 +549,8 @@ class TestDamage:
                     taken += 1
                 except ValueError:
                     refused += 1
-        assert refused > 100
-        assert taken > 10
+        assert refused > 40
+        assert taken > 4
 
     @pytest.mark.parametrize("impl", BUILDS)
     def test_a_value_too_many_is_refused_wherever_it_stands(self, impl: str) -> None:

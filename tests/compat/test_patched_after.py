@@ -37,6 +37,10 @@ ORDERS = [
 ]
 
 
+ALL_ORDERS = ("pamqp.frame:unmarshal", "pika.frame:Body.marshal", "amqp.serialization:loads")
+"""One function of each library is patched in all orders; the others in some, which differ from one to the next."""
+
+
 class Play:
     """One function of a library, patched while `installed` blocks begin and end in any order."""
 
@@ -107,7 +111,7 @@ def test_a_patch_over_ours_is_called_until_it_is_undone_and_nothing_of_ours_stay
     with compat.installed(path.partition(".")[0], loops=True):
         pass  # all modules are imported
     before = names_of(path.partition(".")[0])
-    for order in ORDERS:
+    for order in ORDERS if path in ALL_ORDERS else ORDERS[len(path) % 5 :: 5]:
         play = Play(path)
         try:
             patched = False

@@ -101,10 +101,11 @@ def resized(frame: bytes, payload: bytes) -> bytes:
     return frame[:3] + len(payload).to_bytes(4, "big") + payload + b"\xce"
 
 
-def truncations(frame: bytes) -> Iterator[bytes]:
-    """The frame with its payload cut to every length, and one octet too long."""
+def truncations(frame: bytes, seed: int) -> Iterator[bytes]:
+    """The frame with its payload cut to every length, of a long one to some 30, and one octet too long."""
     payload = frame[7:-1]
-    for size in range(len(payload)):
+    step = 1 if ASKED else 1 + len(payload) // 30
+    for size in range(seed % step, len(payload), step):
         yield resized(frame, payload[:size])
     yield resized(frame, payload + b"\0")
 
@@ -123,10 +124,10 @@ def flips(frame: bytes, seed: int, count: int) -> Iterator[bytes]:
 
 def damage(judges: Judges, frame: bytes, seed: int) -> None:
     judges.agree(frame)
-    for damaged in truncations(frame):
+    for damaged in truncations(frame, seed):
         judges.agree(damaged)
     if len(frame) > 8:
-        for damaged in flips(frame, seed, 12):
+        for damaged in flips(frame, seed, 12 if ASKED else 6):
             judges.agree(damaged)
 
 

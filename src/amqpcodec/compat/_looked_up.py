@@ -43,9 +43,9 @@ def guards(
         expected: names that stand for something else from now on.
     """
     called = _called(sources)
-    names = {name for source in called for name in _names_in(source)}
+    names = {name for here in called.values() for name in here}
     found: list[ModuleGuard] = []
-    for module in dict.fromkeys(_module_of(source) for source in called):
+    for module in dict.fromkeys(map(_module_of, called)):
         space = vars(import_module(module))
         here = [name for name in sorted(names) if (name in space or name in _BUILT_IN) and name not in but]
         found.append(_guard(space, here, module, expected))
@@ -54,22 +54,22 @@ def guards(
     return found
 
 
-def _called(sources: Sequence[Any]) -> list[Any]:
-    """Return the sources, and the functions that they have from other modules of their library."""
-    found = list(sources)
-    for source in found:  # which grows meanwhile
+def _called(sources: Sequence[Any]) -> dict[Any, set[str]]:
+    """Return the sources, and the functions that they have from other modules of their library, with their names."""
+    found: dict[Any, set[str]] = {}
+    waiting = list(sources)
+    for source in waiting:  # which grows meanwhile
+        if source in found:
+            continue
+        found[source] = {name for code in _code_in(source) for name in code.co_names}
         own = _module_of(source)
         library, space = own.partition(".")[0], vars(import_module(own))
-        for held in map(space.get, _names_in(source)):
-            if type(held) is FunctionType and held not in found:
+        for held in map(space.get, found[source]):
+            if type(held) is FunctionType:
                 module = held.__module__ or ""
                 if module != own and module.partition(".")[0] == library:
-                    found.append(held)
+                    waiting.append(held)
     return found
-
-
-def _names_in(source: Any) -> set[str]:
-    return {name for code in _code_in(source) for name in code.co_names}
 
 
 def _module_of(source: Any) -> str:

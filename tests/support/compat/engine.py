@@ -38,12 +38,15 @@ Outcome = tuple[Any, ...]
 NEVER_ENDS: Outcome = ("did not end",)
 
 
+_version = cache(version)
+
+
 class Copy:
     """One copy of a peer: its modules as attributes, such as `copy.frame` for `pamqp.frame`."""
 
     def __init__(self, package: str, modules: Mapping[str, ModuleType]) -> None:
         self.package = package
-        self.version = version(package)
+        self.version = _version(package)
         self.root = modules[package]
         self._modules = dict(modules)
         self._names: dict[type, str] = {}
@@ -86,9 +89,16 @@ def _import_all(package: str) -> dict[str, ModuleType]:
     return _modules_of(package)
 
 
+@cache
+def _imported_once(package: str) -> None:
+    """Import all modules, which takes long where some cannot be."""
+    _import_all(package)
+
+
 def in_use(package: str) -> Copy:
     """The copy that programs import."""
-    return Copy(package, _import_all(package))
+    _imported_once(package)
+    return Copy(package, _modules_of(package))
 
 
 @cache
