@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.checkers import Check, mypy, pyright
 from support.subprocesses import python
 
 pytest.importorskip("pyarrow")
@@ -196,45 +195,6 @@ def test_every_default_is_a_value_and_has_a_text(known: type) -> None:
     for name, option in declared(known).items():
         if option.default not in (None, (), ""):
             assert option.kind.parse(option.kind.show(option.default)) == values[name]
-
-
-GOOD = """
-from typing import Unpack
-
-from amqpcodec import arrow, capture
-from amqpcodec.options import CaptureOptions
-
-
-def messages(file: str, **options: Unpack[CaptureOptions]) -> int:
-    reader = arrow.read_capture(file, "messages", **options)
-    return sum(reader.faults.values())
-
-
-messages("a.pcap", port=[5672, 5671], columns=("ts", "body"), mode="drop", batch_rows=7, flow_timeout=5)
-for item in capture.read_frames("a.pcap", port=None, dialect="auto", out_of_order_bytes=1 << 20):
-    print(item.offset)
-session = arrow.CaptureSession("frames", state=None, include_credentials=True, max_body_bytes=5)
-decoder = arrow.BatchDecoder("methods", direction=1)
-"""
-WRONG = """
-from amqpcodec import arrow, capture
-
-arrow.read_capture("a.pcap", max_frame=5)
-arrow.read_capture("a.pcap", frame_max="16m")
-arrow.CaptureSession("frames", mode="quiet")
-capture.read_frames("a.pcap", columns=["ts"])
-arrow.BatchDecoder("frames", port=5672)
-arrow.read_capture("a.pcap", _impl="py")
-"""
-
-
-@pytest.mark.parametrize("check", [mypy, pyright])
-def test_type_checkers_know_the_options(tmp_path: Path, check: Check) -> None:
-    finished = check(tmp_path, GOOD)
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    finished = check(tmp_path, WRONG)
-    for line in range(4, 10):
-        assert f"consumer.py:{line}:" in finished.stdout, finished.stdout
 
 
 def test_one_name_has_one_meaning() -> None:

@@ -41,7 +41,7 @@ CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),
     *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
 ]
-SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "40")))
+SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "20")))
 
 
 @pytest.fixture(scope="module")

@@ -80,7 +80,7 @@ def outcome(impl: str, table: str, given: list[Event], **options: Any) -> tuple[
 
 
 @pytest.mark.parametrize("table", STREAM_TABLES)
-@settings(max_examples=60)
+@settings(max_examples=35)
 @given(
     seed=st.integers(0, 2**32),
     dialect=st.sampled_from(tuple(DIALECTS)),

@@ -38,7 +38,7 @@ ORDERS = [
 
 
 ALL_ORDERS = ("pamqp.frame:unmarshal", "pika.frame:Body.marshal", "amqp.serialization:loads")
-"""One function of each library is patched in all orders; the others in some, which differ from one to the next."""
+"""One function of each library is patched in all orders; the others in some, of which each has its own."""
 
 
 class Play:

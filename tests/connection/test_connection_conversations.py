@@ -19,7 +19,7 @@ HARD = (320, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in turn", "crossing"])
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(program=PROGRAMS, heartbeat=INTERVALS)
 def test_legal_conversations_keep_both_sides_in_step(
     impl: Implementation, dialect: str, at_once: bool, program: bytes, heartbeat: int
@@ -35,7 +35,7 @@ def test_legal_conversations_keep_both_sides_in_step(
     assert (client.state, server.state) == ("closed", "closed") or "timeout" in repr(talk.events)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(program=PROGRAMS)
 def test_other_conversations_end_in_the_close_that_the_code_says(
     impl: Implementation, dialect: str, program: bytes

@@ -1,40 +1,48 @@
-"""Type checkers, run on a program of one file with the options that a strict user would set."""
+"""Type checkers, run on programs of one file each with the options that a strict user would set."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import amqpcodec
 
-Check = Callable[[Path, str], subprocess.CompletedProcess[str]]
+Errors = dict[str, dict[int, str]]
+"""What is wrong, by program and line."""
 SOURCE = Path(amqpcodec.__file__).parent.parent
+_ERROR = re.compile(r"(\w+)\.py:(\d+):.*\berror\b.*")
 
 
-def run(tool: str, folder: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Check a program of one file, named consumer.py, with the options a strict user would set."""
+def _errors(tool: str, folder: Path, programs: dict[str, str], *arguments: str) -> Errors:
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed")
-    (folder / "consumer.py").write_text(text)
-    command = [sys.executable, "-m", tool, *arguments]
-    environment = os.environ | {"MYPYPATH": str(SOURCE)}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    for name, text in programs.items():
+        (folder / f"{name}.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", tool, *arguments],
+        cwd=folder, env=os.environ | {"MYPYPATH": str(SOURCE)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    found: Errors = {name: {} for name in programs}
+    for error in _ERROR.finditer(done.stdout):
+        found[error[1]][int(error[2])] = error[0]
+    assert done.returncode == any(found.values()), done.stdout + done.stderr
+    return found
 
 
-def mypy(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    return run("mypy", folder, text, "--strict", "--config-file=", "consumer.py")
+def mypy(folder: Path, programs: dict[str, str]) -> Errors:
+    files = (f"{name}.py" for name in programs)
+    return _errors("mypy", folder, programs, "--strict", "--config-file=", *files)
 
 
-def pyright(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    settings = {"include": ["consumer.py"], "extraPaths": [str(SOURCE)], "typeCheckingMode": "strict"}
+def pyright(folder: Path, programs: dict[str, str]) -> Errors:
+    settings = {"include": ["*.py"], "extraPaths": [str(SOURCE)], "typeCheckingMode": "strict"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    return run("pyright", folder, text, "--project", ".")
+    return _errors("pyright", folder, programs, "--project", ".")

@@ -2,7 +2,7 @@
 
 Tests of one file share costly fixtures. Those that need a session of Spark are together for the same
 reason, whatever their file, since a process starts one session for all of them; and so are those that need a
-RabbitMQ.
+RabbitMQ, or the package of a specification of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONG = (
     "tests/hostile/test_damage.py",
     "tests/columns/test_capture_session.py",
     "tests/hostile/test_memory_and_time.py",
-    "tests/codec/test_typing.py",
+    "tests/api/test_typing.py",
     "tests/generator/",
     "tests/wasm/",
     "tests/hostile/",
@@ -29,6 +29,7 @@ LONG = (
 )
 TOGETHER = (
     ("tests/spark/",),
+    ("tests/generator/test_own_",),
     ("tests/clients/", "tests/examples/test_client.py", "tests/connection/test_aio.py"),
 )
 
@@ -39,7 +40,7 @@ def rank(item: pytest.Item) -> int:
 
 
 class ByFile(LoadFileScheduling):
-    """Gives out the tests of one file at a time, and all of those that share a session or a broker at once."""
+    """Gives out the tests of one file at a time, and all of those that share something costly at once."""
 
     def _split_scope(self, nodeid: str) -> str:
         scope: str = super()._split_scope(nodeid)
