@@ -5,7 +5,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
+.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
@@ -14,10 +14,15 @@ bench:
 		--benchmark-max-time=0.3 $(BENCH_OPTIONS)
 	$(PYTHON) benchmarks/results.py build/bench.json
 
-# Whether a change made the codec slower. By ratios to other libraries and by instructions, beside stored baselines, or beside the
-# checkout BENCH_BASE, compiled in place. Writes build/bench-ci.md; two minutes.
+# Whether a change made the codec slower. By ratios to other libraries and by instructions, beside stored baselines. Writes
+# build/bench-ci.md; two minutes.
 bench-ci:
-	$(PYTHON) benchmarks/ci.py $(if $(BENCH_BASE),--base $(BENCH_BASE))
+	$(PYTHON) benchmarks/ci.py
+
+# This checkout beside the revision BASE, item by item. Both are compiled and measured here, in pairs of processes; writes
+# build/bench-against.md. BENCH_OPTIONS="--item forward --pairs 15" measures some items more often, and `--instructions` counts as well.
+bench-against:
+	$(PYTHON) benchmarks/against.py $(if $(BASE),$(BASE),$(error BASE=<revision> says what to compare with)) $(BENCH_OPTIONS)
 
 # Stores the ratios measured now as the baseline. A quiet machine: `make bench-ci-accept PYTHON="chrt -f 20 taskset -c 1 .venv/bin/python"`.
 bench-ci-accept:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import corpus
@@ -10,7 +11,11 @@ from peers.interface import Peer
 
 COUNT = 2000  # too many for the caches of the processor to keep all that is made of them
 CHUNK = 65536
-KINDS = {"numbered": corpus.numbered, "varied": corpus.varied}
+KINDS = {
+    "256 B, numbered": partial(corpus.numbered, 256),
+    "256 B, varied": partial(corpus.varied, 256),
+    "602 B, traced": corpus.traced,
+}
 
 
 def _total(contents: list[corpus.Content]) -> int:
@@ -20,16 +25,16 @@ def _total(contents: list[corpus.Content]) -> int:
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames(peer: Peer, timed: Any, kind: str) -> None:
     """Three frames a delivery, a field of each read."""
-    contents = KINDS[kind](256, COUNT)
+    contents = KINDS[kind](COUNT)
     chunks = corpus.chunks(corpus.delivery_stream(contents), CHUNK)
     assert peer.consume(chunks) == _total(contents)
-    timed(peer.name, f"consume deliveries, 256 B, {kind}", COUNT, lambda: peer.consume(chunks))
+    timed(peer.name, f"consume deliveries, {kind}", COUNT, lambda: peer.consume(chunks))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_messages(ours: Any, timed: Any, kind: str) -> None:
     """The same deliveries as messages."""
-    contents = KINDS[kind](256, COUNT)
+    contents = KINDS[kind](COUNT)
     chunks = corpus.chunks(corpus.delivery_stream(contents), CHUNK)
     assert ours.consume_messages(chunks) == _total(contents)
-    timed(ours.name, f"consume messages, 256 B, {kind}", COUNT, lambda: ours.consume_messages(chunks))
+    timed(ours.name, f"consume messages, {kind}", COUNT, lambda: ours.consume_messages(chunks))

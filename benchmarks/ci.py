@@ -1,9 +1,8 @@
 """The benchmarks of continuous integration: has a change made the codec slower?
 
-Times are compared by their ratio to other libraries in the same run, and instructions as they are. By
-default, both are compared with stored baselines, which hold for one interpreter. With `--base`, they are
-compared with another checkout on this machine: the same benchmarks measure both, in turns. Writes
-build/bench-ci.md.
+Times are compared by their ratio to other libraries in the same run, and instructions as they are, both with
+stored baselines, which hold for one interpreter. Writes build/bench-ci.md. What compares with an earlier
+revision on this machine is against.py.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import guard
@@ -41,17 +39,14 @@ FILES = ("bench_decoding.py", "bench_deliveries.py", "bench_encoding.py")
 BASELINE = HERE / "ci-baseline.json"
 BUILD = HERE.parent / "build"
 TABLE = BUILD / "bench-ci.md"
-PASSES = 3  # processes for a version: the places of objects in memory differ among them, and so do times
+PASSES = 3  # processes: the places of objects in memory differ among them, and so do times
 MARGIN = 0.10
 
 Run = dict[str, Any]
 
 
-def measured(name: str, sources: Path | None) -> Run:
-    """Every item, in a process of its own.
-
-    `name` is that of the file that is kept; `sources` is a folder with another amqpcodec to measure.
-    """
+def measured(name: str) -> Run:
+    """Return every item, measured in a process of its own; `name` is that of the file that is kept."""
     out = BUILD / f"bench-ci-{name}.json"
     out.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-c", HERE / "pytest.ini", *(HERE / file for file in FILES)]
@@ -59,25 +54,11 @@ def measured(name: str, sources: Path | None) -> Run:
     command += [f"--benchmark-json={out}"]
     command += [option for item in ITEMS for option in ("--item", item)]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    if sources is not None:
-        environment["PYTHONPATH"] = str(sources)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    # Another version may lack what a new benchmark needs: its row is new.
-    if not out.exists() or (done.returncode != 0 and sources is None):
+    if done.returncode != 0:
         raise SystemExit(f"bench-ci: {done.stdout[-3000:]}{done.stderr[-1000:]}")
     run: Run = json.loads(out.read_text())
     return run
-
-
-def check(sources: Path) -> None:
-    """Whether a folder is what would be measured, in both builds."""
-    command = [sys.executable, "-c", "import amqpcodec; print(amqpcodec.IMPL, amqpcodec.__file__)"]
-    environment = {**os.environ, "PYTHONPATH": str(sources)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.stdout.split() != ["c", str(sources / "amqpcodec" / "__init__.py")]:
-        raise SystemExit(
-            f"bench-ci: {sources} holds no compiled amqpcodec: {done.stdout}{done.stderr[-1000:]}"
-        )
 
 
 def merged(runs: Sequence[Run]) -> Run:
@@ -90,23 +71,12 @@ def merged(runs: Sequence[Run]) -> Run:
     return {**runs[0], "benchmarks": list(entries.values())}
 
 
-def measure(base: Path | None, passes: int = PASSES) -> tuple[Run | None, Run]:
-    """The sources of a base, if there is one, and this checkout."""
-    before, now = [], []
-    for number in range(passes):
-        if base is not None:
-            before.append(measured(f"base-{number}", base))
-        now.append(measured(f"{number}", None))
-    return merged(before) if before else None, merged(now)
-
-
-def times(before: Run | None, now: Run) -> tuple[str, list[Row]]:
+def times(now: Run) -> tuple[str, list[Row]]:
     """The part of the table that is about times, and its rows."""
-    if before is None:
-        before = json.loads(BASELINE.read_text())
-        # Ratios differ among processors by more than the margin. Two checkouts are measured on the same.
-        if processor(before) != processor(now):
-            return f"Times are not compared: the baseline is of {processor(before)}.\n", []
+    before = json.loads(BASELINE.read_text())
+    # Ratios differ among processors by more than the margin.
+    if processor(before) != processor(now):
+        return f"Times are not compared: the baseline is of {processor(before)}.\n", []
     try:
         rows = compare(before, now)
     except IncomparableError as reason:
@@ -116,11 +86,11 @@ def times(before: Run | None, now: Run) -> tuple[str, list[Row]]:
     return f"{note}\n\n{table(rows, MARGIN, nanoseconds)}", rows
 
 
-def instructions(base: Path | None) -> tuple[str, list[Row]]:
+def instructions() -> tuple[str, list[Row]]:
     """The part of the table that is about instructions, and its rows."""
     if not available():
         return "Instructions are not counted: valgrind is not installed.\n", []
-    before = guard.stored() if base is None else guard.counted(base)
+    before = guard.stored()
     if isinstance(before, str):
         return f"Instructions are not compared: {before}.\n", []
     rows = guard.rows(guard.counted(), before)
@@ -131,20 +101,14 @@ def instructions(base: Path | None) -> tuple[str, list[Row]]:
 def main() -> int:
     """Measure, compare, write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, metavar="FOLDER", help="another checkout, compiled in place")
     parser.add_argument("--accept", action="store_true", help="store the ratios as the baseline")
     arguments = parser.parse_args()
-    base = None if arguments.base is None else arguments.base.resolve() / "src"
-    if base is not None:
-        check(base)
     BUILD.mkdir(exist_ok=True)
     if arguments.accept:
-        _, best = measure(None, 2 * PASSES)
-        store(BASELINE.stem, best, HERE)
+        store(BASELINE.stem, merged([measured(str(number)) for number in range(2 * PASSES)]), HERE)
         return 0
-    before, now = measure(base)
-    about_times, timed = times(before, now)
-    about_counts, counted = instructions(base)
+    about_times, timed = times(merged([measured(str(number)) for number in range(PASSES)]))
+    about_counts, counted = instructions()
     failed = [f"{row.work} (time)" for row in timed if row.fails(MARGIN)]
     failed += [f"{row.work} (instructions)" for row in counted if row.fails(guard.MARGIN)]
     verdict = f"**Slower, or gone: {'; '.join(failed)}.**" if failed else "Nothing is slower."

@@ -24,6 +24,7 @@ _EPOCH = 1714521600  # seconds; the first of May 2024
 _EXCHANGES = ("orders", "billing.events", "audit")
 _CONTENT_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _REGIONS = ("eu-west", "eu-north", "us-east", "ap-south")
+_TRACED_BODY = 278
 _HEADER_KEYS = ("x-retries", "x-source", "x-trace", "x-tenant", "x-shard", "x-schema")
 
 
@@ -42,6 +43,7 @@ class Content:
     moment: datetime = field(repr=False)
     message_id: str
     body: bytes = field(repr=False)
+    correlation_id: str | None = None
 
 
 # A frame as Python values, the form in which the libraries' results are compared:
@@ -71,6 +73,43 @@ def varied(size: int, count: int) -> list[Content]:
     """Deliveries whose tags, keys, header values, times and ids all differ."""
     source = random.Random(SEED + size)
     return [_varied_content(source, size, tag) for tag in range(1, count + 1)]
+
+
+def traced(count: int) -> list[Content]:
+    """Deliveries of 602 octets each whose tags, keys, ids, headers, times and bodies all differ."""
+    source = random.Random(SEED)
+    return [_traced_content(source, tag) for tag in range(1, count + 1)]
+
+
+def _traced_content(source: random.Random, tag: int) -> Content:
+    seconds = _EPOCH + source.randrange(30_000_000)
+    headers = {
+        "traceparent": f"00-{source.getrandbits(128):032x}-{source.getrandbits(64):016x}-01",
+        "attempt": source.randrange(1, 100),
+        "retry": source.random() < 0.5,
+        "tenant": f"tenant-{source.randrange(10_000):04}",
+        "at": seconds * 1000 + source.randrange(1000),
+    }
+    return Content(
+        consumer_tag="ctag1.5f2f9a",
+        delivery_tag=tag,
+        exchange="billing.events",
+        routing_key=f"orders.{source.randrange(100_000):05}.created",
+        content_type="application/json",
+        delivery_mode=2,
+        headers=headers,
+        seconds=seconds,
+        moment=datetime.fromtimestamp(seconds, UTC),
+        message_id=f"{source.getrandbits(128):032x}",
+        body=source.randbytes(_TRACED_BODY),
+        correlation_id=f"{source.getrandbits(128):032x}",
+    )
+
+
+def renumbered(count: int) -> list[Content]:
+    """Deliveries as `traced`, of which only the tag differs."""
+    first = traced(1)[0]
+    return [replace(first, delivery_tag=tag) for tag in range(1, count + 1)]
 
 
 def _varied_content(source: random.Random, size: int, tag: int) -> Content:
@@ -115,6 +154,7 @@ def _delivery(content: Content) -> bytes:
         headers=content.headers,
         timestamp=content.moment,
         message_id=content.message_id,
+        correlation_id=content.correlation_id,
     )
     return bytes(_wire.encode_message(CHANNEL, method, properties, content.body, frame_max=FRAME_MAX))
 
@@ -133,13 +173,14 @@ def delivery_frames(contents: Iterable[Content]) -> Iterator[FrameValues]:
 
 def property_values(content: Content) -> dict[str, Any]:
     """The properties of a content by their names in the specification."""
-    return {
+    values = {
         "content_type": content.content_type,
         "delivery_mode": content.delivery_mode,
         "headers": content.headers,
         "timestamp": content.seconds,
         "message_id": content.message_id,
     }
+    return values if content.correlation_id is None else values | {"correlation_id": content.correlation_id}
 
 
 def all_properties(count: int) -> list[dict[str, Any]]:

@@ -102,9 +102,14 @@ releases are compared on one machine:
     - run: python -m amqpcodec.bench traffic.pcap --compare before.json | tee -a "$GITHUB_STEP_SUMMARY"
       shell: bash
 
-`make bench-ci` does the same for this project. It takes the work items of `benchmarks/ci.py` from
-`make bench`, and the instructions of `make bench-guard`. A pull request is compared with its base on one
-machine (`BENCH_BASE`). Otherwise a stored baseline counts, which `make bench-ci-accept` renews. It holds for
+`make bench-against BASE=<revision>` compares this project with an earlier revision of itself, on one
+machine: a pull request with its base, or a change with what was before. Both are compiled, each in an
+environment of its own. The items of `benchmarks/works.py` are timed in turn, in pairs of processes on one
+core. The table has the median of the ratios of the pairs, the least and the largest. What the revision
+lacks is named.
+
+`make bench-ci` compares with a stored baseline, which `make bench-ci-accept` renews. It takes the work items
+of `benchmarks/ci.py` from `make bench`, and the instructions of `make bench-guard`. The baseline holds for
 one interpreter and one model of processor; elsewhere the table says that times are not compared.
 
 The margin is 10% for times. Two sets of three passes of the same code differed by at most 5.5% in any row,

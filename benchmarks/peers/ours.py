@@ -89,8 +89,8 @@ class Ours:
         messages: Iterator[Any] = self.amqp.MessageDecoder(frame_max=FRAME_MAX).feed(data)
         return messages
 
-    def client(self, consumer_tags: Iterable[str]) -> Any:
-        """A client with these consumers, which need not acknowledge, on the channel of the corpora."""
+    def client(self, consumer_tags: Iterable[str], no_ack: bool = True) -> Any:
+        """A client with these consumers on the channel of the corpora."""
         amqp = self.amqp
         client = load("amqpcodec.connection.machine", self._impl).Connection("client", amqp)
         login = ClientLogin()
@@ -104,7 +104,7 @@ class Ours:
                 login.handle(client, event)
         client.send(CHANNEL, amqp.Channel.Open())
         for tag in consumer_tags:
-            client.send(CHANNEL, amqp.Basic.Consume(consumer_tag=tag, no_ack=True, no_wait=True))
+            client.send(CHANNEL, amqp.Basic.Consume(consumer_tag=tag, no_ack=no_ack, no_wait=True))
         list(client.receive_data(amqp.encode_method(CHANNEL, amqp.Channel.OpenOk())))
         client.data_to_send()
         return client

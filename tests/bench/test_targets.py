@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+from support.benchmark_modules import module
 
 
 @pytest.fixture
@@ -22,22 +18,6 @@ def targets() -> Iterator[ModuleType]:
 @pytest.fixture
 def report() -> Iterator[ModuleType]:
     yield from module("report")
-
-
-def module(name: str) -> Iterator[ModuleType]:
-    """A module of the benchmarks, until the test is over: other folders have modules of its name."""
-    names = {path.stem for path in FOLDER.glob("*.py")}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(FOLDER))
-        for other in names & sys.modules.keys():
-            patch.delitem(sys.modules, other)
-        try:
-            yield import_module(name)
-        except ImportError as missing:
-            pytest.skip(f"a library that the benchmarks use is missing: {missing}")
-        finally:
-            for other in names & sys.modules.keys():
-                del sys.modules[other]
 
 
 def results(octets: int) -> Any:
