@@ -251,10 +251,15 @@ def _frames(impl: Implementation, octets: bytes, stream: bool = False) -> list[A
 
 
 def _assert_same_frames(both: Both, octets: bytes, stream: bool = False) -> set[Any]:
+    """Both builds, and one without its fast path, find the same."""
     compiled, pure = (_frames(impl, octets, stream) for impl in both)
-    for index, (one, other) in enumerate(zip(compiled, pure, strict=False)):
-        assert one == other, index
-    assert len(compiled) == len(pure)
+    with pytest.MonkeyPatch.context() as patch:
+        state = both[1].capture("direction_state").DirectionState
+        patch.setattr(state, "frames", lambda *_: ())
+        slow = _frames(both[1], octets, stream)
+    for index, (one, other, each) in enumerate(zip(compiled, pure, slow, strict=False)):
+        assert one == other == each, index
+    assert len(compiled) == len(pure) == len(slow)
     return {item[0] for item in pure}
 
 
@@ -286,7 +291,8 @@ def test_frames_are_the_same_where_everything_happens(both: Both) -> None:
     assert {CapturedFrame, Fault} <= kinds
 
 
-def test_the_compiled_state_takes_common_frames_and_leaves_the_others(both: Both) -> None:
+@pytest.mark.parametrize("build", [0, 1], ids=["compiled", "pure"])
+def test_a_state_takes_common_frames_and_leaves_the_others(both: Both, build: int) -> None:
     common = [rabbitmq.encode_method(1, rabbitmq.Tx.Select()), rabbitmq.encode_body(1, b"x")]
     left = [
         rabbitmq.encode_method(0, rabbitmq.Connection.TuneOk()),  # it negotiates
@@ -297,9 +303,9 @@ def test_the_compiled_state_takes_common_frames_and_leaves_the_others(both: Both
     ]
     reader = FrameReader(rabbitmq, None, LIMITS, payloads=True)
     for rest in left:
-        state = both[0].capture("direction_state").DirectionState()
+        state = both[build].capture("direction_state").DirectionState()
         state.append(b"".join(common) + rest, 7, 11)
-        assert state.frames(reader, None, 0) == []  # a frame is searched for
+        assert not state.frames(reader, None, 0)  # a frame is searched for
         state.following = True
         found = state.frames(reader, None, 1)
         assert [item.octets for item in found] == common
@@ -307,4 +313,26 @@ def test_the_compiled_state_takes_common_frames_and_leaves_the_others(both: Both
             (0, 7, 11, 1), (len(common[0]), 7, 11, 1),
         ]  # fmt: skip
         assert bytes(state.octets) == rest
-        assert state.frames(reader, None, 1) == []
+        assert not state.frames(reader, None, 1)
+
+
+@pytest.mark.parametrize("build", [0, 1], ids=["compiled", "pure"])
+def test_a_frame_is_of_the_latest_packet_that_brought_some_of_it(both: Both, build: int) -> None:
+    """Wherever packets cut the octets, and whichever of them was recorded first."""
+    frames = [rabbitmq.encode_body(1, bytes(size)) for size in (0, 1, 5, 30, 2, 0, 9)]
+    octets, reader = b"".join(frames), FrameReader(rabbitmq, None, LIMITS, payloads=True)
+    for seed in range(60):
+        rng = random.Random(seed)
+        cuts = sorted(rng.sample(range(1, len(octets)), rng.randrange(12)))
+        packets = rng.sample(range(1, 99), len(cuts) + 1)
+        parts = list(zip([0, *cuts], [*cuts, len(octets)], packets, strict=True))
+        state = both[build].capture("direction_state").DirectionState()
+        state.following = True
+        for start, end, packet in parts:
+            state.append(octets[start:end], packet, 10 * packet)
+        found = state.frames(reader, None, 0)
+        assert [item.octets for item in found] == frames
+        for item in found:
+            start, end = item.offset, item.offset + len(item.octets)
+            latest = max(packet for first, last, packet in parts if first < end and last > start)
+            assert (item.packet, item.time_ns) == (latest, 10 * latest)

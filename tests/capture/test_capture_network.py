@@ -12,7 +12,7 @@ from support.captures import events
 from support.implementation import Implementation
 from support.memory import traced
 
-from amqpcodec.capture import Data, Fault, Packet, Segment, read_segments
+from amqpcodec.capture import Data, Fault, Packet, Segment, network, read_segments
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -42,6 +42,24 @@ def payload(data: bytes, linktype: int = 1) -> bytes:
     assert (segment.source.port, segment.destination.port) == (40000, 5672)
     assert segment.length == len(segment.data)
     return segment.data
+
+
+def test_common_packets_read_in_one_go_are_what_the_layers_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is damaged in them, cut off, or recorded in part."""
+    segment = make.tcp((40000, 5672), 11, 22, make.ACK, b"payload")
+    common = make.ethernet(make.ipv4("10.0.0.1", "10.0.0.2", segment))
+    packets = [(common[:size], len(common)) for size in range(len(common))]
+    packets += [(common, original) for original in range(len(common) + 1)]
+    packets += [(common + bytes(6), len(common) + 6), (V4, len(V4))]
+    for place in range(len(common)):
+        for bit in range(8):
+            damaged = bytearray(common)
+            damaged[place] ^= 1 << bit
+            packets += [(bytes(damaged), len(damaged)), (bytes(damaged[:-9]), len(damaged))]
+    found = [segments(data, original=original) for data, original in packets]
+    monkeypatch.setattr(network, "_common_segment", lambda packet: None)
+    assert [segments(data, original=original) for data, original in packets] == found
+    assert sum(type(each[0]) is Segment for each in found if each) > len(found) // 3
 
 
 @pytest.mark.parametrize("datagram", [V4, V6], ids=["IPv4", "IPv6"])

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from amqpcodec._kernel.wire import BODY, METHOD, OVERHEAD
+
+from ..errors import DecodeError
+from .model import CapturedFrame
 
 if TYPE_CHECKING:
     from .envelopes import FrameReader
-    from .model import CapturedFrame, Connection
+    from .model import Connection
 
 __all__ = ["DirectionState"]
+
+_HEAD_SIZE = 9  # of a frame with the class of a method
+_MOST_AT_ONCE = 256
+_head_at = Struct("!BHIH").unpack_from
+_new = tuple.__new__  # which costs half of what a call of the class does
 
 Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, their packet and its time
 
@@ -26,7 +37,7 @@ class DirectionState:
         time_ns: its time.
     """
 
-    __slots__ = ("_marks", "following", "octets", "packet", "start", "time_ns")
+    __slots__ = ("_at_once", "_marks", "following", "octets", "packet", "start", "time_ns")
 
     def __init__(self) -> None:
         self.following = False
@@ -35,6 +46,7 @@ class DirectionState:
         self.packet: int | None = None
         self.time_ns: int | None = None
         self._marks: deque[Mark] = deque()
+        self._at_once = _MOST_AT_ONCE  # frames that are decoded in one go
 
     @property
     def end(self) -> int:
@@ -66,7 +78,7 @@ class DirectionState:
             self._marks.popleft()
 
     def frames(self, reader: FrameReader, connection: Connection, direction: int) -> Sequence[CapturedFrame]:
-        """The whole frames that come next, if they are followed: a fast path, which here always declines.
+        """The whole frames that come next, if they are followed: a fast path, which may decline.
 
         It ends before a frame that is in error, negotiates, or is none; `DirectionDecoder.next` takes that.
 
@@ -75,7 +87,41 @@ class DirectionState:
             connection: the connection.
             direction: which direction of it this is.
         """
-        return ()
+        found: list[CapturedFrame] = []
+        if self.following and reader.common is not None:
+            while self._add_frames(found, reader.common, connection, direction):
+                self._at_once = min(2 * self._at_once, _MOST_AT_ONCE)
+        return found
+
+    def _add_frames(
+        self, found: list[CapturedFrame], common: tuple[Any, ...], connection: Connection, direction: int
+    ) -> bool:
+        """Add some of `frames` in one go; return whether there may be more."""
+        decoder, dialect, _, size_limit, negotiating = common
+        most = self._at_once
+        ends = _common_frames(self.octets, most, size_limit, negotiating)
+        if not ends:
+            return False
+        data = bytes(memoryview(self.octets)[: ends[-1]])
+        start, at, (mark_end, packet, time_ns) = self.start, 0, self._marks[0]
+        try:
+            for end, frame in zip(ends, decoder.feed(data), strict=False):
+                if start + end > mark_end:
+                    self.pass_to(start + at)
+                    mark_end = self._marks[0][0]
+                    packet, time_ns = self.brought_by(start + end)
+                octets, size = data[at:end], end - at - OVERHEAD
+                row = connection, direction, packet, time_ns, start + at, size, octets, frame, dialect
+                found.append(_new(CapturedFrame, row))
+                at = end
+        except DecodeError:
+            decoder.reset()
+            self._at_once = 1  # there may be more of them, each of which would be looked for again and again
+        except BaseException:
+            decoder.reset()
+            raise
+        self.pass_to(start + at)
+        return at == ends[-1] and len(ends) == most
 
     def brought_by(self, end: int) -> tuple[int | None, int | None]:
         """Packet and time of the latest packet among those that brought the octets from `start` to `end`."""
@@ -88,3 +134,21 @@ class DirectionState:
             if mark_end >= end:
                 break
         return latest, time_ns
+
+
+def _common_frames(octets: bytearray, most: int, size_limit: int, negotiating: int) -> list[int]:
+    """Return where whole frames end that octets begin with: methods that do not negotiate, headers, bodies.
+
+    There are at most so many. Whether a frame ends as it should is for the decoder.
+    """
+    ends: list[int] = []
+    at, last = 0, len(octets)
+    while at + _HEAD_SIZE <= last and len(ends) < most:
+        kind, _, size, class_id = _head_at(octets, at)
+        if not METHOD <= kind <= BODY or (kind == METHOD and class_id == negotiating) or size > size_limit:
+            break
+        at += size + OVERHEAD
+        if at > last:
+            break
+        ends.append(at)
+    return ends

@@ -37,6 +37,7 @@ cdef class Reassembler:
 
     cpdef Py_ssize_t kept(self) except -1
     cpdef bint open(self, long long isn) except -1
+    @cython.locals(ahead=cython.longlong)
     cpdef bint fits(self, long long seq) noexcept
     cpdef bint continues(self, long long seq) noexcept
     cpdef long long distance(self, long long seq) noexcept

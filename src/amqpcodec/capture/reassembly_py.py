@@ -125,7 +125,11 @@ class Reassembler:
 
     def fits(self, seq: int) -> bool:
         """Return whether a sequence number lies within the window, or nothing is known yet."""
-        return self._base < 0 or -self._out_of_order_bytes <= self.distance(seq) <= self._out_of_order_bytes
+        if self._base < 0:
+            return True
+        # `distance`, without two calls: this is asked twice for every segment.
+        ahead = ((seq - self._base - self._next + _HALF) & _SEQUENCE_MASK) - _HALF
+        return -self._out_of_order_bytes <= ahead <= self._out_of_order_bytes
 
     def continues(self, seq: int) -> bool:
         """Return whether a sequence number is the next one expected, or that of a keep-alive."""
@@ -154,6 +158,11 @@ class Reassembler:
         if length == 1 and position == self._next - 1:
             return []  # a keep-alive repeats the last octet, and may repeat it wrongly
         recorded = len(data)
+        if position == self._next and recorded == length and self._waiting is _NOTHING:
+            # As nearly all come; what follows would store it and take it out again.
+            self._next += length
+            self._leading = False
+            return [Chunk(position, length, data, packet, time_ns)]
         if recorded:
             self._store(Chunk(position, recorded, data, packet, time_ns))
         if recorded < length:

@@ -83,10 +83,11 @@ class Flow:
     def abandoned(self, segment: Segment, timeout_ns: int) -> bool:
         """Return whether a segment after this silence opens another connection, since it does not continue
         exactly where its direction stands."""
-        if segment.time_ns is None or self.time_ns == _NO_TIME:
+        time_ns = segment.time_ns
+        if time_ns is None or self.time_ns == _NO_TIME or time_ns - self.time_ns <= timeout_ns:
             return False
         own = self.directions[self.direction(segment.source)]
-        return segment.time_ns - self.time_ns > timeout_ns and not own.continues(segment.seq)
+        return not own.continues(segment.seq)
 
     def emit(self, direction: int, chunks: list[Chunk], events: list[Event]) -> None:
         """Append the events of chunks in order."""
@@ -184,11 +185,13 @@ class StreamTracker:
         """Add one segment; returns the events that are now in order."""
         events: list[Event] = []
         self._fed += 1
-        self._settle(segment.time_ns, events)
+        time_ns = segment.time_ns
+        if time_ns is not None and self._deadline < time_ns:
+            self._settle(time_ns, events)
         flow = self._flow_of(segment, events)
         flow.touched = self._fed
         if flow.selected:
-            flow.note(segment.packet, segment.time_ns)
+            flow.note(segment.packet, time_ns)
             self._advance(flow, flow.direction(segment.source), segment, events)
             self._recount(flow)
             if self._waiting > self._max_waiting:
@@ -298,9 +301,9 @@ class StreamTracker:
             own.finish_at(segment.seq + length)
         if flags & RST or (flags & FIN and peer.ending):
             self._expect_close(flow)
-        if own.complete:
+        if own.ending and own.complete:
             flow.close(direction, events)
-        if peer.complete:
+        if peer.ending and peer.complete:
             flow.close(1 - direction, events)
 
     def _far_away(self, flow: Flow, direction: int, segment: Segment, events: list[Event]) -> None:
@@ -350,9 +353,9 @@ class StreamTracker:
             self._closing.setdefault(flow, flow.time_ns + _CLOSING_NS)
             self._set_deadline()
 
-    def _settle(self, time_ns: int | None, events: list[Event]) -> None:
+    def _settle(self, time_ns: int, events: list[Event]) -> None:
         """Close connections that FIN or RST ended a while ago: missing octets will not come any more."""
-        while time_ns is not None and self._deadline < time_ns:
+        while self._deadline < time_ns:
             self._finish_flow(next(iter(self._closing)), events)
 
     def _set_deadline(self) -> None:

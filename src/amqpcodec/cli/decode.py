@@ -159,9 +159,13 @@ class _File:
         """Show what is wanted; whether it was read to the end."""
         choosing = (self._queues, self._selection, self._messages, self._summary)
         choose = None if all(each is None for each in choosing) else self._choose
-        advance, show, limit = self._out.advance, self._show, self._limit
-        for item in items:
-            advance()
+        show, limit = self._show, self._limit
+        only_counted = choose is None and self._counts and limit is None
+        for item in self._out.counting(items):
+            if only_counted and type(item) is capture.CapturedFrame:
+                self._found = True
+                self.shown += 1
+                continue
             if isinstance(item, capture.Fault) and self._is_foreign(item):
                 continue
             if not self._found and item.connection is not None:

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from ..capture import ByteSource
 from .output import blaming_output
+
+_Item = TypeVar("_Item")
 
 LARGE = 8 * 1024 * 1024
 _EVERY = 2048  # items between two looks at how far the file was read
@@ -26,8 +28,9 @@ class Output:
     def __init__(self) -> None:
         self.watched = sys.stdout.isatty()
 
-    def advance(self) -> None:
-        """One more item was read."""
+    def counting(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        """The same items, each of which counts as read."""
+        return items
 
     def write(self, text: str) -> None:
         """Write lines; raises `OutputError` or `BrokenPipeError` if that cannot be done."""
@@ -46,12 +49,12 @@ class _BarOutput(Output):
         self._bar = bar
         self._task = bar.add_task(os.path.basename(name), total=total)
         self._source = source
-        self._count = 0
 
-    def advance(self) -> None:
-        self._count += 1
-        if self._count % _EVERY == 0:
-            self._bar.update(self._task, completed=self._source.consumed)
+    def counting(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        for count, item in enumerate(items, 1):
+            if count % _EVERY == 0:
+                self._bar.update(self._task, completed=self._source.consumed)
+            yield item
 
     def _put(self, text: str) -> None:
         if self.watched:
