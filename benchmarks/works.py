@@ -72,18 +72,35 @@ def decoding(
     return decode
 
 
-def looking_up(**options: Any) -> Call:
-    """Return a call that reads one header of ten of each message."""
+def looking_up(read: Callable[[Any], int], **options: Any) -> Call:
+    """Return a call that reads something of the ten headers of each message."""
     amqp, chunks = compiled().amqp, publishes(compiled(), 10)
 
     def look_up() -> int:
         feed, total = amqp.MessageDecoder(**options).feed, 0
         for chunk in chunks:
             for message in feed(chunk):
-                total += message.properties.headers.get("x-header-4")
+                total += read(message.properties)
         return total
 
     return look_up
+
+
+def one_of_headers(properties: Any) -> int:
+    """Return one of the headers."""
+    number: int = properties.headers.get("x-header-4")
+    return number
+
+
+def one_header(properties: Any) -> int:
+    """Return the same of raw properties."""
+    number: int = properties.header("x-header-4")
+    return number
+
+
+def all_headers(properties: Any) -> int:
+    """Return how many headers there are, which decodes all."""
+    return len(properties.headers)
 
 
 def forwarding_octets(headers: int, way: str) -> Call:
@@ -222,10 +239,18 @@ def items() -> dict[str, Item]:
         "messages, traced, raw properties": Item(
             COUNT, lambda: decoding(compiled, "MessageDecoder", corpus.traced(COUNT), properties="raw")
         ),
-        "messages, 1 header of 10 read": Item(COUNT // 2, looking_up),
-        "messages, 1 header of 10 read, raw tables": Item(COUNT // 2, lambda: looking_up(tables="raw")),
+        "messages, 1 header of 10 read": Item(COUNT // 2, lambda: looking_up(one_of_headers)),
+        "messages, 1 header of 10 read, raw tables": Item(
+            COUNT // 2, lambda: looking_up(one_of_headers, tables="raw")
+        ),
+        "messages, 10 headers of 10 read, raw tables": Item(
+            COUNT // 2, lambda: looking_up(all_headers, tables="raw")
+        ),
         "messages, 1 header of 10 read, raw properties": Item(
-            COUNT // 2, lambda: looking_up(properties="raw")
+            COUNT // 2, lambda: looking_up(one_header, properties="raw")
+        ),
+        "messages, 10 headers of 10 read, raw properties": Item(
+            COUNT // 2, lambda: looking_up(all_headers, properties="raw")
         ),
         "Connection, deliveries and acks": Item(COUNT, consuming),
         **{

@@ -98,6 +98,7 @@ def raw_properties(properties: amqpcodec.RawProperties) -> None:
     """Content headers that are forwarded as they came."""
     assert_type(properties.octets, bytes)
     assert_type(properties.class_id, int)
+    assert properties.header("x-retries", 0) is not None
     forwarded: amqpcodec.Properties = properties
     described: amqpcodec.PropertiesSpec = forwarded.spec
     assert described

@@ -1,6 +1,7 @@
 cimport cython
 
 from .dispatch_c cimport Dispatch
+from .lookup_c cimport headers_in, look_up
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Properties, Record
 from .writer_c cimport Writer
@@ -14,6 +15,10 @@ cdef class PropertiesReading:
     cdef Dispatch dispatch
     cdef tuple options
     cdef ReaderRules rules
+    cdef object limits
+    cdef dict plans
+
+    cdef bytes plan(self, int class_id)
 
     @cython.locals(properties=RawProperties)
     cdef RawProperties keep(self, bytes octets, int class_id, long long offset, int channel)

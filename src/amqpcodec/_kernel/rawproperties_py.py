@@ -8,10 +8,11 @@ from operator import index
 from .._pickle import restore_raw_properties
 from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
-from ..limits import Limits
+from ..limits import Limits, table_limits
 from ..profiles import table_profile
 from .constructors_py import describe
 from .dialect_py import Dialect
+from .lookup_py import headers_in, look_up
 from .memo import MEMO
 from .reader_py import ReaderRules
 from .records_py import Properties
@@ -20,11 +21,15 @@ from .writer_py import Writer
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+# How `headers_in` passes over a property of a type: so many octets, or what lookup_py and lookup_c call it.
+_HEADERS = 101
+_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8, "shortstr": 100}
+
 
 class PropertiesReading:
     """How raw properties are read once somebody asks for a value: the same for all of one decoder."""
 
-    __slots__ = ("dialect", "dispatch", "options", "rules")
+    __slots__ = ("dialect", "dispatch", "limits", "options", "plans", "rules")
 
     def __init__(
         self, dialect: Dialect, profile: str, strict: bool, limits: Limits, raw_tables: bool
@@ -33,6 +38,22 @@ class PropertiesReading:
         self.dispatch = dialect.properties_dispatch
         self.options = profile, strict, limits, raw_tables
         self.rules = ReaderRules(table_profile(profile), strict, limits, raw_tables)
+        self.limits = table_limits(limits)
+        self.plans: dict[int, bytes | None] = {}  # by class; all None in strict mode, which refuses more
+
+    def plan(self, class_id: int) -> bytes | None:
+        """How `headers_in` passes over the properties of a class; None where it cannot."""
+        try:
+            return self.plans[class_id]
+        except KeyError:
+            sizes = [
+                _HEADERS if field.attribute == "headers" and field.type == "table" else _SIZES.get(field.type)
+                for field in self.dialect.properties[class_id].spec.fields
+            ]
+            known = [size for size in sizes if size is not None]
+            fits = len(known) == len(sizes) < 16 and _HEADERS in known and not self.options[1]
+            plan = self.plans[class_id] = bytes(known) if fits else None
+            return plan
 
     def keep(self, octets: bytes, class_id: int, offset: int, channel: int) -> RawProperties:
         """Properties that stay octets, without the cost of a constructor call.
@@ -113,6 +134,26 @@ class RawProperties(Properties):
             DecodeError: the octets do not follow the dialect.
         """
         return self._decode()
+
+    def header(self, key: str, default: Any = None) -> Any:
+        """The value of one of the `headers`, or the default: as `headers.get`, without decoding the others.
+
+        Raises:
+            DecodeError: the octets do not follow the dialect.
+            AttributeError: the class has no property `headers`.
+        """
+        reading = self._reading
+        if reading is None:
+            reading = self._known()
+        with MEMO:
+            plan = None if self._decoded is not None else reading.plan(self._class)
+        headers = None if plan is None else headers_in(self._octets, plan)
+        if headers is not None:
+            found = look_up(headers, key, reading.options[0], reading.limits)
+            if found is not None:
+                return found[0] if found else default
+        table = self._values_of().headers
+        return default if table is None else table.get(key, default)
 
     def __getattr__(self, name: str) -> Any:
         # Asked only for what is no attribute otherwise, which may be what an empty instance lacks.

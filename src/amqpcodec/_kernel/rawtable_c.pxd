@@ -1,5 +1,7 @@
 cimport cython
 
+from .lookup_c cimport look_up
+
 
 # `case {"key": value}` asks the type whether it is a mapping; registering with the ABC does not tell it.
 # No cycle can run through it: what is decoded refers to values of the wire alone.
@@ -11,7 +13,9 @@ cdef class RawTable:
     cdef str _profile
     cdef object _limits
     cdef object _table
+    cdef int _looked_up
 
+    cdef object _found(self, object key)
     cdef object _decoded(self)
 
 

@@ -9,17 +9,21 @@ from .._typing import TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits, table_limits
 from .constructors_py import describe
+from .lookup_py import look_up
 from .memo import MEMO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+_MOST_LOOKED_UP = 3  # keys of a table; then decoding all of it costs less
+
 
 class RawTable(Mapping[str, Any]):
     """A field table kept as the octets it came in: what ``tables="raw"`` gives in place of a dict.
 
-    A read-only mapping, decoded on first access by the limits of the decoder that made it; encoders write the
-    octets back unchanged, so that duplicate keys, chosen tags and even tags nobody knows survive.
+    A read-only mapping, decoded on access, by the limits of the decoder that made it. The first few keys that
+    are looked up have their values decoded alone, once all octets were checked. Encoders write the octets
+    back unchanged, so that duplicate keys, chosen tags and even tags nobody knows survive.
 
     Args:
         octets: bytes-like: the key-tag-value entries, without the length before them.
@@ -32,7 +36,7 @@ class RawTable(Mapping[str, Any]):
             from the start of `octets`.
     """
 
-    __slots__ = ("_limits", "_octets", "_profile", "_table")
+    __slots__ = ("_limits", "_looked_up", "_octets", "_profile", "_table")
 
     def __init__(
         self, octets: ReadableBuffer, profile: str = "rabbitmq", limits: Limits = DEFAULT_LIMITS
@@ -45,6 +49,7 @@ class RawTable(Mapping[str, Any]):
         self._profile = str.__str__(profile)  # of a subclass too, the text itself
         self._limits = own
         self._table: dict[str, Any] | None = None
+        self._looked_up = 0
 
     @property
     def octets(self) -> bytes:
@@ -70,8 +75,17 @@ class RawTable(Mapping[str, Any]):
                 table = self._table
         return table
 
+    def _found(self, key: object) -> tuple[Any, ...] | None:
+        """The value of a key, see `look_up`; None once all is decoded, or has to be."""
+        with MEMO:
+            if self._table is not None or self._looked_up == _MOST_LOOKED_UP:
+                return None
+            self._looked_up += 1
+        return look_up(self._octets, key, self._profile, self._limits)
+
     def __getitem__(self, key: str) -> Any:
-        return self._decoded()[key]
+        found = self._found(key)
+        return found[0] if found else self._decoded()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._decoded())
@@ -80,11 +94,15 @@ class RawTable(Mapping[str, Any]):
         return len(self._decoded())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._decoded()
+        found = self._found(key)
+        return key in self._decoded() if found is None else bool(found)
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, or the default."""
-        return self._decoded().get(key, default)
+        found = self._found(key)
+        if found is None:
+            return self._decoded().get(key, default)
+        return found[0] if found else default
 
     def keys(self) -> KeysView[str]:
         """The keys, in the order of the octets."""
@@ -132,6 +150,7 @@ def kept_table(octets: bytes, profile: str, limits: Limits | None) -> RawTable:
     table._profile = profile
     table._limits = limits
     table._table = None
+    table._looked_up = 0
     return table
 
 

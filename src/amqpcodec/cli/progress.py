@@ -29,7 +29,7 @@ class Output:
         self.watched = sys.stdout.isatty()
 
     def counting(self, items: Iterator[_Item]) -> Iterator[_Item]:
-        """The same items, each of which counts as read."""
+        """Return the items, each of which counts as read once it is asked for."""
         return items
 
     def write(self, text: str) -> None:
