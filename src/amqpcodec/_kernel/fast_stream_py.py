@@ -10,18 +10,20 @@ from struct import Struct
 
 from .._typing import TYPE_CHECKING, Any
 from .fast_reader_py import DECLINED
-from .records_py import ContentHeader, Frame
+from .records_py import ContentHeader, Frame, Message
 from .values import Declined
 from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 
 if TYPE_CHECKING:
     from .frames_py import FrameDecoder
+    from .messages_py import MessageDecoder
     from .stream_py import StreamDecoder
 
 _new = object.__new__
 _envelope_at = Struct(">BHI").unpack_from
 _envelope_and_ids_at = Struct(">BHII").unpack_from
 _content_size_at = Struct(">HQ").unpack_from
+_header_at = Struct(">BHIHHQ").unpack_from
 
 
 def fast_advance(decoder: StreamDecoder) -> bool:
@@ -113,3 +115,103 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
         return None
     finally:
         lock.locked = False
+
+
+def fast_message(decoder: MessageDecoder) -> Message | Frame | None:
+    """The next message of a decoder, or a method without content; None where it is for the slow path.
+
+    Its content header, and its body in one frame, lie right behind its method, and no other message is open.
+
+    Raises:
+        StopIteration: there are no octets.
+    """
+    lock = decoder._lock
+    if decoder._partial is not None or decoder._error is not None or decoder._strict or lock.locked:
+        return None
+    if decoder._current is not None or decoder._open or decoder._deferred is not None or not decoder._join:
+        return None
+    if decoder._pos == decoder._end and not decoder._queue:
+        raise StopIteration
+    lock.locked = True
+    try:
+        at = decoder._pos
+        data = decoder._chunk
+        frame_type, channel, size, index = _envelope_and_ids_at(data, at)
+        end = at + ENVELOPE_SIZE + size
+        if frame_type != METHOD or size > decoder._size_limit or data[end] != FRAME_END:
+            return None
+        cls, fast = decoder._methods.readers[index]
+        reader = decoder._reader
+        found: Any
+        if cls.spec.content:
+            found, last = _content(decoder, data, end + 1, channel, index >> 16)
+            method = found.method = _new(cls)
+        elif end >= decoder._end:
+            return None
+        else:
+            reader.fast = False
+            found, last = _new(Frame), end
+            found.type = METHOD
+            method = found.payload = _new(cls)
+        if fast(method, reader, data, at + 11, end) != end:
+            return None
+        reader.fast = True
+        found.channel = channel
+        decoder._pos = last + 1
+        decoder._offset += last + 1 - at
+        if last + 1 == decoder._end:
+            decoder._drop_chunk()
+        return found  # type: ignore[no-any-return]  # one of the two
+    except DECLINED:
+        return None
+    finally:
+        lock.locked = False
+
+
+def _content(
+    decoder: MessageDecoder, data: bytes | bytearray, at: int, channel: int, class_id: int
+) -> tuple[Message, int]:
+    """Return a message but for its method and channel, and where its last frame ends.
+
+    Args:
+        decoder: the decoder.
+        data: octets, of which some may be none of the stream.
+        at: where the content header has to be.
+        channel: the channel of the method.
+        class_id: the class of the method.
+    """
+    frame_type, header_channel, size, header_class, _, body_size = _header_at(data, at)
+    end = at + ENVELOPE_SIZE + size
+    if frame_type != HEADER or header_channel != channel or not channel or header_class != class_id:
+        raise Declined
+    if size > decoder._size_limit or body_size > decoder._body_limit or data[end] != FRAME_END:
+        raise Declined
+    last = end
+    body: bytes | bytearray = b""
+    if body_size:
+        start = end + 1 + ENVELOPE_SIZE
+        last = start + body_size
+        if _envelope_at(data, end + 1) != (BODY, channel, body_size) or body_size > decoder._size_limit:
+            raise Declined
+        if data[last] != FRAME_END:
+            raise Declined
+        body = data[start:last]
+    if last >= decoder._end:
+        raise Declined
+    # What is declined from here on is for the slow path at once.
+    decoder._reader.fast = False
+    cls, fast = decoder._properties.readers[class_id]
+    reading = decoder._raw_reading
+    message: Message = _new(Message)
+    if reading is None:
+        properties = message.properties = _new(cls)
+        if fast(properties, decoder._reader, data, at + 19, end) != end:
+            raise Declined
+    elif at + 19 > end:
+        raise Declined
+    else:
+        offset = decoder._offset + at + 19 - decoder._pos
+        message.properties = reading.keep(bytes(data[at + 19 : end]), class_id, offset, channel)
+    message.body = body if type(body) is bytes else bytes(body)
+    message.complete = True
+    return message, last

@@ -26,6 +26,9 @@ from .records_py import Frame, Message
 from .stream_py import StreamDecoder
 from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed, as_unsigned
 
+if PURE:
+    from .fast_stream_py import fast_message
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
@@ -79,7 +82,6 @@ class MessageDecoder(StreamDecoder):
         def feed(self, data: ReadableBuffer) -> Iterator[Message | Frame]: ...
         def buffer_updated(self, nbytes: int) -> Iterator[Message | Frame]: ...
         def __iter__(self) -> Iterator[Message | Frame]: ...
-        def __next__(self) -> Message | Frame: ...
 
     def __init__(
         self,
@@ -116,6 +118,18 @@ class MessageDecoder(StreamDecoder):
         self._current: Content | None = None
         self._open: dict[int, Content] = {}
         self._spare: Content | None = None  # done with, to be used again
+
+    if PURE:
+
+        def __next__(self) -> Message | Frame:
+            found = fast_message(self)
+            if found is not None:
+                return found
+            try:
+                slow: Message | Frame = super().__next__()
+            finally:
+                self._reader.fast = not self._strict
+            return slow
 
     def _read(self) -> Any:
         frame_type = self._reader.frame_type
