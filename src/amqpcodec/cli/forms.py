@@ -13,30 +13,28 @@ from .._kernel.wire import HEADER as CONTENT_HEADER
 from .._kernel.wire import METHOD
 from ..capture import CapturedFrame, Fault, Item
 from .messages import ShownMessage
-from .rendering import Parts
+from .rendering import FieldLayout, Parts
 
 OFFSET, SIZE, FIELDS, BODY_SIZE, BODY = "\1", "\2", "\3", "\4", "\5"
+PROPERTIES, QUEUE, FRAMES = "\6", "\7", "\x08"
 """Stand for values in an outline: no line has these characters, since control characters are escaped."""
 
-_MARK = re.compile("([\1-\5])")
+_MARK = re.compile("([\1-\x08])")
 
 
 class Outline(NamedTuple):
-    """A line of a kind of frames, without what differs between them.
+    """A line of a kind of frames or messages, without what differs between them.
 
     Attributes:
         parts: the texts and marks that it consists of, behind what `Form.begin` returns.
-        names: the attributes that `fields` shows.
-        labels: what is before the value of each.
-        reserved: attributes that hold nothing; a frame with something in one has another line.
-        optional: whether what is None is left out.
+        fields: how what FIELDS stands for is shown: arguments, or the properties in a content header. With
+            something in a reserved field, a frame has another line.
+        properties: the same of PROPERTIES, in the line of a message.
     """
 
     parts: list[str]
-    names: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    reserved: tuple[str, ...] = ()
-    optional: bool = False
+    fields: FieldLayout | None = None
+    properties: FieldLayout | None = None
 
 
 class Form:
@@ -63,7 +61,7 @@ class Form:
         if isinstance(item, Fault):
             return self.fault(item)
         if isinstance(item, ShownMessage):
-            return self.message(item)
+            return self.begin(item.first) + self._message(item)
         kind, payload = item.frame.type, item.frame.payload
         fields = body = ""
         body_size = 0
@@ -82,12 +80,32 @@ class Form:
         kind, payload = item.frame.type, item.frame.payload
         if not METHOD <= kind <= CONTENT_BODY:
             return None
-        line = self.frame(item, OFFSET, SIZE, FIELDS, BODY_SIZE, BODY)
-        parts = [part for part in _MARK.split(line) if part]
+        parts = _split(self.frame(item, OFFSET, SIZE, FIELDS, BODY_SIZE, BODY))
         if kind == CONTENT_BODY:
             return Outline(parts)
         plan = self.parts.plan(payload if kind == METHOD else payload.properties)
-        return plan and Outline(parts, plan.names, plan.labels, plan.reserved, plan.optional)
+        return plan and Outline(parts, plan)
+
+    def message_outline(self, message: ShownMessage) -> Outline | None:
+        """Return the common parts of lines of complete messages like this one, as `outline` does of frames.
+
+        They have a queue or none, and classes, channel and dialect in common.
+        """
+        parts = _split(self.message(message, OFFSET, FIELDS, QUEUE, PROPERTIES, SIZE, BODY, FRAMES))
+        fields, properties = self.parts.plan(message.method), self.parts.plan(message.header.properties)
+        return fields and properties and Outline(parts, fields, properties)
+
+    def _message(self, message: ShownMessage) -> str:
+        """The rest of a message's line, with its values."""
+        fields = properties = ""
+        if message.method is not None:
+            fields = self.separator.join(self.parts.of(message.method))
+        if message.header is not None:
+            properties = self.separator.join(self.parts.of(message.header.properties))
+        queue = "" if message.queue is None else self.parts.shown(message.queue)
+        body = self.body(message.body, message.size)
+        offset, size = message.first.offset, message.size
+        return self.message(message, offset, fields, queue, properties, size, body, message.frames)
 
     def begin(self, item: CapturedFrame) -> str:
         """Return the beginning of the lines of all frames that one packet completes in a direction."""
@@ -112,10 +130,29 @@ class Form:
         """The first octets of a body of so many."""
         raise NotImplementedError
 
-    def message(self, message: ShownMessage) -> str:
-        """The line of a message."""
+    def message(
+        self, message: ShownMessage, offset: object, fields: str, queue: str, properties: str, size: object,
+        body: str, frames: object,
+    ) -> str:  # fmt: skip
+        """The rest of a message's line.
+
+        Args:
+            message: the message; what follows are values of it, or marks in their places.
+            offset: octets of the direction before it.
+            fields: the arguments of its method.
+            queue: its queue, if it is known.
+            properties: its properties.
+            size: octets of its body that have come.
+            body: the first ones.
+            frames: how many it has.
+        """
         raise NotImplementedError
 
     def fault(self, fault: Fault) -> str:
         """The line of a fault."""
         raise NotImplementedError
+
+
+def _split(line: str) -> list[str]:
+    """Return the texts and marks of a line."""
+    return [part for part in _MARK.split(line) if part]

@@ -79,26 +79,31 @@ class JsonLines(Form):
         """In hex."""
         return octets.hex()
 
-    def message(self, message: ShownMessage) -> str:
-        """The line of a message."""
+    def message(
+        self, message: ShownMessage, offset: object, fields: str, queue: str, properties: str, size: object,
+        body: str, frames: object,
+    ) -> str:  # fmt: skip
+        """The other keys."""
         first = message.first
-        method = fields = properties = body_size = "null"
+        method = arguments = shown = body_size = "null"
         ids = '"class_id": null, "method_id": null'
         if message.method is not None:
             spec = message.method.spec
             ids = f'"class_id": {spec.class_id}, "method_id": {spec.method_id}'
-            method, fields = quoted(spec.name), self._object(message.method)
+            method, arguments = quoted(spec.name), f"{{{fields}}}"
         if message.header is not None:
-            properties = self._object(message.header.properties)
-            body_size = str(message.header.body_size)
+            shown = f"{{{properties}}}"
+            # All of the body of a complete message has come.
+            body_size = f"{size if message.complete else message.header.body_size}"
         what = (
             f'"kind": "message", "type": null, "channel": {first.frame.channel}, "size": null, {ids}, '
-            f'"method": {method}, "fields": {fields}, "properties": {properties}, "body_size": {body_size}, '
-            f'"body": "{message.body.hex()}", {_NO_FAULT}'
+            f'"method": {method}, "fields": {arguments}, "properties": {shown}, "body_size": {body_size}, '
+            f'"body": "{body}", {_NO_FAULT}'
         )
         complete = "true" if message.complete else "false"
-        more = f', "queue": {json_text(message.queue)}, "frames": {message.frames}, "complete": {complete}'
-        return self._begin(first) + self._end(first.offset, what, first.dialect, more)
+        known = "null" if message.queue is None else queue
+        more = f', "queue": {known}, "frames": {frames}, "complete": {complete}'
+        return self._end(offset, what, first.dialect, more)
 
     def fault(self, fault: Fault) -> str:
         """The line of a fault."""
@@ -127,9 +132,6 @@ class JsonLines(Form):
             ids = f'"class_id": {spec.class_id}, "method_id": {spec.method_id}, "method": {quoted(spec.name)}'
             self._methods[type(payload)] = ids
         return ids
-
-    def _object(self, record: Any) -> str:
-        return "{" + ", ".join(self.parts.of(record)) + "}"
 
     def _place(self, connection: Connection | None, direction: int | None) -> str:
         """The keys that say between which ends something was sent."""

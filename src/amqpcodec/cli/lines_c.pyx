@@ -1,7 +1,7 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""Lines of frames that wait to be written. The twin of lines_py.py.
+"""Lines of frames and messages that wait to be written. The twin of lines_py.py.
 
-A line is what its form says of all such frames, with the values of this one put in. Common values are written here.
+A line is what its form says of all such frames or messages, with the values of this one put in. Common values are written here.
 Everything else is text that the form's own functions make: a value that is not common, or a whole line.
 """
 
@@ -20,6 +20,7 @@ from .._kernel.wire cimport BODY, HEADER
 from datetime import UTC, datetime
 
 from ..capture import CapturedFrame
+from .messages import ShownMessage
 from .rendering import LONGEST_TEXT, escaped
 
 __all__ = ["Lines"]
@@ -43,6 +44,9 @@ cdef enum:  # the marks of `forms`
     FIELDS_MARK = 3
     BODY_SIZE_MARK = 4
     BODY_MARK = 5
+    PROPERTIES_MARK = 6
+    QUEUE_MARK = 7
+    FRAMES_MARK = 8
 
 cdef uint64_t _EACH = 0x0101010101010101U
 cdef uint64_t _HIGH = 0x8080808080808080U
@@ -90,19 +94,30 @@ cdef inline void _digits(char *to, int number, int count) noexcept nogil:
         number //= 10
 
 
-cdef class _Outline:
-    """A `forms.Outline`, in octets."""
+cdef class _Layout:
+    """A `rendering.FieldLayout`, in octets."""
 
-    cdef list parts
     cdef list labels
     cdef tuple names
     cdef tuple reserved
     cdef bint optional
 
+    def __cinit__(self, layout):
+        self.labels = [label.encode() for label in layout.labels]
+        self.names, self.reserved, self.optional = layout.names, layout.reserved, layout.optional
+
+
+cdef class _Outline:
+    """A `forms.Outline`, in octets."""
+
+    cdef list parts
+    cdef _Layout fields
+    cdef _Layout properties
+
     def __cinit__(self, outline):
         self.parts = [part.encode() for part in outline.parts]
-        self.labels = [label.encode() for label in outline.labels]
-        self.names, self.reserved, self.optional = outline.names, outline.reserved, outline.optional
+        self.fields = None if outline.fields is None else _Layout(outline.fields)
+        self.properties = None if outline.properties is None else _Layout(outline.properties)
 
 
 cdef class Lines:
@@ -134,8 +149,13 @@ cdef class Lines:
     def add(self, item):
         """Add the line of a frame, fault or message; how many lines wait now."""
         cdef size_t before = self._used
+        cdef bint common
         try:
-            if type(item) is not CapturedFrame or not self._frame(<tuple>item):
+            if type(item) is CapturedFrame:
+                common = self._frame(<tuple>item)
+            else:
+                common = type(item) is ShownMessage and self._message(item)
+            if not common:
                 self._used = before
                 self._text(self._form.line(item))
         except BaseException:
@@ -166,14 +186,14 @@ cdef class Lines:
         payload = frame.payload
         cdef int kind = frame.type
         record = payload.properties if kind == HEADER else payload
-        outline = self._outline(item, (type(record), frame.channel, item[8]))
+        outline = self._outline(self._form.outline, item, (type(record), frame.channel, item[8]))
         if outline is None or (kind == BODY and type(payload) is not bytes):
             return False
         self._begin_line(item)
         for at in range(len(outline.parts)):
             part = <bytes>outline.parts[at]
             mark = <unsigned char>PyBytes_AS_STRING(part)[0]
-            if mark > BODY_MARK:
+            if mark > FRAMES_MARK:
                 self._octets(part)
             elif mark == OFFSET_MARK:
                 self._number(item[4])
@@ -182,17 +202,56 @@ cdef class Lines:
             elif mark == BODY_SIZE_MARK:
                 self._number(payload.body_size)
             elif mark == BODY_MARK:
-                self._body(<bytes>payload)
-            elif not self._fields(outline, record):
+                self._body(<bytes>payload, PyBytes_GET_SIZE(payload))
+            elif not self._fields(outline.fields, record):
                 return False
         return True
 
-    cdef _Outline _outline(self, tuple item, tuple key):
+    cdef bint _message(self, object message) except -1:
+        """Add the line of a message; False if the form has to make it."""
+        cdef _Outline outline
+        cdef bytes part
+        cdef unsigned char mark
+        cdef Py_ssize_t at
+        method, header, queue, size = message.method, message.header, message.queue, message.size
+        cdef tuple first = <tuple>message.first
+        if method is None or header is None or size != header.body_size:
+            return False
+        properties = header.properties
+        key = type(method), type(properties), first[7].channel, first[8], queue is None
+        outline = self._outline(self._form.message_outline, message, key)
+        if outline is None:
+            return False
+        self._begin_line(first)
+        for at in range(len(outline.parts)):
+            part = <bytes>outline.parts[at]
+            mark = <unsigned char>PyBytes_AS_STRING(part)[0]
+            if mark > FRAMES_MARK:
+                self._octets(part)
+            elif mark == OFFSET_MARK:
+                self._number(first[4])
+            elif mark == SIZE_MARK:
+                self._number(size)
+            elif mark == QUEUE_MARK:
+                self._value(queue, 0)
+            elif mark == FRAMES_MARK:
+                self._number(message.frames)
+            elif mark == BODY_MARK:
+                self._body(message.body, size)
+            elif not self._fields(
+                outline.fields if mark == FIELDS_MARK else outline.properties,
+                method if mark == FIELDS_MARK else properties,
+            ):
+                return False
+        return True
+
+    cdef _Outline _outline(self, object make, object item, tuple key):
+        """The outline that a function makes of an item; None where there is none."""
         found = self._outlines.get(key, key)
         if found is key:
             if len(self._outlines) >= _MOST_KEPT:
                 self._outlines.clear()
-            outline = self._form.outline(item)
+            outline = make(item)
             found = self._outlines[key] = None if outline is None else _Outline(outline)
         return found
 
@@ -206,28 +265,28 @@ cdef class Lines:
             self._connection, self._direction, self._packet, self._time_ns = item[:4]
         return self._octets(self._begin)
 
-    cdef bint _fields(self, _Outline outline, object record) except -1:
+    cdef bint _fields(self, _Layout layout, object record) except -1:
         """Add arguments or properties; False if there is something in a reserved one."""
         cdef bint first = True
         cdef Py_ssize_t at
-        for name in outline.reserved:
+        for name in layout.reserved:
             if getattr(record, name):
                 return False
-        for at in range(len(outline.names)):
-            value = getattr(record, outline.names[at])
-            if value is None and outline.optional:
+        for at in range(len(layout.names)):
+            value = getattr(record, layout.names[at])
+            if value is None and layout.optional:
                 continue
             if self._json and not first:
                 self._put(b", ", 2)
             first = False
-            self._octets(<bytes>outline.labels[at])
+            self._octets(<bytes>layout.labels[at])
             self._value(value, 0)
         return True
 
-    cdef int _body(self, bytes body) except -1:
-        """Add the first octets of a body: in text quoted, if all of it can be printed, else in hex."""
+    cdef int _body(self, bytes body, Py_ssize_t size) except -1:
+        """Add the first octets of a body of so many: in text quoted, if all of it can be printed, else in hex."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(body)
-        cdef Py_ssize_t size = PyBytes_GET_SIZE(body), shown = min(size, self._body_bytes)
+        cdef Py_ssize_t shown = min(PyBytes_GET_SIZE(body), self._body_bytes)
         if self._json:
             return self._hex(p, shown)
         if shown and is_ascii(p, shown) and _is_clean(p, shown, self._quote):

@@ -76,24 +76,20 @@ class TextLines(Form):
         """As text, or in hex."""
         return first_octets(octets, size)
 
-    def message(self, message: ShownMessage) -> str:
-        """The line of a message."""
-        first = message.first
-        parts = ["a method that was not recorded"]
-        if message.method is not None:
-            parts = [message.method.spec.name, *self.parts.of(message.method)]
-        if message.queue is not None:
-            parts.append(f" queue={text(message.queue)}")
-        size = f"{message.size}"
-        if message.header is not None:
-            parts += self.parts.of(message.header.properties)
-            if not message.complete:
-                size = f"{message.size} of {message.header.body_size}"
-        parts.append(f" {size} bytes {first_octets(message.body, message.size)}")
+    def message(
+        self, message: ShownMessage, offset: object, fields: str, queue: str, properties: str, size: object,
+        body: str, frames: object,
+    ) -> str:  # fmt: skip
+        """Channel, method, queue, properties and body."""
+        name = "a method that was not recorded" if message.method is None else message.method.spec.name
+        queue = f" queue={queue}" if message.queue is not None else ""
+        more = ""
         if not message.complete:
-            parts.append(" incomplete")
-        head = self._head("message", _MESSAGE, first.frame.channel)
-        return self.begin(first) + self._end(head, "".join(parts))
+            more = " incomplete"
+            if message.header is not None:
+                size = f"{size} of {message.header.body_size}"
+        head = self._head("message", _MESSAGE, message.first.frame.channel)
+        return self._end(head, f"{name}{fields}{queue}{properties} {size} bytes {body}{more}")
 
     def fault(self, fault: Fault) -> str:
         """The line of a fault."""
