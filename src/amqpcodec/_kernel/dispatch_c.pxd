@@ -1,7 +1,5 @@
 cimport cython
-from cpython.object cimport PyObject
-
-from .fixed_c cimport Fixed, FixedMethods
+from .fast_writer_c cimport Forms
 from .makers_c cimport MakerTable
 from .reader_c cimport Reader
 from .records_c cimport Record
@@ -10,7 +8,7 @@ from .writer_c cimport Writer, WriterRules
 
 @cython.final
 cdef class Dispatch:
-    cdef FixedMethods fixed
+    cdef Forms forms
     cdef MakerTable makers
 
     cdef bint has(self, long long number) noexcept
@@ -27,9 +25,21 @@ cdef class Dispatch:
 
     cdef inline object frame(self, object channel, object method, long long limit, WriterRules rules):
         """Return a whole method frame in one go, or None where `write` must make its payload."""
-        cdef Fixed *fixed = self.fixed.find((<PyObject *>method).ob_type)
-        return None if fixed is NULL else self.fixed.frame(fixed, channel, method, limit)
+        return self.forms.frame(channel, method, limit, rules)
 
-    cdef inline int decline(self, object method, Writer writer) except -1:
-        """Have the slow path write what `frame` declined; the fast path shares nothing with it here."""
+    cdef inline object header(
+        self, object channel, object properties, object body_size, object weight, long long limit, WriterRules rules
+    ):
+        """Return a whole header frame in one go, or None likewise."""
+        return self.forms.header(channel, properties, body_size, weight, limit, rules)
+
+    cdef inline object message(
+        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
+        Dispatch contents,
+    ):
+        """Return all frames of a message in one go, or None likewise."""
+        return self.forms.message(channel, method, properties, body, limit, rules, contents.forms)
+
+    cdef inline int decline(self, object record, Writer writer) except -1:
+        """Have the slow path write what `frame` or `header` declined; the fast path shares nothing with it here."""
         return 0

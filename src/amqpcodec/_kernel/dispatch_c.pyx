@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 
 from .fast_reader_c cimport read_record
-from .fixed_c cimport FixedMethods
+from .fast_writer_c cimport Forms
 from .layout_c cimport prepare
 from .makers_c cimport Maker, MakerTable, make
 
@@ -18,7 +18,7 @@ cdef class Dispatch:
     def __cinit__(self, classes):
         for cls in classes.values():
             prepare(cls)
-        self.fixed = FixedMethods(classes.values())
+        self.forms = Forms(classes.values())
         self.makers = MakerTable(classes)
 
     cdef Record create(self, long long number):

@@ -9,7 +9,8 @@ from struct import Struct
 from .._typing import TYPE_CHECKING, Any
 from .fast_reader_py import DECLINED
 from .fast_writer_py import DECLINED as DECLINED_VALUES
-from .wire import FRAME_END, METHOD
+from .values import Declined
+from .wire import BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD
 
 if TYPE_CHECKING:
     from .fast_reader_py import FastRead
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from .writer_py import Writer, WriterRules
 
 _envelope = Struct(">BHI").pack
+_size_into = Struct(">I").pack_into
+_header_start = Struct(">BHIHHQ").pack
 _END = bytes((FRAME_END,))
 
 
@@ -29,14 +32,18 @@ class Dispatch:
         classes: class by number.
         readers: class and fast path of reading by number. A class with rare fields has none.
         writers: fast path of writing by class.
+        content_classes: class id by class, of properties and of methods that a content follows.
     """
 
-    __slots__ = ("classes", "readers", "writers")
+    __slots__ = ("classes", "content_classes", "readers", "writers")
 
     def __init__(self, classes: Mapping[int, type[Any]]) -> None:
         self.classes = dict(classes)
         self.readers: dict[int, tuple[type[Any], FastRead]] = {}
         self.writers: dict[type[Any], FastWrite] = {}
+        self.content_classes = {
+            cls: cls.spec.class_id for cls in classes.values() if getattr(cls.spec, "content", True)
+        }
         # The fast paths of a dialect's classes stand in a module beside theirs.
         modules = {cls.__module__ for cls in classes.values()}
         fast = {name: vars(import_module(f"{name.removesuffix('_py')}_fast_py")) for name in modules}
@@ -117,6 +124,87 @@ class Dispatch:
         except DECLINED_VALUES:
             return None
 
-    def decline(self, method: Any, writer: Writer) -> None:
-        """Have the slow path write what `frame` declined, and not try the fast path once more."""
-        writer.fast = writer.fast and type(method) not in self.writers
+    def header(
+        self, channel: Any, properties: Any, body_size: Any, weight: Any, limit: int, rules: WriterRules
+    ) -> bytes | None:
+        """Return a whole header frame in one go, or None likewise."""
+        if type(channel) is not int or type(body_size) is not int or type(weight) is not int or weight:
+            return None
+        if rules.strict:
+            return None
+        out = bytearray()
+        try:
+            class_id = self.content_classes[type(properties)]
+            self._put_header(out, channel, properties, class_id, body_size, limit, rules)
+            return bytes(out)
+        except DECLINED_VALUES:
+            return None
+
+    def message(
+        self,
+        channel: Any,
+        method: Any,
+        properties: Any,
+        octets: Any,
+        limit: int,
+        rules: WriterRules,
+        contents: Dispatch,
+    ) -> bytes | None:
+        """Return all frames of a message in one go, or None likewise.
+
+        Args:
+            channel, method, limit, rules: as for `frame`.
+            properties: what its content header has; None for nothing.
+            octets: the body, in frames of at most `limit` octets each.
+            contents: what writes the properties.
+        """
+        if type(channel) is not int or channel == 0 or rules.strict:
+            return None
+        size = len(octets)
+        out = bytearray()
+        try:
+            out += _envelope(METHOD, channel, 0)
+            class_id = self.content_classes[type(method)]
+            self.writers[type(method)](method, out, rules)
+            _end_frame(out, 0, limit)
+            contents._put_header(out, channel, properties, class_id, size, limit, rules)
+        except DECLINED_VALUES:
+            return None
+        for at in range(0, size, limit):
+            piece = octets[at : at + limit] if size > limit else octets
+            out += _envelope(BODY, channel, len(piece))
+            out += piece
+            out += _END
+        return bytes(out)
+
+    def _put_header(
+        self,
+        out: bytearray,
+        channel: int,
+        properties: Any,
+        class_id: int,
+        size: int,
+        limit: int,
+        rules: WriterRules,
+    ) -> None:
+        at = len(out)
+        out += _header_start(HEADER, channel, 0, class_id, 0, size)
+        if properties is None:
+            properties = self.classes[class_id]()
+        if self.content_classes[type(properties)] != class_id:
+            raise Declined
+        self.writers[type(properties)](properties, out, rules)
+        _end_frame(out, at, limit)
+
+    def decline(self, record: Any, writer: Writer) -> None:
+        """Have the slow path write what the above declined, and not try the fast path once more."""
+        writer.fast = writer.fast and type(record) not in self.writers
+
+
+def _end_frame(out: bytearray, at: int, limit: int) -> None:
+    """Fill in the size of a frame that begins at `at`, and end it."""
+    size = len(out) - at - ENVELOPE_SIZE
+    if size > limit:
+        raise Declined
+    _size_into(out, at + 3, size)
+    out.append(FRAME_END)

@@ -1,10 +1,11 @@
 cimport cython
+from libc.stdint cimport int64_t
 
 from .dispatch_c cimport Dispatch
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
-from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
+from .wire cimport BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, OVERHEAD, PROTOCOL_HEADER, as_unsigned
 from .writer_c cimport Writer, WriterRules
 
 
@@ -15,15 +16,21 @@ cdef class Encoder:
     cdef WriterRules _rules
     cdef object _given_frame_max  # as it was set
     cdef long long _limit  # of the payload of single frames
-    cdef object _message_frame_max
+    cdef long long _message_limit  # of the payload of frames of messages
 
     @cython.locals(rules=WriterRules)
     cdef inline Writer _writer(self)
+    @cython.locals(rules=WriterRules)
+    cdef inline int64_t _payload_limit(self, object frame_max) except -1
+    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer)
+    cdef object _one_message(
+        self, object channel, object method, object properties, object octets, long long limit, bint validate
+    )
     @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
     @cython.locals(
-        writer=Writer, limit=cython.longlong, record=Properties, number=cython.uint, size=cython.ulonglong,
-        written=cython.bint,
+        contents=Dispatch, writer=Writer, limit=cython.longlong, record=Properties, number=cython.uint,
+        size=cython.ulonglong, written=cython.bint,
     )
     cdef object _one_header(
         self, object channel, object properties, object body_size, object weight, object frame_max
@@ -55,7 +62,7 @@ cdef class Encoder:
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
 
 
-cdef object _METHOD, _HEADER, _BODY, _NO_LIMIT
+cdef object _METHOD, _HEADER, _BODY
 
 cdef int _name(Record record) except -1
 cdef object _type_of(object payload, object given)

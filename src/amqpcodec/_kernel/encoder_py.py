@@ -24,7 +24,6 @@ from .wire import (
     FRAME_END,
     HEADER,
     HEARTBEAT,
-    MAX_PAYLOAD,
     METHOD,
     OVERHEAD,
     PROTOCOL_HEADER,
@@ -38,11 +37,10 @@ if TYPE_CHECKING:
     from .dialect_py import Dialect
 
 _BUILDS = {"amqpcodec._kernel.records_c": "compiled", "amqpcodec._kernel.records_py": "pure"}
-# As objects: the frame types that a decoder returns, and the usual frame_max.
+# As objects: the frame types that a decoder returns.
 _METHOD: Any = METHOD
 _HEADER: Any = HEADER
 _BODY: Any = BODY
-_NO_LIMIT: Any = 0
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 
@@ -63,7 +61,7 @@ class Encoder:
     """
 
     __slots__ = (
-        "_dialect", "_given_frame_max", "_limit", "_message_frame_max", "_methods", "_properties", "_rules",
+        "_dialect", "_given_frame_max", "_limit", "_message_limit", "_methods", "_properties", "_rules",
     )  # fmt: skip
 
     dialect: ClassVar[Dialect]
@@ -101,8 +99,8 @@ class Encoder:
         ):
             raise ValueError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max!r}")
         self._given_frame_max = frame_max
-        self._limit = self._writer().payload_limit(0 if frame_max is None else frame_max)
-        self._message_frame_max = 131072 if frame_max is None else frame_max
+        self._limit = self._payload_limit(0 if frame_max is None else frame_max)
+        self._message_limit = self._payload_limit(131072 if frame_max is None else frame_max)
 
     @frame_max.deleter
     def frame_max(self) -> None:
@@ -191,10 +189,8 @@ class Encoder:
             EncodeError: a value its field cannot carry, or a method or header over frame_max.
         """
         octets = _view(body)
-        writer = self._writer()
-        limit = writer.payload_limit(self._message_frame_max if frame_max is None else frame_max)
-        self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
-        return writer.finish_with(BODY, channel, octets, limit)
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
+        return self._one_message(channel, method, properties, octets, limit, validate)
 
     def encode_message_parts(
         self,
@@ -219,8 +215,8 @@ class Encoder:
         """
         octets = memoryview(_view(body))
         size = len(octets)
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         writer = self._writer()
-        limit = writer.payload_limit(self._message_frame_max if frame_max is None else frame_max)
         self._put_content_start(writer, channel, method, properties, size, limit, validate)
         parts: list[bytes | memoryview] = []
         for at in range(0, size, limit):
@@ -275,7 +271,9 @@ class Encoder:
             return self.encode_message(
                 value.channel, value.method, value.properties, body, frame_max=frame_max
             )
-        return self.encode_frame(value, frame_max=self._message_frame_max if frame_max is None else frame_max)
+        return self.encode_frame(
+            value, frame_max=self._message_limit + OVERHEAD if frame_max is None else frame_max
+        )
 
     # -- the pieces
 
@@ -309,19 +307,35 @@ class Encoder:
         return self._raw_frame(BODY, frame.channel, _view(payload), frame_max)
 
     def _one_method(self, channel: Any, method: Any, frame_max: int | None, validate: bool) -> bytes:
+        limit = self._limit if frame_max is None else self._payload_limit(frame_max)
         methods = self._methods
-        fast = (frame_max is None or frame_max is _NO_LIMIT) and not validate and methods is not None
+        fast = not validate and methods is not None
         if fast:
-            limit = self._limit if frame_max is None else MAX_PAYLOAD
             octets = methods.frame(channel, method, limit, self._rules)
             if octets is not None:
                 return octets
         writer = self._writer()
         if fast:
             methods.decline(method, writer)
-        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         self._put_method(writer, channel, method, limit, validate)
         return writer.finish()
+
+    def _one_message(
+        self, channel: Any, method: Any, properties: Any, octets: Any, limit: int, validate: bool
+    ) -> bytes:
+        methods = self._methods
+        fast = not validate and methods is not None
+        if fast:
+            frames = methods.message(
+                channel, method, properties, octets, limit, self._rules, self._properties
+            )
+            if frames is not None:
+                return frames
+        writer = self._writer()
+        if fast:
+            methods.decline(method, writer)
+        self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
+        return writer.finish_with(BODY, channel, octets, limit)
 
     def _header_frame(self, channel: Any, header: ContentHeader, frame_max: int | None) -> bytes:
         return self._one_header(channel, header.properties, header.body_size, header.weight, frame_max)
@@ -329,9 +343,15 @@ class Encoder:
     def _one_header(
         self, channel: Any, properties: Any, body_size: Any, weight: Any, frame_max: int | None
     ) -> bytes:
+        limit = self._limit if frame_max is None else self._payload_limit(frame_max)
+        contents = self._properties
+        if contents is not None:
+            octets = contents.header(channel, properties, body_size, weight, limit, self._rules)
+            if octets is not None:
+                return octets
         writer = self._writer()
-        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         record = self._own_properties(properties)
+        contents.decline(record, writer)
         written = False
         try:
             number, size = writer.weight(weight), writer.body_size(body_size)
@@ -348,6 +368,13 @@ class Encoder:
         if rules is None:  # C code must not ask it: a subclass may have left out our constructor
             raise AttributeError("this encoder was not initialised")
         return rules.writer()
+
+    def _payload_limit(self, frame_max: int) -> int:
+        """Octets a frame may carry where whole frames have at most `frame_max`."""
+        rules = self._rules
+        if rules is None:  # as above
+            raise AttributeError("this encoder was not initialised")
+        return rules.payload_limit(frame_max)
 
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
         """The method, now known to be one."""
@@ -426,8 +453,8 @@ class Encoder:
 
     def _raw_frame(self, frame_type: int, channel: Any, octets: Any, frame_max: int | None) -> bytes:
         """One frame around octets."""
+        limit = self._limit if frame_max is None else self._payload_limit(frame_max)
         writer = self._writer()
-        limit = self._limit if frame_max is None else writer.payload_limit(frame_max)
         size = len(octets)
         if size > limit:
             raise EncodeError(f"frame of {size + OVERHEAD} octets, frame_max {limit + OVERHEAD}")

@@ -30,6 +30,7 @@ cdef class WriterRules:
     cdef unsigned char octets_tag
 
     cdef Writer writer(self)
+    cdef long long payload_limit(self, object frame_max) except -1
 
 
 @cython.final
@@ -41,7 +42,6 @@ cdef class Writer:
     cdef Py_ssize_t _room
     cdef unsigned char _small[SMALL]
 
-    cdef long long payload_limit(self, object frame_max) except -1
     cdef int put_envelope(self, int frame_type, object channel, Py_ssize_t size) except -1
     cdef int ids(self, int class_id, int method_id) except -1
     cdef uint32_t weight(self, object value) except? 0

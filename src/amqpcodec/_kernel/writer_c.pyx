@@ -159,6 +159,20 @@ cdef class WriterRules:
         writer._size = 0
         return writer
 
+    cdef long long payload_limit(self, object frame_max) except -1:
+        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
+        cdef uint64_t number = 0
+        if type(frame_max) is int:
+            if unsigned_value(frame_max, &number) and number > OVERHEAD:
+                return <long long>min(number - OVERHEAD, <uint64_t>MAX_PAYLOAD)
+        else:
+            frame_max = exact_int(frame_max, "frame_max", "frame_max")
+        if frame_max == 0:
+            return MAX_PAYLOAD
+        if frame_max <= OVERHEAD:
+            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
+        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
+
 
 @cache
 def writer_rules(profile, strict, depth_limit):
@@ -184,20 +198,6 @@ cdef class Writer:
         return 0
 
     # -- frames
-
-    cdef long long payload_limit(self, object frame_max) except -1:
-        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
-        cdef uint64_t number = 0
-        if type(frame_max) is int:
-            if unsigned_value(frame_max, &number) and number > OVERHEAD:
-                return <long long>min(number - OVERHEAD, <uint64_t>MAX_PAYLOAD)
-        else:
-            frame_max = exact_int(frame_max, "frame_max", "frame_max")
-        if frame_max == 0:
-            return MAX_PAYLOAD
-        if frame_max <= OVERHEAD:
-            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
-        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
     cdef int _refuse_frame(self, Py_ssize_t size, long long size_limit) except -1:
         raise _oversized_frame(size, size_limit)

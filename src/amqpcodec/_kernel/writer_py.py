@@ -81,6 +81,16 @@ class WriterRules:
         """A writer by these rules, with nothing written yet."""
         return Writer(self)
 
+    def payload_limit(self, frame_max: int) -> int:
+        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
+        if type(frame_max) is not int:
+            frame_max = exact_int(frame_max, "frame_max", "frame_max")
+        if frame_max == 0:
+            return MAX_PAYLOAD
+        if frame_max <= OVERHEAD:
+            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
+        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
+
 
 @cache
 def writer_rules(profile: str, strict: bool, depth_limit: int) -> WriterRules:
@@ -101,16 +111,6 @@ class Writer:
         self._out = bytearray()
 
     # -- frames
-
-    def payload_limit(self, frame_max: int) -> int:
-        """Octets a frame may carry where whole frames have at most `frame_max`, 0 for no limit."""
-        if type(frame_max) is not int:
-            frame_max = exact_int(frame_max, "frame_max", "frame_max")
-        if frame_max == 0:
-            return MAX_PAYLOAD
-        if frame_max <= OVERHEAD:
-            raise EncodeError(f"frame_max must be 0 or more than {OVERHEAD}, not {frame_max}")
-        return min(frame_max - OVERHEAD, MAX_PAYLOAD)
 
     def begin_frame(self, frame_type: int, channel: int) -> int:
         """Write an envelope whose size is not known yet; where it begins."""

@@ -1,0 +1,68 @@
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport uint32_t, uintptr_t
+
+from .writer_c cimport WriterRules
+
+cdef enum:
+    MOST_STEPS = 32  # a class with more fields is left to `Writer`
+    MOST_HEAD = 4096  # octets of a method frame and a header frame; longer ones are left to `Writer`
+    MOST_LEVELS = 32  # tables and arrays inside each other, likewise
+    ROOM_OF_HEAD = 24  # what there has to be of it before a frame is begun
+
+
+cdef struct Step:
+    unsigned short slot  # where a field is in an instance
+    unsigned short flag  # of a property; of a bit, its mask
+    unsigned char kind  # one of fields.pxd
+
+
+cdef struct Form:
+    PyObject *cls
+    int class_id
+    unsigned char octets[ROOM_OF_HEAD]  # these, for channel 0 and with no size
+    bint is_method
+    bint content  # whether it is a method that a content follows
+    int count
+    Step steps[MOST_STEPS]
+
+
+cdef inline size_t hash_of(void *cls) noexcept:
+    return <uintptr_t>cls >> 6
+
+
+cdef class Forms:
+    cdef list _classes
+    cdef Form **_entries
+    cdef size_t _mask
+
+    cdef int _enter(self, type cls) except -1
+    cdef Form *of_class(self, int class_id) noexcept
+    cdef object frame(self, object channel, object method, long long limit, WriterRules rules)
+    cdef object header(
+        self, object channel, object properties, object body_size, object weight, long long limit, WriterRules rules
+    )
+    cdef object message(
+        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
+        Forms contents,
+    )
+    cdef unsigned char *put_message(
+        self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
+        Forms contents,
+    ) noexcept
+
+    cdef inline Form *find(self, PyTypeObject *cls) noexcept:
+        """Return the form of a class; NULL if it has none."""
+        cdef size_t at = hash_of(cls) & self._mask
+        while self._entries[at] is not NULL and self._entries[at].cls is not <PyObject *>cls:
+            at = (at + 1) & self._mask
+        return self._entries[at]
+
+
+cdef unsigned char *put_changed(
+    Form *form, const unsigned char *octets, const unsigned short *starts, PyObject **values, uint32_t given,
+    unsigned char *p, const unsigned char *end, WriterRules rules,
+) noexcept
+cdef Py_ssize_t framed_size(Py_ssize_t size, long long limit) noexcept
+cdef void put_body(
+    unsigned char *p, unsigned int number, const unsigned char *octets, Py_ssize_t size, long long limit
+) noexcept

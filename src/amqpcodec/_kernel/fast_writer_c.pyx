@@ -1,0 +1,671 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True
+"""The fast path that the compiled build tries first when it writes methods, content headers and messages.
+
+A `Form` says where the fields of a class lie in an instance and what kinds they are. By that, all that an ordinary
+value needs is done right here, through a pointer into memory whose end is known, without a call for each field. No
+code of a caller is run, so nothing can change meanwhile.
+
+It declines whatever is unusual, by NULL or None, and has then changed nothing: values of other types than a field's
+own, subclasses, what does not fit, strict rules, octets beyond the memory at hand. `Writer` then starts over, and
+raises all errors.
+"""
+
+cimport cython
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.datetime cimport PyDateTime_CheckExact, datetime_tzinfo, get_utc, import_datetime
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from .civil cimport seconds_in_utc
+from .fields import FIELD_KINDS
+from .fields cimport (
+    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, OCTETS_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD,
+    TIME_FIELD,
+)
+from .ints cimport small, unsigned_value
+from .kinds cimport INT32, INT64
+from .layout_c cimport octets_before_slots
+from .octets cimport copy_short, put16, put32, put64
+from .rawtable_c cimport RawTable
+from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
+
+cdef extern from *:
+    """
+    /* Where the characters of a text lie that is compact and ASCII. */
+    #define amqpcodec_characters(text) ((const unsigned char *)((PyASCIIObject *)(text) + 1))
+    #define amqpcodec_octets(value) ((const unsigned char *)PyBytes_AS_STRING(value))
+    """
+    const unsigned char *characters "amqpcodec_characters"(PyObject *text) noexcept
+    const unsigned char *octets_in "amqpcodec_octets"(PyObject *value) noexcept
+
+cdef extern from "Python.h":
+    bint is_text "PyUnicode_CheckExact"(PyObject *value) noexcept
+    bint is_ascii "PyUnicode_IS_COMPACT_ASCII"(PyObject *text) noexcept
+    Py_ssize_t length "PyUnicode_GET_LENGTH"(PyObject *text) noexcept
+    bint is_bytes "PyBytes_CheckExact"(PyObject *value) noexcept
+    Py_ssize_t octet_count "PyBytes_GET_SIZE"(PyObject *value) noexcept
+    bint is_int "PyLong_CheckExact"(PyObject *value) noexcept
+    bint is_float "PyFloat_CheckExact"(PyObject *value) noexcept
+    double real "PyFloat_AS_DOUBLE"(PyObject *value) noexcept
+    bint is_dict "PyDict_CheckExact"(PyObject *value) noexcept
+    bint is_list "PyList_CheckExact"(PyObject *value) noexcept
+    bint is_tuple "PyTuple_CheckExact"(PyObject *value) noexcept
+    int PyDict_Next(PyObject *table, Py_ssize_t *at, PyObject **key, PyObject **value) noexcept
+    PyObject **items_of "PySequence_Fast_ITEMS"(PyObject *items) noexcept
+    Py_ssize_t count_of "PySequence_Fast_GET_SIZE"(PyObject *items) noexcept
+    PyObject *PyTuple_GET_ITEM(PyObject *items, Py_ssize_t at) noexcept
+    PyObject *PyUnicode_AsUTF8String(PyObject *text) noexcept
+    PyObject *Py_True
+    PyObject *Py_False
+    void PyErr_Clear() noexcept
+    void Py_DECREF(PyObject *thing) noexcept
+
+import_datetime()
+
+
+# -- values
+
+cdef inline void _put_octets(unsigned char *p, const unsigned char *octets, Py_ssize_t size) noexcept:
+    if size <= 255:
+        copy_short(p, octets, <size_t>size)
+    else:
+        memcpy(p, octets, <size_t>size)
+
+
+cdef unsigned char *_put_encoded(
+    unsigned char *p, const unsigned char *end, PyObject *text, Py_ssize_t most
+) noexcept:
+    """Write a text that is not ASCII, its length in one octet or in four before it."""
+    cdef PyObject *octets = PyUnicode_AsUTF8String(text)
+    cdef int before = 1 if most == 255 else 4
+    cdef Py_ssize_t size
+    if octets is NULL:
+        PyErr_Clear()  # a surrogate, which may stand for an octet
+        return NULL
+    size = octet_count(octets)
+    if size > most or end - p < size + before:
+        p = NULL
+    else:
+        if before == 1:
+            p[0] = <unsigned char>size
+        else:
+            put32(p, <uint32_t>size)
+        memcpy(p + before, octets_in(octets), <size_t>size)
+        p += before + size
+    Py_DECREF(octets)
+    return p
+
+
+cdef inline unsigned char *_put_short(unsigned char *p, const unsigned char *end, PyObject *value) noexcept:
+    cdef Py_ssize_t size
+    if not is_text(value):
+        return NULL
+    if not is_ascii(value):
+        return _put_encoded(p, end, value, 255)
+    size = length(value)
+    if size > 255 or end - p <= size:
+        return NULL
+    p[0] = <unsigned char>size
+    copy_short(p + 1, characters(value), <size_t>size)
+    return p + 1 + size
+
+
+cdef inline unsigned char *_put_sized(
+    unsigned char *p, const unsigned char *end, const unsigned char *octets, Py_ssize_t size
+) noexcept:
+    """Write octets with their number in four octets before them."""
+    if end - p < size + 4:
+        return NULL
+    put32(p, <uint32_t>size)
+    _put_octets(p + 4, octets, size)
+    return p + 4 + size
+
+
+cdef inline unsigned char *_put_long_text(unsigned char *p, const unsigned char *end, PyObject *value) noexcept:
+    if is_ascii(value):
+        return _put_sized(p, end, characters(value), length(value))
+    return _put_encoded(p, end, value, MOST_HEAD)
+
+
+cdef inline unsigned char *_put_time(unsigned char *p, const unsigned char *end, PyObject *value) noexcept:
+    cdef uint64_t number = 0
+    cdef int64_t seconds
+    if end - p < 8:
+        return NULL
+    if PyDateTime_CheckExact(<object>value):
+        if datetime_tzinfo(<object>value) is not None and datetime_tzinfo(<object>value) is not get_utc():
+            return NULL
+        seconds = seconds_in_utc(<object>value)
+        if seconds < 0:
+            return NULL
+        number = <uint64_t>seconds
+    elif not is_int(value) or not unsigned_value(<object>value, &number):
+        return NULL
+    put64(p, number)
+    return p + 8
+
+
+cdef inline unsigned char *_put_number(
+    unsigned char *p, const unsigned char *end, int kind, PyObject *value
+) noexcept:
+    cdef uint64_t number = 0
+    if not is_int(value) or end - p < 8 or not unsigned_value(<object>value, &number):
+        return NULL
+    if kind == LONGLONG_FIELD:
+        put64(p, number)
+        return p + 8
+    if kind == OCTET_FIELD:
+        p[0] = <unsigned char>number
+        return p + 1 if number <= 0xFF else NULL
+    if kind == SHORT_FIELD:
+        put16(p, <uint32_t>(number & 0xFFFF))
+        return p + 2 if number <= 0xFFFF else NULL
+    put32(p, <uint32_t>(number & 0xFFFFFFFFU))
+    return p + 4 if number <= 0xFFFFFFFFU else NULL
+
+
+# -- field tables
+
+cdef inline unsigned char *_put_int(
+    unsigned char *p, const unsigned char *end, PyObject *value, WriterRules rules
+) noexcept:
+    cdef int overflow = 0
+    cdef int64_t number = small(<object>value)
+    if number < 0:
+        number = PyLong_AsLongLongAndOverflow(<object>value, &overflow)
+    if overflow != 0 or end - p < 9:
+        return NULL
+    if -0x80000000 <= number <= 0x7FFFFFFF and rules.kinds[c"I"] == INT32:
+        p[0] = c"I"
+        put32(p + 1, <uint32_t>(<uint64_t>number & 0xFFFFFFFFU))
+        return p + 5
+    if rules.kinds[c"l"] != INT64:
+        return NULL
+    p[0] = c"l"
+    put64(p + 1, <uint64_t>number)
+    return p + 9
+
+
+cdef inline unsigned char *_put_value(
+    unsigned char *p, const unsigned char *end, PyObject *value, WriterRules rules, Py_ssize_t depth
+) noexcept:
+    """Write a value with its tag before it, which the profile has to have."""
+    cdef const unsigned char *kinds = rules.kinds
+    if end - p < 2:
+        return NULL
+    if is_text(value):
+        p[0] = c"S"
+        return _put_long_text(p + 1, end, value) if kinds[c"S"] else NULL
+    if is_int(value):
+        return _put_int(p, end, value, rules)
+    if value is Py_True or value is Py_False:
+        p[0] = c"t"
+        p[1] = value is Py_True
+        return p + 2 if kinds[c"t"] else NULL
+    if is_dict(value):
+        p[0] = c"F"
+        return _put_table(p + 1, end, value, rules, depth + 1) if kinds[c"F"] else NULL
+    if value is <PyObject *>None:
+        p[0] = c"V"
+        return p + 1 if kinds[c"V"] else NULL
+    return _put_other_value(p, end, value, rules, depth)
+
+
+cdef unsigned char *_put_other_value(
+    unsigned char *p, const unsigned char *end, PyObject *value, WriterRules rules, Py_ssize_t depth
+) noexcept:
+    """Write a value of a kind that is less often met. There is room for its tag."""
+    cdef uint64_t bits
+    cdef double number
+    cdef unsigned char tag
+    if is_float(value):
+        tag = c"d"
+    elif is_list(value) or is_tuple(value):
+        tag = c"A"
+    elif is_bytes(value):
+        tag = rules.octets_tag
+    elif PyDateTime_CheckExact(<object>value):
+        tag = c"T"
+    elif type(<object>value) is RawTable:
+        tag = c"F"
+    else:
+        return NULL
+    if rules.kinds[tag] == 0:
+        return NULL
+    p[0] = tag
+    p += 1
+    if tag == c"d":
+        if end - p < 8:
+            return NULL
+        number = real(value)
+        memcpy(&bits, &number, 8)
+        put64(p, bits)
+        return p + 8
+    if tag == c"A":
+        return _put_array(p, end, value, rules, depth + 1)
+    if tag == c"T":
+        return _put_time(p, end, value)
+    if tag == c"F":
+        return _put_table(p, end, value, rules, depth)
+    return _put_sized(p, end, octets_in(value), octet_count(value))
+
+
+cdef unsigned char *_put_table(
+    unsigned char *p, const unsigned char *end, PyObject *table, WriterRules rules, Py_ssize_t depth
+) noexcept:
+    """Write a whole field table at a depth."""
+    cdef unsigned char *start = p + 4
+    cdef PyObject *kept
+    if not is_dict(table):
+        if type(<object>table) is not RawTable or (<RawTable>table)._octets is None:
+            return NULL
+        kept = <PyObject *>(<RawTable>table)._octets
+        return _put_sized(p, end, octets_in(kept), octet_count(kept))
+    if end - p < 4 or depth > rules.depth_limit or depth > MOST_LEVELS:
+        return NULL
+    with cython.critical_section(<object>table):
+        p = _put_pairs(start, end, table, rules, depth)
+    if p is not NULL:
+        put32(start - 4, <uint32_t>(p - start))
+    return p
+
+
+cdef inline unsigned char *_put_pairs(
+    unsigned char *p, const unsigned char *end, PyObject *table, WriterRules rules, Py_ssize_t depth
+) noexcept:
+    cdef Py_ssize_t at = 0
+    cdef PyObject *key
+    cdef PyObject *value
+    while PyDict_Next(table, &at, &key, &value):
+        p = _put_short(p, end, key)
+        if p is NULL:
+            return NULL
+        p = _put_value(p, end, value, rules, depth)
+        if p is NULL:
+            return NULL
+    return p
+
+
+cdef unsigned char *_put_array(
+    unsigned char *p, const unsigned char *end, PyObject *items, WriterRules rules, Py_ssize_t depth
+) noexcept:
+    """Write a list or tuple at a depth."""
+    cdef unsigned char *start = p + 4
+    cdef Py_ssize_t at
+    if end - p < 4 or depth > rules.depth_limit or depth > MOST_LEVELS:
+        return NULL
+    with cython.critical_section(<object>items):
+        p = start
+        for at in range(count_of(items)):
+            p = _put_value(p, end, items_of(items)[at], rules, depth)
+            if p is NULL:
+                break
+    if p is not NULL:
+        put32(start - 4, <uint32_t>(p - start))
+    return p
+
+
+# -- records
+
+cdef inline unsigned char *_put_field(
+    unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
+) noexcept:
+    """Write a field that is no bit; most are short texts."""
+    return _put_short(p, end, value) if kind == SHORTSTR_FIELD else _put_other_field(p, end, kind, value, rules)
+
+
+cdef unsigned char *_put_other_field(
+    unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
+) noexcept:
+    if kind == TABLE_FIELD:
+        return _put_table(p, end, value, rules, 1)
+    if kind == TIME_FIELD:
+        return _put_time(p, end, value)
+    if kind != OCTETS_FIELD:
+        return _put_number(p, end, kind, value)
+    if is_bytes(value):
+        return _put_sized(p, end, octets_in(value), octet_count(value))
+    return _put_long_text(p, end, value) if is_text(value) else NULL
+
+
+cdef inline PyObject *_value_at(Step *step, PyObject *record) noexcept:
+    return (<PyObject **>(<char *>record + step.slot))[0]
+
+
+cdef unsigned char *_put_fields(
+    Form *form, PyObject *record, unsigned char *p, const unsigned char *end, uint32_t *flags, WriterRules rules
+) noexcept:
+    """Write the fields of a record, and tell the flags of properties that are there.
+
+    Bits that follow one another share octets (0-9-1 section 4.2.5.2).
+    """
+    cdef Step *step = form.steps
+    cdef Step *last = step + form.count
+    cdef PyObject *value
+    while step < last:
+        value = _value_at(step, record)
+        if step.kind == BIT_FIELD:
+            if step.flag == 1:
+                if p == end:
+                    return NULL
+                p[0] = 0
+                p += 1
+            if value is Py_True:
+                (p - 1)[0] |= <unsigned char>step.flag
+            elif value is not Py_False:
+                return NULL
+        elif value is not <PyObject *>None:
+            flags[0] |= step.flag
+            p = _put_field(p, end, step.kind, value, rules)
+            if p is NULL:
+                return NULL
+        elif form.is_method:
+            return NULL
+        step += 1
+    return p
+
+
+cdef inline unsigned char *_end_frame(
+    unsigned char *start, unsigned char *p, const unsigned char *end, long long limit
+) noexcept:
+    """Fill in the size of a frame and end it, where it may be that long."""
+    cdef Py_ssize_t size = p - start - ENVELOPE_SIZE
+    if p == end or size > limit:
+        return NULL
+    put32(start + 3, <uint32_t>size)
+    p[0] = FRAME_END
+    return p + 1
+
+
+cdef inline unsigned char *_put_method(
+    Form *form, unsigned int number, PyObject *method, unsigned char *p, const unsigned char *end, long long limit,
+    WriterRules rules,
+) noexcept:
+    """Write the frame of a method; there is room for its head."""
+    cdef unsigned char *start = p
+    cdef uint32_t flags = 0
+    memcpy(p, form.octets, 16)
+    put16(p + 1, number)
+    p = _put_fields(form, method, p + ENVELOPE_SIZE + 4, end, &flags, rules)
+    return NULL if p is NULL else _end_frame(start, p, end, limit)
+
+
+cdef inline unsigned char *_put_header(
+    Form *form, unsigned int number, PyObject *properties, uint64_t body_size, unsigned char *p,
+    const unsigned char *end, long long limit, WriterRules rules,
+) noexcept:
+    """Write the frame of a content header, of no properties if they are None."""
+    cdef unsigned char *start = p
+    cdef uint32_t flags = 0
+    if end - p < ROOM_OF_HEAD:
+        return NULL
+    memcpy(p, form.octets, ROOM_OF_HEAD)
+    put16(p + 1, number)
+    put64(p + ENVELOPE_SIZE + 4, body_size)
+    p += ENVELOPE_SIZE + 14
+    if properties is not <PyObject *>None:
+        p = _put_fields(form, properties, p, end, &flags, rules)
+        put16(start + ENVELOPE_SIZE + 12, flags)
+    return NULL if p is NULL else _end_frame(start, p, end, limit)
+
+
+cdef inline unsigned char *_put_content_start(
+    Forms methods, Forms contents, unsigned int number, PyObject *method, PyObject *properties, Py_ssize_t size,
+    unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
+) noexcept:
+    """Write the method frame and the header frame of a message; there is room for the head of the first."""
+    cdef Form *form = methods.find(method.ob_type)
+    cdef Form *header
+    if form is NULL or not form.content or rules.strict or number == 0:
+        return NULL
+    header = contents.of_class(form.class_id) if properties is <PyObject *>None else contents.find(properties.ob_type)
+    if header is NULL or header.class_id != form.class_id:
+        return NULL
+    p = _put_method(form, number, method, p, end, limit, rules)
+    if p is NULL:
+        return NULL
+    return _put_header(header, number, properties, <uint64_t>size, p, end, limit, rules)
+
+
+cdef inline Py_ssize_t _channel_number(PyObject *channel) noexcept:
+    """Return the number of a channel; -1 if that is no ordinary one."""
+    cdef Py_ssize_t number = small(<object>channel) if is_int(channel) else -1
+    return number if 0 <= number <= 0xFFFF else -1
+
+
+cdef Py_ssize_t framed_size(Py_ssize_t size, long long limit) noexcept:
+    """Return how many octets a body has in frames."""
+    if size <= limit:
+        return size + OVERHEAD if size else 0
+    return size + (size + <Py_ssize_t>limit - 1) // <Py_ssize_t>limit * OVERHEAD
+
+
+cdef void put_body(
+    unsigned char *p, unsigned int number, const unsigned char *octets, Py_ssize_t size, long long limit
+) noexcept:
+    """Write a body in frames; there is room for `framed_size`."""
+    cdef Py_ssize_t piece
+    while size > 0:
+        piece = size if size <= limit else <Py_ssize_t>limit
+        p[0] = BODY
+        put16(p + 1, number)
+        put32(p + 3, <uint32_t>piece)
+        memcpy(p + ENVELOPE_SIZE, octets, <size_t>piece)
+        p[ENVELOPE_SIZE + piece] = FRAME_END
+        p += piece + OVERHEAD
+        octets += piece
+        size -= piece
+
+
+cdef unsigned char *put_changed(
+    Form *form, const unsigned char *octets, const unsigned short *starts, PyObject **values, uint32_t given,
+    unsigned char *p, const unsigned char *end, WriterRules rules,
+) noexcept:
+    """Write fields that were written before, some of them with other values.
+
+    Args:
+        form: of their class.
+        octets: the fields as they were written.
+        starts: where each begins in them, and where the last ends; bits begin behind their octet.
+        values: by field, those that are other ones.
+        given: of which fields there are such, as bits. The last field may be none of them.
+        p, end: where to.
+        rules: those of the encoder.
+    """
+    cdef int at = 0
+    cdef int done = 0
+    cdef Py_ssize_t size
+    cdef Step *step
+    while True:
+        while given and not given & 1:
+            given >>= 1
+            at += 1
+        if not given:
+            at = form.count
+        size = starts[at] - done
+        if end - p < size:
+            return NULL
+        _put_octets(p, octets + done, size)
+        p += size
+        if at == form.count:
+            return p
+        step = &form.steps[at]
+        if step.kind == BIT_FIELD:
+            if values[at] is Py_True:
+                (p - 1)[0] |= <unsigned char>step.flag
+            elif values[at] is Py_False:
+                (p - 1)[0] &= ~<unsigned char>step.flag
+            else:
+                return NULL
+        elif values[at] is not <PyObject *>None:
+            p = _put_field(p, end, step.kind, values[at], rules)
+            if p is NULL:
+                return NULL
+        at += 1
+        given >>= 1
+        done = starts[at]
+
+
+# -- classes
+
+cdef class Forms:
+    """Know the forms of those classes that have only fields of common kinds."""
+
+    def __cinit__(self, classes):
+        cdef size_t size = 8
+        self._classes = [cls for cls in classes if _has_form(cls.spec)]
+        while size < 2 * <size_t>len(self._classes):
+            size *= 2
+        self._mask = size - 1
+        self._entries = <Form **>PyMem_Calloc(size, sizeof(Form *))
+        if self._entries is NULL:
+            raise MemoryError
+        for cls in self._classes:
+            self._enter(cls)
+
+    def __dealloc__(self):
+        if self._entries is not NULL:
+            for at in range(self._mask + 1):
+                PyMem_Free(self._entries[at])
+            PyMem_Free(self._entries)
+
+    cdef int _enter(self, type cls) except -1:
+        cdef Form *form = <Form *>PyMem_Calloc(1, sizeof(Form))
+        cdef size_t at = hash_of(<void *>cls) & self._mask
+        if form is NULL:
+            raise MemoryError
+        while self._entries[at] is not NULL:
+            at = (at + 1) & self._mask
+        self._entries[at] = form
+        form.cls = <PyObject *>cls
+        return _lay_out(form, cls.spec, octets_before_slots(cls, len(cls.spec.fields)))
+
+    cdef Form *of_class(self, int class_id) noexcept:
+        """Return the form of the properties of a content class; NULL if they have none."""
+        cdef size_t at
+        for at in range(self._mask + 1):
+            if self._entries[at] is not NULL and self._entries[at].class_id == class_id:
+                return self._entries[at]
+        return NULL
+
+    cdef object frame(self, object channel, object method, long long limit, WriterRules rules):
+        """Return the frame of a method, or None."""
+        cdef unsigned char octets[MOST_HEAD]
+        cdef unsigned char *p
+        cdef Form *form = self.find((<PyObject *>method).ob_type)
+        cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
+        if form is NULL or number < 0 or rules.strict:
+            return None
+        p = _put_method(
+            form, <unsigned int>number, <PyObject *>method, octets, octets + MOST_HEAD, limit, rules
+        )
+        if p is NULL:
+            return None
+        return PyBytes_FromStringAndSize(<const char *>octets, p - octets)
+
+    cdef object header(
+        self, object channel, object properties, object body_size, object weight, long long limit, WriterRules rules
+    ):
+        """Return the frame of a content header, or None."""
+        cdef unsigned char octets[MOST_HEAD]
+        cdef unsigned char *p
+        cdef uint64_t size = 0
+        cdef Form *form = self.find((<PyObject *>properties).ob_type)
+        cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
+        if form is NULL or number < 0 or rules.strict or not is_int(<PyObject *>weight) or small(weight) != 0:
+            return None
+        if not is_int(<PyObject *>body_size) or not unsigned_value(body_size, &size):
+            return None
+        p = _put_header(
+            form, <unsigned int>number, <PyObject *>properties, size, octets, octets + MOST_HEAD, limit, rules
+        )
+        if p is NULL:
+            return None
+        return PyBytes_FromStringAndSize(<const char *>octets, p - octets)
+
+    cdef object message(
+        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
+        Forms contents,
+    ):
+        """Return all frames of a message, or None."""
+        cdef unsigned char octets[MOST_HEAD]
+        cdef unsigned char *p
+        cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
+        cdef Py_ssize_t size, head
+        if number < 0 or not is_bytes(<PyObject *>body):
+            return None
+        size = PyBytes_GET_SIZE(body)
+        p = _put_content_start(
+            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, size, octets,
+            octets + MOST_HEAD, limit, rules,
+        )
+        if p is NULL:
+            return None
+        head = p - octets
+        whole = PyBytes_FromStringAndSize(NULL, head + framed_size(size, limit))
+        p = <unsigned char *>PyBytes_AS_STRING(whole)
+        memcpy(p, octets, <size_t>head)
+        put_body(p + head, <unsigned int>number, octets_in(<PyObject *>body), size, limit)
+        return whole
+
+    cdef unsigned char *put_message(
+        self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
+        Forms contents,
+    ) noexcept:
+        """Write all frames of a message; return where they end."""
+        cdef Py_ssize_t number, size
+        cdef PyObject *body
+        if not is_tuple(item) or count_of(item) != 4 or end - p < ROOM_OF_HEAD:
+            return NULL
+        number = _channel_number(PyTuple_GET_ITEM(item, 0))
+        body = PyTuple_GET_ITEM(item, 3)
+        if number < 0 or not is_bytes(body):
+            return NULL
+        size = octet_count(body)
+        p = _put_content_start(
+            self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2), size, p, end,
+            limit, rules,
+        )
+        if p is NULL or end - p < framed_size(size, limit):
+            return NULL
+        put_body(p, <unsigned int>number, octets_in(body), size, limit)
+        return p + framed_size(size, limit)
+
+
+cdef bint _has_form(object spec) except -1:
+    fields = spec.fields
+    if len(fields) > MOST_STEPS or any([FIELD_KINDS.get(field.type) is None for field in fields]):
+        return False
+    # Of properties, those whose flags are in one word; a bit has no field of its own.
+    return hasattr(spec, "method_id") or (len(fields) < 16 and all([field.type != "bit" for field in fields]))
+
+
+cdef int _lay_out(Form *form, object spec, Py_ssize_t slots) except -1:
+    cdef bint is_method = hasattr(spec, "method_id")
+    cdef Step *step = form.steps
+    cdef uint32_t flag = 0x8000
+    form.class_id = spec.class_id
+    form.octets[0] = METHOD if is_method else HEADER
+    put16(form.octets + ENVELOPE_SIZE, spec.class_id)
+    if is_method:
+        put16(form.octets + ENVELOPE_SIZE + 2, spec.method_id)
+        form.is_method = True
+        form.content = spec.content
+        flag = 1
+    for field in spec.fields:
+        step.slot = <unsigned short>slots
+        step.kind = FIELD_KINDS[field.type]
+        step.flag = <unsigned short>flag
+        if not is_method:
+            flag >>= 1
+        elif step.kind == BIT_FIELD and flag < 0x80:
+            flag <<= 1
+        else:
+            flag = 1
+        slots += <Py_ssize_t>sizeof(PyObject *)
+        step += 1
+        form.count += 1
+    return 0
