@@ -161,6 +161,7 @@ class EncodeError(AmqpError, ValueError):
         method: ``"basic.publish"`` for a method, ``"basic"`` for properties, else None.
         field: name of the method argument or property, else None.
         path: keys and indexes that lead to the value inside a field table, outermost first.
+        index: which of the messages of `encode_messages` it is, counted from 0; else None.
     """
 
     def __init__(
@@ -176,14 +177,17 @@ class EncodeError(AmqpError, ValueError):
         self.method = method
         self.field = field
         self.path = path
+        self.index: int | None = None
 
     def __str__(self) -> str:
         keys = "".join(f"[{_shown_key(key)}]" for key in self.path)
         where = _dotted(self.method, self.field) + keys
-        return f"{where}: {self.message}" if where else self.message
+        text = f"{where}: {self.message}" if where else self.message
+        return text if self.index is None else f"message {self.index}: {text}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.message, self.field), {"method": self.method, "path": self.path}
+        state = {"method": self.method, "path": self.path, "index": self.index}
+        return type(self), (self.message, self.field), state
 
 
 class DecoderInUseError(AmqpError, RuntimeError):

@@ -24,6 +24,7 @@ from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.publishing_py import PreparedMessage as _PreparedMessage
 from amqpcodec._kernel.records_py import Frame as _Frame
 from amqpcodec._kernel.records_py import Heartbeat as _Heartbeat
 from amqpcodec._kernel.records_py import Message as _Message
@@ -48,6 +49,19 @@ if TYPE_CHECKING:
     def __next__(self) -> _DialectMessage | _Frame: ...
 """
 
+# For type checkers, likewise: prepared messages that know the fields of the dialect.
+_TYPED_PREPARING = """\
+if TYPE_CHECKING:
+    def prepare_message(
+        self,
+        channel: int,
+        method: _Method,
+        properties: _Properties | None = None,
+        *,
+        frame_max: int | None = None,
+    ) -> _DialectPreparedMessage: ...
+"""
+
 _FUNCTIONS = """\
 _encoder = Encoder()
 encode = _encoder.encode
@@ -57,7 +71,9 @@ encode_header = _encoder.encode_header
 encode_heartbeat = _encoder.encode_heartbeat
 encode_message = _encoder.encode_message
 encode_message_parts = _encoder.encode_message_parts
+encode_messages = _encoder.encode_messages
 encode_method = _encoder.encode_method
+prepare_message = _encoder.prepare_message
 protocol_header = _encoder.protocol_header
 
 _tables = _table_codec(DIALECT.profile.name)
@@ -68,7 +84,7 @@ encode_table = _tables.encode_table
 _BOUND_NAMES = (
     "DIALECT", "METHODS", "PROPERTIES", "FrameDecoder", "MessageDecoder", "Encoder", "encode", "encode_body",
     "encode_frame", "encode_header", "encode_heartbeat", "encode_message", "encode_message_parts",
-    "encode_method", "protocol_header", "decode_table", "encode_table",
+    "encode_messages", "encode_method", "prepare_message", "protocol_header", "decode_table", "encode_table",
 )  # fmt: skip
 
 
@@ -130,15 +146,44 @@ def _emit_bound(code: Code, dialect: Dialect) -> None:
         code.line(f"properties: {' | '.join(names) or 'None'}")
     with code.block("else:"):
         code.line("_DialectMessage = _Message")
+    _emit_prepared(code, dialect)
     for name in _shared_names(dialect):
-        code.line(f"{name} = {'_Dialect' if name == 'Message' else '_'}{name}")
+        code.line(f"{name} = {'_Dialect' if 'Message' in name else '_'}{name}")
     for name in ("FrameDecoder", "MessageDecoder", "Encoder"):
         code.lines("", "")
         with code.block(f"class {name}(_{name}):"):
             code.lines("__slots__ = ()", f"__doc__ = _{name}.__doc__", "dialect = DIALECT")
             if name == "MessageDecoder":
                 code.lines("", *_TYPED_MESSAGES.splitlines())
+            if name == "Encoder":
+                code.lines("", *_TYPED_PREPARING.splitlines())
     code.lines("", "", *_FUNCTIONS.splitlines(), "")
+
+
+def _emit_prepared(code: Code, dialect: Dialect) -> None:
+    """Emit the prepared messages that type checkers see: `encode` takes the fields of the dialect's contents."""
+    fields: dict[str, set[str]] = {}
+    for method in dialect.methods:
+        for field in method.fields if method.content else ():
+            fields.setdefault(field.attribute, set()).add(WIRE_TYPES[field.type].annotation)
+    for cls in dialect.content_classes:
+        for field in cls.properties:
+            absent = [] if field.type == "bit" else ["None"]
+            fields.setdefault(field.attribute, set()).update([WIRE_TYPES[field.type].annotation, *absent])
+    with code.block("if TYPE_CHECKING:"):
+        code.lines("from typing import TypedDict, Unpack", "")
+        with code.block("class _Changes(TypedDict, total=False):"):
+            for name, kinds in fields.items():
+                code.line(f"{name}: {' | '.join(sorted(kinds, key=lambda kind: (kind == 'None', kind)))}")
+            if not fields:
+                code.line("pass")
+        code.line()
+        with code.block("class _DialectPreparedMessage(_PreparedMessage):"):
+            code.line("def encode(  # type: ignore[override]")
+            code.line("    self, body: _Any, /, **changes: Unpack[_Changes]")
+            code.line(") -> bytes: ...")
+    with code.block("if not TYPE_CHECKING:"):
+        code.line("_DialectPreparedMessage = _PreparedMessage")
 
 
 def _emit_container(code: Code, cls: Class) -> None:

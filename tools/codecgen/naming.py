@@ -25,7 +25,7 @@ C_MACROS = frozenset({"errno", "linux", "unix"})
 MODULE_NAMES = frozenset({"FrameDecoder", "MessageDecoder", "Encoder", "DIALECT", "METHODS", "PROPERTIES"})
 """Taken in every generated module: the decoders and the encoder bound to the dialect, and its tables."""
 
-SHARED_NAMES = ("Frame", "Heartbeat", "Message")
+SHARED_NAMES = ("Frame", "Heartbeat", "Message", "PreparedMessage")
 """Names that all dialects share, in every generated module whose dialect has no class of that name."""
 
 FACTS_NAMES = frozenset({"FieldSpec", "MethodSpec", "PropertiesSpec"})

@@ -17,6 +17,7 @@ from amqpcodec._kernel.dialect_py import Dialect as _Dialect
 from amqpcodec._kernel.encoder_py import Encoder as _Encoder
 from amqpcodec._kernel.frames_py import FrameDecoder as _FrameDecoder
 from amqpcodec._kernel.messages_py import MessageDecoder as _MessageDecoder
+from amqpcodec._kernel.publishing_py import PreparedMessage as _PreparedMessage
 from amqpcodec._kernel.records_py import Frame as _Frame
 from amqpcodec._kernel.records_py import Heartbeat as _Heartbeat
 from amqpcodec._kernel.records_py import Message as _Message
@@ -3784,9 +3785,54 @@ if TYPE_CHECKING:
         properties: BasicProperties | FileProperties | StreamProperties | TunnelProperties | TestProperties
 else:
     _DialectMessage = _Message
+if TYPE_CHECKING:
+    from typing import TypedDict, Unpack
+
+    class _Changes(TypedDict, total=False):
+        ticket: int
+        exchange: str
+        routing_key: str
+        mandatory: bool
+        immediate: bool
+        reply_code: int
+        reply_text: str
+        consumer_tag: str
+        delivery_tag: int
+        redelivered: bool
+        message_count: int
+        queue: str
+        meta_data: _Mapping[str, _Any]
+        content_checksum: int
+        content_type: str | None
+        content_encoding: str | None
+        headers: _Mapping[str, _Any] | None
+        delivery_mode: int | None
+        priority: int | None
+        correlation_id: str | None
+        reply_to: str | None
+        expiration: str | None
+        message_id: str | None
+        timestamp: _datetime | int | None
+        type: str | None
+        user_id: str | None
+        app_id: str | None
+        cluster_id: str | None
+        filename: str | None
+        proxy_name: str | None
+        data_name: str | None
+        durable: int | None
+        broadcast: int | None
+
+    class _DialectPreparedMessage(_PreparedMessage):
+        def encode(  # type: ignore[override]
+            self, body: _Any, /, **changes: Unpack[_Changes]
+        ) -> bytes: ...
+if not TYPE_CHECKING:
+    _DialectPreparedMessage = _PreparedMessage
 Frame = _Frame
 Heartbeat = _Heartbeat
 Message = _DialectMessage
+PreparedMessage = _DialectPreparedMessage
 
 
 class FrameDecoder(_FrameDecoder):
@@ -3812,6 +3858,16 @@ class Encoder(_Encoder):
     __doc__ = _Encoder.__doc__
     dialect = DIALECT
 
+    if TYPE_CHECKING:
+        def prepare_message(
+            self,
+            channel: int,
+            method: _Method,
+            properties: _Properties | None = None,
+            *,
+            frame_max: int | None = None,
+        ) -> _DialectPreparedMessage: ...
+
 
 _encoder = Encoder()
 encode = _encoder.encode
@@ -3821,7 +3877,9 @@ encode_header = _encoder.encode_header
 encode_heartbeat = _encoder.encode_heartbeat
 encode_message = _encoder.encode_message
 encode_message_parts = _encoder.encode_message_parts
+encode_messages = _encoder.encode_messages
 encode_method = _encoder.encode_method
+prepare_message = _encoder.prepare_message
 protocol_header = _encoder.protocol_header
 
 _tables = _table_codec(DIALECT.profile.name)
@@ -3926,6 +3984,7 @@ __all__ = [
     "NOT_FOUND",
     "NOT_IMPLEMENTED",
     "PROPERTIES",
+    "PreparedMessage",
     "Queue",
     "QueueBind",
     "QueueBindOk",
@@ -3978,8 +4037,10 @@ __all__ = [
     "encode_heartbeat",
     "encode_message",
     "encode_message_parts",
+    "encode_messages",
     "encode_method",
     "encode_table",
+    "prepare_message",
     "protocol_header",
 ]
 _share(globals()[name] for name in __all__)

@@ -8,6 +8,7 @@ from .._typing import TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
 from .constructors_py import describe
+from .publishing_py import MessagePieces, PreparedMessage
 from .records_py import (
     ContentHeader,
     Frame,
@@ -32,6 +33,8 @@ from .wire import (
 from .writer_py import Writer, writer_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from _typeshed import ReadableBuffer
 
     from .dialect_py import Dialect
@@ -191,6 +194,62 @@ class Encoder:
         octets = _view(body)
         limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         return self._one_message(channel, method, properties, octets, limit, validate)
+
+    def encode_messages(
+        self,
+        messages: Iterable[tuple[int, Method, Properties | None, ReadableBuffer]],
+        *,
+        frame_max: int | None = None,
+        validate: bool = False,
+    ) -> Iterator[bytes]:
+        """Encode many messages, into pieces of 64 KiB at most; a longer message is a piece of its own.
+
+        Messages are taken from the iterable as pieces are asked for. Where one cannot be encoded, or the
+        iterable raises, the messages before it are returned first, and the next call of the iterator raises.
+        Nothing follows it.
+
+        Args:
+            messages: tuples of channel, method, properties and body, each as for `encode_message`.
+            frame_max, validate: as for `encode_message`.
+
+        Returns:
+            An iterator over the octets, each piece of whole messages.
+
+        Raises:
+            EncodeError: as `encode_message`; its `index` says which message it is, counted from 0.
+        """
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
+        return MessagePieces(
+            messages, self.encode_message, self._dialect, self._rules, limit + OVERHEAD, validate
+        )
+
+    def prepare_message(
+        self,
+        channel: int,
+        method: Method,
+        properties: Properties | None = None,
+        *,
+        frame_max: int | None = None,
+    ) -> PreparedMessage:
+        """Prepare a message of which most stays the same each time, such as what a publisher sends.
+
+        `PreparedMessage.encode` takes what differs: the body, and fields by their names. It returns what
+        `encode_message` returns for a method and properties with these values, in less than half the time
+        that making these takes as well.
+
+        Args:
+            channel: 1 to 65535.
+            method: a method that carries content, such as basic.publish, as it is now.
+            properties: properties of the method's class, as they are now; None for none.
+            frame_max: as for `encode_message`.
+
+        Raises:
+            EncodeError: as `encode_message`.
+        """
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
+        return PreparedMessage(
+            self.encode_message, self._dialect, self._rules, channel, method, properties, limit + OVERHEAD
+        )
 
     def encode_message_parts(
         self,

@@ -7,6 +7,8 @@ cdef enum:
     MOST_STEPS = 32  # a class with more fields is left to `Writer`
     MOST_HEAD = 4096  # octets of a method frame and a header frame; longer ones are left to `Writer`
     MOST_LEVELS = 32  # tables and arrays inside each other, likewise
+    BEFORE_ARGUMENTS = 11  # octets of a method frame before its first argument
+    BEFORE_PROPERTIES = 21  # of a header frame before its first property
     ROOM_OF_HEAD = 24  # what there has to be of it before a frame is begun
 
 
@@ -24,6 +26,30 @@ cdef struct Form:
     bint content  # whether it is a method that a content follows
     int count
     Step steps[MOST_STEPS]
+
+
+cdef struct Span:
+    unsigned short start  # where a field is in the octets of all fields
+    unsigned short end
+
+
+cdef struct Prepared:
+    Form *method
+    Form *header
+    unsigned int number  # of the channel
+    long long limit  # of a payload
+    const unsigned char *octets  # the frames of a message without a body
+    Py_ssize_t header_at  # where the second of them begins
+    uint32_t flags
+    Span arguments[MOST_STEPS + 1]
+    Span properties[MOST_STEPS + 1]
+
+
+cdef struct Changes:
+    uint32_t given_arguments  # as bits
+    uint32_t given_properties
+    PyObject *arguments[MOST_STEPS]
+    PyObject *properties[MOST_STEPS]
 
 
 cdef inline size_t hash_of(void *cls) noexcept:
@@ -58,11 +84,4 @@ cdef class Forms:
         return self._entries[at]
 
 
-cdef unsigned char *put_changed(
-    Form *form, const unsigned char *octets, const unsigned short *starts, PyObject **values, uint32_t given,
-    unsigned char *p, const unsigned char *end, WriterRules rules,
-) noexcept
-cdef Py_ssize_t framed_size(Py_ssize_t size, long long limit) noexcept
-cdef void put_body(
-    unsigned char *p, unsigned int number, const unsigned char *octets, Py_ssize_t size, long long limit
-) noexcept
+cdef object changed_message(Prepared *prepared, Changes *changes, object body, WriterRules rules)

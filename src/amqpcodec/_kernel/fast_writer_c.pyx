@@ -389,7 +389,7 @@ cdef inline unsigned char *_put_method(
     cdef uint32_t flags = 0
     memcpy(p, form.octets, 16)
     put16(p + 1, number)
-    p = _put_fields(form, method, p + ENVELOPE_SIZE + 4, end, &flags, rules)
+    p = _put_fields(form, method, p + BEFORE_ARGUMENTS, end, &flags, rules)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
@@ -404,11 +404,11 @@ cdef inline unsigned char *_put_header(
         return NULL
     memcpy(p, form.octets, ROOM_OF_HEAD)
     put16(p + 1, number)
-    put64(p + ENVELOPE_SIZE + 4, body_size)
-    p += ENVELOPE_SIZE + 14
+    put64(p + BEFORE_PROPERTIES - 10, body_size)
+    p += BEFORE_PROPERTIES
     if properties is not <PyObject *>None:
         p = _put_fields(form, properties, p, end, &flags, rules)
-        put16(start + ENVELOPE_SIZE + 12, flags)
+        put16(start + BEFORE_PROPERTIES - 2, flags)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
@@ -436,17 +436,17 @@ cdef inline Py_ssize_t _channel_number(PyObject *channel) noexcept:
     return number if 0 <= number <= 0xFFFF else -1
 
 
-cdef Py_ssize_t framed_size(Py_ssize_t size, long long limit) noexcept:
+cdef inline Py_ssize_t _framed_size(Py_ssize_t size, long long limit) noexcept:
     """Return how many octets a body has in frames."""
     if size <= limit:
         return size + OVERHEAD if size else 0
     return size + (size + <Py_ssize_t>limit - 1) // <Py_ssize_t>limit * OVERHEAD
 
 
-cdef void put_body(
+cdef inline void _put_body(
     unsigned char *p, unsigned int number, const unsigned char *octets, Py_ssize_t size, long long limit
 ) noexcept:
-    """Write a body in frames; there is room for `framed_size`."""
+    """Write a body in frames; there is room for `_framed_size`."""
     cdef Py_ssize_t piece
     while size > 0:
         piece = size if size <= limit else <Py_ssize_t>limit
@@ -460,19 +460,20 @@ cdef void put_body(
         size -= piece
 
 
-cdef unsigned char *put_changed(
-    Form *form, const unsigned char *octets, const unsigned short *starts, PyObject **values, uint32_t given,
-    unsigned char *p, const unsigned char *end, WriterRules rules,
+cdef unsigned char *_put_changed(
+    Form *form, const unsigned char *octets, const Span *spans, PyObject **values, uint32_t given,
+    unsigned char *p, const unsigned char *end, uint32_t *flags, WriterRules rules,
 ) noexcept:
     """Write fields that were written before, some of them with other values.
 
     Args:
         form: of their class.
         octets: the fields as they were written.
-        starts: where each begins in them, and where the last ends; bits begin behind their octet.
+        spans: where each is in them, a bit behind its octet; then where all of them end.
         values: by field, those that are other ones.
-        given: of which fields there are such, as bits. The last field may be none of them.
+        given: of which fields there are such, as bits.
         p, end: where to.
+        flags: those of the properties that were there, and then of those that are.
         rules: those of the encoder.
     """
     cdef int at = 0
@@ -485,7 +486,7 @@ cdef unsigned char *put_changed(
             at += 1
         if not given:
             at = form.count
-        size = starts[at] - done
+        size = spans[at].start - done
         if end - p < size:
             return NULL
         _put_octets(p, octets + done, size)
@@ -501,12 +502,57 @@ cdef unsigned char *put_changed(
             else:
                 return NULL
         elif values[at] is not <PyObject *>None:
+            flags[0] |= step.flag
             p = _put_field(p, end, step.kind, values[at], rules)
             if p is NULL:
                 return NULL
+        elif form.is_method:
+            return NULL
+        else:
+            flags[0] &= ~<uint32_t>step.flag
+        done = spans[at].end
         at += 1
         given >>= 1
-        done = starts[at]
+
+
+cdef object changed_message(Prepared *prepared, Changes *changes, object body, WriterRules rules):
+    """Return all frames of a message of which some fields have other values than before, or None."""
+    cdef unsigned char octets[MOST_HEAD]
+    cdef unsigned char *p = octets
+    cdef unsigned char *end = octets + MOST_HEAD
+    cdef unsigned char *header
+    cdef const unsigned char *before = prepared.octets
+    cdef Py_ssize_t size, head
+    cdef uint32_t flags = 0
+    if not is_bytes(<PyObject *>body):
+        return None
+    size = PyBytes_GET_SIZE(body)
+    memcpy(p, before, BEFORE_ARGUMENTS)
+    p = _put_changed(
+        prepared.method, before + BEFORE_ARGUMENTS, prepared.arguments, changes.arguments,
+        changes.given_arguments, p + BEFORE_ARGUMENTS, end, &flags, rules,
+    )
+    header = NULL if p is NULL else _end_frame(octets, p, end, prepared.limit)
+    if header is NULL or end - header < ROOM_OF_HEAD:
+        return None
+    flags = prepared.flags  # without those that bits of the method have as masks
+    before += prepared.header_at
+    memcpy(header, before, BEFORE_PROPERTIES)
+    p = _put_changed(
+        prepared.header, before + BEFORE_PROPERTIES, prepared.properties, changes.properties,
+        changes.given_properties, header + BEFORE_PROPERTIES, end, &flags, rules,
+    )
+    p = NULL if p is NULL else _end_frame(header, p, end, prepared.limit)
+    if p is NULL:
+        return None
+    put64(header + BEFORE_PROPERTIES - 10, <uint64_t>size)
+    put16(header + BEFORE_PROPERTIES - 2, flags)
+    head = p - octets
+    whole = PyBytes_FromStringAndSize(NULL, head + _framed_size(size, prepared.limit))
+    p = <unsigned char *>PyBytes_AS_STRING(whole)
+    memcpy(p, octets, <size_t>head)
+    _put_body(p + head, prepared.number, octets_in(<PyObject *>body), size, prepared.limit)
+    return whole
 
 
 # -- classes
@@ -605,10 +651,10 @@ cdef class Forms:
         if p is NULL:
             return None
         head = p - octets
-        whole = PyBytes_FromStringAndSize(NULL, head + framed_size(size, limit))
+        whole = PyBytes_FromStringAndSize(NULL, head + _framed_size(size, limit))
         p = <unsigned char *>PyBytes_AS_STRING(whole)
         memcpy(p, octets, <size_t>head)
-        put_body(p + head, <unsigned int>number, octets_in(<PyObject *>body), size, limit)
+        _put_body(p + head, <unsigned int>number, octets_in(<PyObject *>body), size, limit)
         return whole
 
     cdef unsigned char *put_message(
@@ -629,10 +675,10 @@ cdef class Forms:
             self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2), size, p, end,
             limit, rules,
         )
-        if p is NULL or end - p < framed_size(size, limit):
+        if p is NULL or end - p < _framed_size(size, limit):
             return NULL
-        put_body(p, <unsigned int>number, octets_in(body), size, limit)
-        return p + framed_size(size, limit)
+        _put_body(p, <unsigned int>number, octets_in(body), size, limit)
+        return p + _framed_size(size, limit)
 
 
 cdef bint _has_form(object spec) except -1:
