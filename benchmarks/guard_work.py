@@ -48,9 +48,26 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
     none, few, many = (publishes(ours, headers, BLOCK) for headers in (0, 3, 10))
     sent = ours.amqp.BasicProperties(timestamp=1_700_000_000)
 
+    built = [ours.built(content) for content in varied_contents]
+    prepared = ours.prepared(varied_contents[0])
+    client = ours.client()
+
     def publish() -> None:
         for content in varied_contents:
             ours.publish(content)
+
+    def publish_built() -> None:
+        for arguments in built:
+            ours.amqp.encode_message(*arguments)
+
+    def publish_prepared() -> None:
+        for content in varied_contents:
+            prepared(content)
+
+    def send() -> None:
+        for arguments in built:
+            client.send_message(*arguments)
+        client.data_to_send()
 
     return {
         "consume deliveries 256 B numbered": lambda: ours.consume(chunks["numbered"]),
@@ -73,6 +90,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "decode table 10 mixed, varied": lambda: drain(map(ours.decode_table, varied_tables)),
         "make a FrameDecoder": repeated(ours.amqp.FrameDecoder),
         "encode publish 256 B varied": publish,
+        "encode publish 256 B varied, built before": publish_built,
+        "encode publish 256 B varied, prepared": publish_prepared,
+        "encode publishes 256 B varied, in pieces": lambda: drain(ours.amqp.encode_messages(built)),
+        "send_message 256 B varied": send,
         "encode basic.ack": repeated(lambda: ours.ack(7, False)),
         "encode basic.ack, tag of 64 bits": repeated(lambda: ours.ack((1 << 63) + 5, False)),
         "encode header, time as a number": repeated(lambda: ours.amqp.encode_header(1, sent, 0)),

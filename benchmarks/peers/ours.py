@@ -89,7 +89,7 @@ class Ours:
         messages: Iterator[Any] = self.amqp.MessageDecoder(frame_max=FRAME_MAX).feed(data)
         return messages
 
-    def client(self, consumer_tags: Iterable[str], no_ack: bool = True) -> Any:
+    def client(self, consumer_tags: Iterable[str] = (), no_ack: bool = True) -> Any:
         """A client with these consumers on the channel of the corpora."""
         amqp = self.amqp
         client = load("amqpcodec.connection.machine", self._impl).Connection("client", amqp)
@@ -145,8 +145,8 @@ class Ours:
         octets: bytes = amqp.encode_message(CHANNEL, method, properties, content.body)
         return octets
 
-    def publish_parts(self, content: Content) -> list[bytes | memoryview]:
-        """As `publish`, in buffers that leave the body where it is."""
+    def built(self, content: Content) -> tuple[Any, ...]:
+        """The arguments of `encode_message` for a publish."""
         amqp = self.amqp
         method = amqp.BasicPublish(exchange=content.exchange, routing_key=content.routing_key)
         properties = amqp.BasicProperties(
@@ -156,7 +156,32 @@ class Ours:
             timestamp=content.moment,
             message_id=content.message_id,
         )
-        parts: list[bytes | memoryview] = amqp.encode_message_parts(CHANNEL, method, properties, content.body)
+        return CHANNEL, method, properties, content.body
+
+    def prepared(self, content: Content) -> Callable[[Content], bytes]:
+        """As `publish`, for contents that have exchange, content type and delivery mode of this one."""
+        amqp = self.amqp
+        encode = amqp.prepare_message(
+            CHANNEL,
+            amqp.BasicPublish(exchange=content.exchange),
+            amqp.BasicProperties(content_type=content.content_type, delivery_mode=content.delivery_mode),
+        ).encode
+
+        def publish(content: Content) -> bytes:
+            octets: bytes = encode(
+                content.body,
+                routing_key=content.routing_key,
+                headers=content.headers,
+                timestamp=content.moment,
+                message_id=content.message_id,
+            )
+            return octets
+
+        return publish
+
+    def publish_parts(self, content: Content) -> list[bytes | memoryview]:
+        """As `publish`, in buffers that leave the body where it is."""
+        parts: list[bytes | memoryview] = self.amqp.encode_message_parts(*self.built(content))
         return parts
 
     def ack(self, tag: int, multiple: bool) -> bytes:

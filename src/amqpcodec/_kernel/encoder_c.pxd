@@ -19,12 +19,12 @@ cdef class Encoder:
     cdef long long _message_limit  # of the payload of frames of messages
 
     @cython.locals(rules=WriterRules)
+    cdef inline WriterRules _own_rules(self)
     cdef inline Writer _writer(self)
-    @cython.locals(rules=WriterRules)
     cdef inline int64_t _payload_limit(self, object frame_max) except -1
-    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer)
+    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_message(
-        self, object channel, object method, object properties, object octets, long long limit, bint validate
+        self, object channel, object method, object properties, object body, object frame_max, bint validate
     )
     @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)

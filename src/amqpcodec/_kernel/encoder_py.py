@@ -30,7 +30,7 @@ from .wire import (
     PROTOCOL_HEADER,
     as_unsigned,
 )
-from .writer_py import Writer, writer_rules
+from .writer_py import Writer, WriterRules, writer_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -191,9 +191,7 @@ class Encoder:
         Raises:
             EncodeError: a value its field cannot carry, or a method or header over frame_max.
         """
-        octets = _view(body)
-        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
-        return self._one_message(channel, method, properties, octets, limit, validate)
+        return self._one_message(channel, method, properties, body, frame_max, validate)
 
     def encode_messages(
         self,
@@ -220,7 +218,7 @@ class Encoder:
         """
         limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         return MessagePieces(
-            messages, self.encode_message, self._dialect, self._rules, limit + OVERHEAD, validate
+            messages, self.encode_message, self._dialect, self._own_rules(), limit + OVERHEAD, validate
         )
 
     def prepare_message(
@@ -248,7 +246,13 @@ class Encoder:
         """
         limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         return PreparedMessage(
-            self.encode_message, self._dialect, self._rules, channel, method, properties, limit + OVERHEAD
+            self.encode_message,
+            self._dialect,
+            self._own_rules(),
+            channel,
+            method,
+            properties,
+            limit + OVERHEAD,
         )
 
     def encode_message_parts(
@@ -380,8 +384,10 @@ class Encoder:
         return writer.finish()
 
     def _one_message(
-        self, channel: Any, method: Any, properties: Any, octets: Any, limit: int, validate: bool
+        self, channel: Any, method: Any, properties: Any, body: Any, frame_max: int | None, validate: bool
     ) -> bytes:
+        octets = _view(body)
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         methods = self._methods
         fast = not validate and methods is not None
         if fast:
@@ -421,19 +427,19 @@ class Encoder:
                 _name(record)
         return writer.finish()
 
-    def _writer(self) -> Writer:
-        """A writer with nothing written yet."""
+    def _own_rules(self) -> WriterRules:
         rules = self._rules
         if rules is None:  # C code must not ask it: a subclass may have left out our constructor
             raise AttributeError("this encoder was not initialised")
-        return rules.writer()
+        return rules
+
+    def _writer(self) -> Writer:
+        """A writer with nothing written yet."""
+        return self._own_rules().writer()
 
     def _payload_limit(self, frame_max: int) -> int:
         """Octets a frame may carry where whole frames have at most `frame_max`."""
-        rules = self._rules
-        if rules is None:  # as above
-            raise AttributeError("this encoder was not initialised")
-        return rules.payload_limit(frame_max)
+        return self._own_rules().payload_limit(frame_max)
 
     def _put_method(self, writer: Writer, channel: Any, method: Any, limit: int, validate: bool) -> Method:
         """The method, now known to be one."""

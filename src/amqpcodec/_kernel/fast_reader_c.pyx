@@ -12,7 +12,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdint cimport uint64_t
 
-from .fast_values cimport (
+from .read_values cimport (
     guess_at, int_of_long, int_of_unsigned, new_octets, table_at, text_at, time_at, truth,
 )
 from .fields cimport (

@@ -5,8 +5,6 @@ from .writer_c cimport WriterRules
 
 cdef enum:
     MOST_STEPS = 32  # a class with more fields is left to `Writer`
-    MOST_HEAD = 4096  # octets of a method frame and a header frame; longer ones are left to `Writer`
-    MOST_LEVELS = 32  # tables and arrays inside each other, likewise
     BEFORE_ARGUMENTS = 11  # octets of a method frame before its first argument
     BEFORE_PROPERTIES = 21  # of a header frame before its first property
     ROOM_OF_HEAD = 24  # what there has to be of it before a frame is begun

@@ -17,8 +17,9 @@ from libc.string cimport memcpy
 
 from ..errors import EncodeError
 from .dispatch_c cimport Dispatch
+from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (
-    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, MOST_HEAD, Changes, Form, Forms, Prepared, Span, changed_message,
+    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Forms, Prepared, Span, changed_message,
 )
 from .fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TIME_FIELD,

@@ -134,6 +134,7 @@ class Connection:
         self._clock = clock
         self._timers = Timers(clock, connection_limits.handshake_seconds)
         self._outbox = Outbox(self._encoder, self._timers)
+        self._send_buffer = connection_limits.send_buffer
         self._state = state
         self._receiver = Receiver(state, decoder, self._outbox, self._timers)
         self._next_channel = 1
@@ -329,10 +330,9 @@ class Connection:
         rule = self._rule(method)
         if not rule.content:
             raise LocalProtocolError(f"{rule.name} carries no content: use send", channel=channel)
-        parts = self._outbox.message_frames(channel, method, properties, body)
+        frames = self._outbox.message_frames(channel, method, properties, body)
         self._judge(channel, rule, method)
-        for part in parts:
-            self._outbox.put(part)
+        self._outbox.put_frames(frames)
         entry = self._state.channel(channel)
         assert entry is not None  # or `_judge` had refused it
         entry.apply(self._state.role, rule, method)

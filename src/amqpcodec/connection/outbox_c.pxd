@@ -1,10 +1,11 @@
 cimport cython
 
+from .._kernel.encoder_c cimport Encoder
 from .timers_c cimport Timers
 
 
 cdef class Outbox:
-    cdef object _encoder
+    cdef Encoder _encoder
     cdef Timers _timers
     cdef list _parts
     cdef readonly long long size
@@ -15,5 +16,6 @@ cdef class Outbox:
     cpdef int put(self, object octets) except -1
     cpdef int put_method(self, object number, object method) except -1
     cpdef object method_frame(self, object number, object method)
-    cpdef list message_frames(self, object number, object method, object properties, object body)
+    cpdef object message_frames(self, object number, object method, object properties, object body)
+    cpdef int put_frames(self, object frames) except -1
     cpdef list take(self)

@@ -8,6 +8,7 @@ from .._typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .._kernel.encoder_py import Encoder
     from .timers_py import Timers
 
 PIECES_FROM = 65536  # octets of a body from which on it is not copied
@@ -28,7 +29,7 @@ class Outbox:
 
     __slots__ = ("_encoder", "_parts", "_timers", "frame_max", "on_queued", "size")
 
-    def __init__(self, encoder: Any, timers: Timers) -> None:
+    def __init__(self, encoder: Encoder, timers: Timers) -> None:
         self._encoder = encoder
         self._timers = timers
         self._parts: list[Any] = []
@@ -50,15 +51,22 @@ class Outbox:
 
     def method_frame(self, number: int, method: Any) -> Any:
         """The frame of a method, not added yet; EncodeError if that cannot be."""
-        return self._encoder.encode_method(number, method, frame_max=self.frame_max)
+        return self._encoder._one_method(number, method, self.frame_max, False)
 
-    def message_frames(self, number: int, method: Any, properties: Any, body: Any) -> list[Any]:
-        """The frames of a message, not added yet; EncodeError if that cannot be."""
+    def message_frames(self, number: int, method: Any, properties: Any, body: Any) -> Any:
+        """The frames of a message for `put_frames`; EncodeError if that cannot be."""
         if type(body) is bytes and len(body) >= PIECES_FROM:
             encode = self._encoder.encode_message_parts
-            parts: list[Any] = encode(number, method, properties, body, frame_max=self.frame_max)
-            return parts
-        return [self._encoder.encode_message(number, method, properties, body, frame_max=self.frame_max)]
+            return encode(number, method, properties, body, frame_max=self.frame_max)
+        return self._encoder._one_message(number, method, properties, body, self.frame_max, False)
+
+    def put_frames(self, frames: Any) -> None:
+        """Add what `message_frames` has made: octets, or a list of parts."""
+        if type(frames) is bytes:
+            self.put(frames)
+        else:
+            for part in frames:
+                self.put(part)
 
     def put_heartbeat(self) -> None:
         """Add a heartbeat."""
