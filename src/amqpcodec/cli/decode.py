@@ -159,6 +159,8 @@ class _File:
         """Show what is wanted; whether it was read to the end."""
         choosing = (self._queues, self._selection, self._messages, self._summary)
         choose = None if all(each is None for each in choosing) else self._choose
+        if self._messages is not None and self._selection is None and self._summary is None:
+            choose = self._choose_message
         show, limit = self._show, self._limit
         only_counted = choose is None and self._counts and limit is None
         for item in self._out.counting(items):
@@ -181,6 +183,13 @@ class _File:
             for message in self._messages.finish():
                 show(message)
         return True
+
+    def _choose_message(self, item: capture.Item) -> Iterable[capture.Item | ShownMessage]:
+        """As `_choose`, where every message is wanted and nothing else."""
+        if type(item) is not capture.CapturedFrame or self._messages is None or self._queues is None:
+            return self._choose(item)
+        queue = self._queues.of(item) if item.frame.type == METHOD else None
+        return self._messages.feed(item, True, queue)
 
     def _choose(self, item: capture.Item) -> Iterable[capture.Item | ShownMessage]:
         """Return the items to show now that a frame or fault has come."""

@@ -237,7 +237,8 @@ cdef class Lines:
             elif mark == FRAMES_MARK:
                 self._number(message.frames)
             elif mark == BODY_MARK:
-                self._body(message.body, size)
+                chunks = <list>message.chunks
+                self._body(<bytes>chunks[0] if len(chunks) == 1 else message.body, size)
             elif not self._fields(
                 outline.fields if mark == FIELDS_MARK else outline.properties,
                 method if mark == FIELDS_MARK else properties,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import amqpcodec
@@ -23,6 +23,7 @@ from ..capture import CapturedFrame, Fault, Item
 from .recent import Recent
 
 _Direction = tuple[int, int | None]  # the number of a connection, and which direction of it
+_NONE: Sequence[ShownMessage | Fault] = ()
 
 
 class ShownMessage:
@@ -36,10 +37,11 @@ class ShownMessage:
         header: the content header; None before it has come.
         chunks: the first octets of the body, as they came.
         size: octets of the body that have come.
+        left: octets of the body that are to come; -1 before the header.
         frames: how many it has.
     """
 
-    __slots__ = ("chunks", "first", "frames", "header", "method", "queue", "size", "wanted")
+    __slots__ = ("chunks", "first", "frames", "header", "left", "method", "queue", "size", "wanted")
 
     def __init__(self, first: CapturedFrame, wanted: bool, queue: str | None) -> None:
         self.first = first
@@ -49,6 +51,7 @@ class ShownMessage:
         self.header: Any = None
         self.chunks: list[bytes] = []
         self.size = 0
+        self.left = -1
         self.frames = 1
 
     @property
@@ -93,8 +96,9 @@ class Messages:
         # The channels of which a method or content header was seen. What is out of order on any other may be
         # the rest of a message that began before the recording, or in a gap.
         self._known: Recent[_Direction, set[int]] = Recent()
+        self._last: tuple[_Direction | None, set[int]] = None, set()  # the entry of it that was used last
 
-    def feed(self, item: Item, wanted: bool, queue: str | None) -> Iterator[ShownMessage | Fault]:
+    def feed(self, item: Item, wanted: bool, queue: str | None) -> Sequence[ShownMessage | Fault]:
         """Take the next frame or fault; emit the messages that end with it, and a fault that is wanted.
 
         Args:
@@ -103,17 +107,44 @@ class Messages:
             queue: the one that a method is about.
         """
         if isinstance(item, Fault):
-            yield from self._cut(item)
-            if wanted:
-                yield item
-            return
-        if not METHOD <= item.frame.type <= BODY:
-            return
+            cut = self._cut(item)
+            return [*cut, item] if wanted else list(cut)
+        frame: Any = item.frame
+        kind = frame.type
+        if not METHOD <= kind <= BODY:
+            return _NONE
+        channel, payload = frame.channel, frame.payload
         direction = item.connection.number, item.direction
-        channels = self._open.setdefault(direction, {})
-        yield from self._take(channels, item, wanted, queue)
+        channels = self._open.get(direction)
+        message = None if channels is None else channels.get(channel)
+        # What is in order, as nearly all frames are, is taken here; anything else by `_take`.
+        if message is None:
+            if kind == METHOD:
+                self._know(direction, channel)
+                if payload.spec.content:
+                    if channels is None:
+                        channels = self._open[direction] = {}
+                    message = channels[channel] = ShownMessage(item, wanted, queue)
+                    message.method = payload
+                return _NONE
+        elif channels is not None and (
+            len(payload) <= message.left
+            if kind == BODY
+            else kind == HEADER and message.header is None and _is_of_class(payload, message)
+        ):
+            message.frames += 1
+            if self._add(message, frame):
+                return _NONE
+            del channels[channel]
+            if not channels:
+                del self._open[direction]
+            return (message,) if message.wanted else _NONE
+        if channels is None:
+            channels = self._open[direction] = {}
+        found = list(self._take(channels, item, wanted, queue))
         if not channels:
             del self._open[direction]
+        return found
 
     def _take(
         self, channels: dict[int, ShownMessage], item: CapturedFrame, wanted: bool, queue: str | None
@@ -151,11 +182,14 @@ class Messages:
             return True
         if frame.type == HEADER:
             message.header = frame.payload
-            return bool(message.header.body_size)
+            message.left = frame.payload.body_size
+            return message.left > 0
+        size = len(frame.payload)
         if message.size < self._kept:
             message.chunks.append(frame.payload[: self._kept - message.size])
-        message.size += len(frame.payload)
-        return message.header is not None and message.size < message.header.body_size
+        message.size += size
+        message.left -= size
+        return message.left > 0
 
     def _refuse(
         self, verdict: int, message: ShownMessage | None, item: CapturedFrame, wanted: bool
@@ -170,9 +204,13 @@ class Messages:
             yield _fault(verdict, message, item)
 
     def _know(self, direction: _Direction, channel: int) -> None:
-        known = self._known.get(direction)
-        if known is None:
-            known = self._known[direction] = set()
+        last, known = self._last
+        if last != direction:
+            found = self._known.get(direction)
+            if found is None:
+                found = self._known[direction] = set()
+            known = found
+            self._last = direction, known
         known.add(channel)
 
     def _cut(self, fault: Fault) -> Iterator[ShownMessage]:
@@ -182,6 +220,7 @@ class Messages:
         direction = fault.connection.number, fault.direction
         if not fault.octets:
             self._known.pop(direction)
+            self._last = None, set()
             yield from _wanted(self._open.pop(direction, {}))
             return
         channel = int.from_bytes(fault.octets[1:3], "big")

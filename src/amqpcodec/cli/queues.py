@@ -33,11 +33,17 @@ class _Channel:
             self.consumers[tag] = queue
 
 
+_Handler = Callable[[_Channel, Any, int], "str | None"]
+
+
 class Queues:
     """Follows the methods of the connections of one file."""
 
     def __init__(self) -> None:
         self._connections: Recent[int, dict[int, _Channel]] = Recent()
+        self._kinds: dict[
+            type, tuple[_Handler | None, bool]
+        ] = {}  # of a method: what handles it, and `queue`
 
     def of(self, item: CapturedFrame) -> str | None:
         """The queue that a method is about; every method has to be shown, in order.
@@ -45,14 +51,14 @@ class Queues:
         It is the queue that the method names, the one that its consumer or basic.get reads, or the one that
         the default exchange routes to.
         """
-        payload, number = item.frame.payload, item.frame.channel
-        name = payload.spec.name
-        handler = _HANDLERS.get(name)
-        if handler is None and not hasattr(payload, "queue"):
-            if name in _ENDS:
-                (self._connections.get(item.connection.number) or {}).pop(number, None)
-            elif name == "connection.close-ok":
-                self._connections.pop(item.connection.number)
+        frame: Any = item.frame
+        payload, number = frame.payload, frame.channel
+        kind = type(payload)
+        if kind not in self._kinds:
+            self._kinds[kind] = _HANDLERS.get(payload.spec.name), hasattr(payload, "queue")
+        handler, has_queue = self._kinds[kind]
+        if handler is None and not has_queue:
+            self._end(item, payload.spec.name)
             return None
         channels = self._connections.get(item.connection.number)
         if channels is None:
@@ -63,6 +69,13 @@ class Queues:
         if handler is None:
             return channel.named(payload.queue)
         return handler(channel, payload, item.direction)
+
+    def _end(self, item: CapturedFrame, name: str) -> None:
+        """Forget what a method ends."""
+        if name in _ENDS:
+            (self._connections.get(item.connection.number) or {}).pop(item.frame.channel, None)
+        elif name == "connection.close-ok":
+            self._connections.pop(item.connection.number)
 
     def miss(self, fault: Fault) -> None:
         """Octets are missing: requests and answers of that connection can no longer be matched in order."""
@@ -122,7 +135,7 @@ def _publish(channel: _Channel, payload: Any, direction: int) -> str | None:
     return None if payload.exchange else payload.routing_key or None
 
 
-_HANDLERS: dict[str, Callable[[_Channel, Any, int], str | None]] = {
+_HANDLERS: dict[str, _Handler] = {
     "queue.declare": _declare,
     "queue.declare-ok": _declare,
     "basic.consume": _consume,
