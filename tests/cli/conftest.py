@@ -27,6 +27,7 @@ def build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> Implementati
     state = impl.capture("direction_state").DirectionState
     monkeypatch.setattr("amqpcodec.capture.frames.DirectionState", state)
     monkeypatch.setattr("amqpcodec.cli.decode.Lines", impl.cli("lines").Lines)
+    monkeypatch.setattr("amqpcodec.cli.decode.Messages", impl.cli("messages").Messages)
     return impl
 
 

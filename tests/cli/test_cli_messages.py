@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 
+import pytest
+from support.implementation import Implementation
+
 from amqpcodec import capture
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import Fault
-from amqpcodec.cli.messages import Messages, ShownMessage
+from amqpcodec.cli.messages_py import Messages, ShownMessage
 
 PUBLISH = amqp.encode_method(1, amqp.Basic.Publish(exchange="x", routing_key="k"))
 HEADER = amqp.encode_header(1, amqp.BasicProperties(), 3)
@@ -15,6 +18,11 @@ BODY = amqp.encode_body(1, b"abc")
 DAMAGED = (
     b"\x02\0\x01\0\0\0\x0f\0\x3c\0\0" + bytes(7) + b"\3\x80\0\xff\xce"
 )  # a content type beyond its frame
+
+
+@pytest.fixture(autouse=True)
+def _each_build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "Messages", impl.cli("messages").Messages)
 
 
 def shown(*frames: bytes, wanted: bool = True) -> list[str]:

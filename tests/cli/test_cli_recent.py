@@ -6,16 +6,22 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.implementation import Implementation
 
 from amqpcodec import ContentHeader
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture import Connection
 from amqpcodec.cli import recent
-from amqpcodec.cli.messages import Messages
+from amqpcodec.cli.messages_py import Messages
 from amqpcodec.cli.queues import Queues
 from amqpcodec.cli.recent import Recent
 
 MOST = 16
+
+
+@pytest.fixture(autouse=True)
+def _each_build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "Messages", impl.cli("messages").Messages)
 
 
 def _item(number: int, payload: Any, kind: int = 1, direction: int = 0) -> Any:

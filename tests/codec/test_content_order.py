@@ -26,7 +26,6 @@ from amqpcodec._kernel.content_order import (
     judge_header,
     judge_method,
 )
-from amqpcodec.cli.messages import Messages
 
 Refusal = tuple[int, str, int]  # reply code, text, offset
 
@@ -99,12 +98,12 @@ def test_columns_refuse_what_the_message_decoder_refuses(
 
 
 def test_the_command_refuses_what_the_message_decoder_refuses(
-    judged: list[tuple[bytes, Refusal | None]],
+    impl: Implementation, judged: list[tuple[bytes, Refusal | None]]
 ) -> None:
     for octets, expected in judged:
         if octets.endswith(FRAMES["header of no class"]):
             continue  # whoever reads frames has reported it before they are put together
-        messages, found = Messages(0), None
+        messages, found = impl.cli("messages").Messages(0), None
         for item in capture.read_raw_frames(io.BytesIO(octets), dialect="amqp-0-8"):
             for shown in messages.feed(item, True, None):
                 if found is None and isinstance(shown, capture.Fault):

@@ -25,7 +25,6 @@ from ..options import (
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .ends import Ends
 from .jsonline import JsonLines
-from .messages import Messages, ShownMessage
 from .moments import moment
 from .options import add_options, add_own_options, given
 from .progress import Output, progress
@@ -37,8 +36,10 @@ from .textline import TextLines
 
 if TYPE_CHECKING:
     from .lines_py import Lines
+    from .messages_py import Messages, ShownMessage
 else:
     Lines = _backend.load("amqpcodec.cli.lines").Lines
+    Messages = _backend.load("amqpcodec.cli.messages").Messages
 
 _MOST_WAITING = 256  # lines written together when nobody watches them appear
 _MOST_FOREIGN = 3  # kinds of connections without AMQP that are named

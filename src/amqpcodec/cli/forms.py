@@ -6,14 +6,16 @@ A form says what is the same in all lines of a kind of frames, and where in it t
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._kernel.wire import BODY as CONTENT_BODY
 from .._kernel.wire import HEADER as CONTENT_HEADER
 from .._kernel.wire import METHOD
 from ..capture import CapturedFrame, Fault, Item
-from .messages import ShownMessage
 from .rendering import FieldLayout, Parts
+
+if TYPE_CHECKING:
+    from .messages_py import ShownMessage
 
 OFFSET, SIZE, FIELDS, BODY_SIZE, BODY = "\1", "\2", "\3", "\4", "\5"
 PROPERTIES, QUEUE, FRAMES = "\6", "\7", "\x08"
@@ -60,7 +62,7 @@ class Form:
         """The line of a frame, fault or message."""
         if isinstance(item, Fault):
             return self.fault(item)
-        if isinstance(item, ShownMessage):
+        if not isinstance(item, CapturedFrame):
             return self.begin(item.first) + self._message(item)
         kind, payload = item.frame.type, item.frame.payload
         fields = body = ""

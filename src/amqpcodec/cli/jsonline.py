@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import struct
 from json.encoder import encode_basestring_ascii as quoted
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import DIRECTION_NAMES, CapturedFrame, Connection, Fault, Item
 from .forms import Form
-from .messages import ShownMessage
 from .rendering import Parts, Stamps, frame_kind, json_text
+
+if TYPE_CHECKING:
+    from .messages_py import ShownMessage
 
 _FAULT_KEYS = (
     "kind", "type", "channel", "size", "class_id", "method_id", "method", "fields", "properties", "body_size",

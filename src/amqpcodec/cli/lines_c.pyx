@@ -1,8 +1,8 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
 """Lines of frames and messages that wait to be written. The twin of lines_py.py.
 
-A line is what its form says of all such frames or messages, with the values of this one put in. Common values are written here.
-Everything else is text that the form's own functions make: a value that is not common, or a whole line.
+A line is what its form says of all such frames or messages, with the values of this one put in. Common values are
+written here. Everything else is text that the form's own functions make: a value that is not common, or a whole line.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -20,7 +20,7 @@ from .._kernel.wire cimport BODY, HEADER
 from datetime import UTC, datetime
 
 from ..capture import CapturedFrame
-from .messages import ShownMessage
+from .messages_c cimport ShownMessage
 from .rendering import LONGEST_TEXT, escaped
 
 __all__ = ["Lines"]
@@ -154,7 +154,7 @@ cdef class Lines:
             if type(item) is CapturedFrame:
                 common = self._frame(<tuple>item)
             else:
-                common = type(item) is ShownMessage and self._message(item)
+                common = type(item) is ShownMessage and self._message(<ShownMessage>item)
             if not common:
                 self._used = before
                 self._text(self._form.line(item))
@@ -207,15 +207,15 @@ cdef class Lines:
                 return False
         return True
 
-    cdef bint _message(self, object message) except -1:
+    cdef bint _message(self, ShownMessage message) except -1:
         """Add the line of a message; False if the form has to make it."""
         cdef _Outline outline
         cdef bytes part
         cdef unsigned char mark
         cdef Py_ssize_t at
-        method, header, queue, size = message.method, message.header, message.queue, message.size
         cdef tuple first = <tuple>message.first
-        if method is None or header is None or size != header.body_size:
+        method, header, queue = message.method, message.header, message.queue
+        if method is None or header is None or message.size != header.body_size:
             return False
         properties = header.properties
         key = type(method), type(properties), first[7].channel, first[8], queue is None
@@ -231,14 +231,15 @@ cdef class Lines:
             elif mark == OFFSET_MARK:
                 self._number(first[4])
             elif mark == SIZE_MARK:
-                self._number(size)
+                self._number(message.size)
             elif mark == QUEUE_MARK:
                 self._value(queue, 0)
             elif mark == FRAMES_MARK:
                 self._number(message.frames)
             elif mark == BODY_MARK:
-                chunks = <list>message.chunks
-                self._body(<bytes>chunks[0] if len(chunks) == 1 else message.body, size)
+                self._body(
+                    <bytes>message.chunks[0] if len(message.chunks) == 1 else message.body, <Py_ssize_t>message.size
+                )
             elif not self._fields(
                 outline.fields if mark == FIELDS_MARK else outline.properties,
                 method if mark == FIELDS_MARK else properties,

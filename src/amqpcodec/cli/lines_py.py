@@ -5,9 +5,13 @@ The compiled build has its own, lines_c.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..capture import Item
 from .forms import Form
-from .messages import ShownMessage
+
+if TYPE_CHECKING:
+    from .messages_py import ShownMessage
 
 __all__ = ["Lines"]
 

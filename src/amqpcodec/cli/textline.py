@@ -8,11 +8,15 @@ so that columns can be cut and kinds be searched for.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._kernel.wire import BODY, HEADER, METHOD
 from ..capture import CapturedFrame, Connection, Fault
 from .forms import Form
-from .messages import ShownMessage
 from .rendering import Parts, Stamps, escaped, first_octets, frame_kind, octets, text
+
+if TYPE_CHECKING:
+    from .messages_py import ShownMessage
 
 _MESSAGE = 0  # no type of frames
 _ARROWS = {0: ">", 1: "<", None: "-"}

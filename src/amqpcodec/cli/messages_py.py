@@ -1,4 +1,7 @@
-"""Frames put together to messages, for ``decode --messages``: a line for each, as soon as it is whole."""
+"""Frames put together to messages, for ``decode --messages``: a line for each, as soon as it is whole.
+
+One text for both builds: messages_c is this file, compiled.
+"""
 
 from __future__ import annotations
 
@@ -127,11 +130,7 @@ class Messages:
                     message = channels[channel] = ShownMessage(item, wanted, queue)
                     message.method = payload
                 return _NONE
-        elif channels is not None and (
-            len(payload) <= message.left
-            if kind == BODY
-            else kind == HEADER and message.header is None and _is_of_class(payload, message)
-        ):
+        elif channels is not None and _is_next(message, kind, payload):
             message.frames += 1
             if self._add(message, frame):
                 return _NONE
@@ -243,6 +242,13 @@ def _judge(message: ShownMessage | None, frame: Any) -> int:
     if frame.type == HEADER:
         return judge_header(stage, message is not None and _is_of_class(frame.payload, message), 0, 0)
     return judge_body(stage, len(frame.payload), 0 if message is None else message.announced - message.size)
+
+
+def _is_next(message: ShownMessage, kind: int, payload: Any) -> bool:
+    """Return whether a frame is the one that its message waits for."""
+    if kind == BODY:
+        return len(payload) <= message.left
+    return kind == HEADER and message.header is None and _is_of_class(payload, message)
 
 
 def _is_of_class(header: Any, message: ShownMessage) -> bool:
