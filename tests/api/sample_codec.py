@@ -149,12 +149,18 @@ def encoders(message: amqpcodec.Message, view: memoryview) -> None:
     assert_type(amqp.encode_body(1, view, frame_max=4096), bytes)
     assert_type(amqp.encode_message(1, publish, properties, b"body", frame_max=4096), bytes)
     assert_type(amqp.encode_message_parts(1, publish, None, view), list[bytes | memoryview])
+    assert_type(next(amqp.encode_messages([(1, publish, None, view)], frame_max=4096)), bytes)
     assert_type(amqp.encode_frame(amqpcodec.Frame(8, 0, amqpcodec.Heartbeat())), bytes)
     assert_type(amqp.encode(message), bytes)
     assert_type(amqp.encode_heartbeat(), bytes)
     assert_type(amqp.protocol_header(), bytes)
 
+    order: amqp.PreparedMessage = amqp.prepare_message(1, publish, properties)
+    assert_type(order.encode(b"body", routing_key="key", message_id=None, headers={"a": 1}), bytes)
+
     encoder = amqp.Encoder(frame_max=4096, strict=True, profile="rabbitmq")
+    assert_type(next(encoder.encode_messages(iter([(1, publish, properties, b"body")]))), bytes)
+    assert_type(encoder.prepare_message(1, publish, frame_max=4096).encode(view, priority=1), bytes)
     assert_type(encoder.frame_max, int | None)
     encoder.frame_max = None
     assert_type(encoder.encode_method(1, publish), bytes)

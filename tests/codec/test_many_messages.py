@@ -49,7 +49,9 @@ def test_all_that_encode_message_takes(amqp: ModuleType) -> None:
         (3, amqp.BasicDeliver(), amqp.BasicProperties(headers={"é": "ü", "d": {}}), memoryview(b"octets")),
         (4, amqp.BasicPublish(), amqp.BasicProperties(headers={"x": "y" * 9000}), b"x" * 300000),
     ]  # fmt: skip
-    assert b"".join(amqp.encode_messages(messages)) == b"".join(amqp.encode_message(*each) for each in messages)
+    assert b"".join(amqp.encode_messages(messages)) == b"".join(
+        amqp.encode_message(*each) for each in messages
+    )
     assert b"".join(amqp.encode_messages(messages, frame_max=9100, validate=True)) == b"".join(
         amqp.encode_message(*each, frame_max=9100) for each in messages
     )
@@ -61,10 +63,10 @@ def test_an_error_says_which_message_and_loses_none_before_it(amqp: ModuleType, 
     good = message(amqp, b"x" * 200)
     bad = message(amqp, b"", priority=256)
     pieces = amqp.encode_messages([*[good] * count, bad, good])
-    octets = b""
+    taken: list[bytes] = []
     with pytest.raises(EncodeError) as caught:
-        while True:
-            octets += next(pieces)
+        taken.extend(iter(lambda: next(pieces), None))
+    octets = b"".join(taken)
     assert octets == amqp.encode_message(*good) * count
     assert caught.value.index == count
     assert str(caught.value) == f"message {count}: basic.priority: octet must be 0 to 255, not 256"

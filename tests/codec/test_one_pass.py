@@ -1,4 +1,4 @@
-"""Methods, headers and messages that are written in one pass, compared with what is written field by field."""
+"""Methods, headers and messages written in one pass, compared with what is written field by field."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from amqpcodec import InlineContent, Limits
 from amqpcodec.profiles import PROFILES
 
 ORDINARY = {
-    "bit": True, "octet": 7, "short": 300, "long": 70000, "longlong": 2**40, "shortstr": "text", "longstr": b"o",
+    "bit": True, "octet": 7, "short": 300, "long": 70000, "longlong": 2**40, "shortstr": "text",
+    "longstr": b"o",
     "table": {"a": 1}, "timestamp": datetime(2024, 5, 1, tzinfo=UTC), "content": InlineContent(b"o"),
 }  # fmt: skip
-NESTED = {"a": {"b": [{"c": ["x", {"d": None}]}]}, "e": [[], {}, [[1, 2.5, b"o", True, False, None, -1, 2**40]]]}
+NESTED = {
+    "a": {"b": [{"c": ["x", {"d": None}]}]},
+    "e": [[], {}, [[1, 2.5, b"o", True, False, None, -1, 2**40]]],
+}
 
 
 @cache
@@ -35,7 +39,7 @@ def copies(cls: Any, values: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def variants(cls: Any, kinds: set[str]) -> Iterator[tuple[str, Callable[[Any], dict[str, Any]]]]:
-    """For one field of each kind that is not among those: how to give it a value, the others ordinary ones."""
+    """For one field of each kind that is not among those: how to give it a value beside ordinary ones."""
     for field in cls.spec.fields:
         if field.type in kinds:
             continue
@@ -62,9 +66,13 @@ def test_each_value_of_a_property(codec: ModuleType) -> None:
             for what, make in encoder_values():
                 with failures.case(f"{cls.__name__}.{name}, {what}"):
                     fast, slow = copies(cls, given(make()))
-                    assert encoding(codec.encode_header, 3, fast, 5) == encoding(codec.encode_header, 3, slow, 5)
+                    assert encoding(codec.encode_header, 3, fast, 5) == encoding(
+                        codec.encode_header, 3, slow, 5
+                    )
                     fast, slow = copies(cls, {name: make()})
-                    assert encoding(codec.encode_header, 3, fast, 5) == encoding(codec.encode_header, 3, slow, 5)
+                    assert encoding(codec.encode_header, 3, fast, 5) == encoding(
+                        codec.encode_header, 3, slow, 5
+                    )
     failures.check()
 
 
@@ -74,7 +82,11 @@ def test_each_value_of_a_table_in_each_profile(amqp: ModuleType, profile: str, s
     encode = amqp.Encoder(profile=profile, strict=strict).encode_header
     failures = Failures()
     for what, make in encoder_values():
-        for wrap in (lambda value: {"k": value}, lambda value: {"k": [1, value]}, lambda value: {"k": {"é": value}}):
+        for wrap in (
+            lambda value: {"k": value},
+            lambda value: {"k": [1, value]},
+            lambda value: {"k": {"é": value}},
+        ):
             with failures.case(what):
                 fast, slow = copies(amqp.BasicProperties, {"headers": wrap(make())})
                 assert encoding(encode, 1, fast, 0) == encoding(encode, 1, slow, 0)
@@ -84,9 +96,10 @@ def test_each_value_of_a_table_in_each_profile(amqp: ModuleType, profile: str, s
 @pytest.mark.parametrize(
     "time",
     [
-        datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), datetime(2000, 2, 29, 23, 59, 59, 999999, UTC),
-        datetime(1900, 3, 1), datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(9999, 12, 31, 23, 59, 59),
-        datetime(2024, 5, 1, tzinfo=timezone(timedelta(hours=2))), datetime(2024, 5, 1, tzinfo=timezone(timedelta(0))),
+        datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), datetime(2000, 2, 29, 23, 59, 59, 999, UTC),
+        datetime(1900, 3, 1), datetime(2024, 5, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59),
+        datetime(2024, 5, 1, tzinfo=timezone(timedelta(hours=2))),
+        datetime(2024, 5, 1, tzinfo=timezone(timedelta(0))),
         0, 2**63, 2**64 - 1, 2**64, -1, True,
     ],
 )  # fmt: skip
@@ -127,7 +140,8 @@ def test_lengths_where_one_pass_ends(amqp: ModuleType) -> None:
 
 def bodies() -> list[Any]:
     return [
-        b"", b"x", b"x" * 100, b"x" * 4089, bytearray(b"octets"), memoryview(b"octets"), memoryview(b"octets")[::2],
+        b"", b"x", b"x" * 100, b"x" * 4089, bytearray(b"octets"), memoryview(b"octets"),
+        memoryview(b"octets")[::2],
         "text", None, 7, type("Octets", (bytes,), {})(b"octets"),
     ]  # fmt: skip
 
@@ -141,7 +155,9 @@ def test_each_channel_body_and_frame_max(amqp: ModuleType, channel: Any, frame_m
                 fast, slow = copies(method, {})
                 header, twin = copies(amqp.BasicProperties, values)
                 one, two = (
-                    encoding(lambda *given: amqp.encode_message(*given, frame_max=frame_max), channel, *pair, body)
+                    encoding(
+                        lambda *given: amqp.encode_message(*given, frame_max=frame_max), channel, *pair, body
+                    )
                     for pair in ((fast, header), (slow, twin))
                 )
                 assert one == two

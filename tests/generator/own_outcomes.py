@@ -125,6 +125,9 @@ def of_message(cls: Any) -> dict[str, Any]:
     message = values[0]
     assert (message.method, message.properties, message.body) == (method, properties, body)
     assert b"".join(own.encode_message_parts(5, method, properties, body, frame_max=16384)) == octets
+    assert b"".join(own.encode_messages([(5, method, properties, body)] * 3, frame_max=16384)) == octets * 3
+    changes = {field.attribute: getattr(method, field.attribute) for field in method.spec.fields}
+    assert own.prepare_message(5, method, properties, frame_max=16384).encode(body, **changes) == octets
     for size in range(0, len(octets), 97):
         assert list(own.MessageDecoder(frame_max=16384).feed(octets[:size])) == []
     return {"octets": octets.hex(), "message": describe(message), "is ours": isinstance(message, Message)}

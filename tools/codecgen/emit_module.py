@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from codecgen.code import Code, sentence, string
 from codecgen.emit_records import (
     METHOD_BASE,
@@ -53,11 +55,7 @@ if TYPE_CHECKING:
 _TYPED_PREPARING = """\
 if TYPE_CHECKING:
     def prepare_message(
-        self,
-        channel: int,
-        method: _Method,
-        properties: _Properties | None = None,
-        *,
+        self, channel: int, method: _Method, properties: _Properties | None = None, *,
         frame_max: int | None = None,
     ) -> _DialectPreparedMessage: ...
 """
@@ -161,7 +159,7 @@ def _emit_bound(code: Code, dialect: Dialect) -> None:
 
 
 def _emit_prepared(code: Code, dialect: Dialect) -> None:
-    """Emit the prepared messages that type checkers see: `encode` takes the fields of the dialect's contents."""
+    """Emit the prepared messages that type checkers see, whose `encode` takes the fields of the dialect."""
     fields: dict[str, set[str]] = {}
     for method in dialect.methods:
         for field in method.fields if method.content else ():
@@ -172,12 +170,14 @@ def _emit_prepared(code: Code, dialect: Dialect) -> None:
             fields.setdefault(field.attribute, set()).update([WIRE_TYPES[field.type].annotation, *absent])
     with code.block("if TYPE_CHECKING:"):
         code.lines("from typing import TypedDict, Unpack", "")
-        with code.block("class _Changes(TypedDict, total=False):"):
-            for name, kinds in fields.items():
-                code.line(f"{name}: {' | '.join(sorted(kinds, key=lambda kind: (kind == 'None', kind)))}")
-            if not fields:
-                code.line("pass")
-        code.line()
+        entries = [
+            f"{string(name)}: {' | '.join(sorted(kinds, key=lambda kind: (kind == 'None', kind)))},"
+            for name, kinds in fields.items()
+        ]
+        code.line('_Changes = TypedDict("_Changes", {  # noqa: UP013  # many on a line')
+        lines = textwrap.wrap(" ".join(entry.replace(" ", "\0") for entry in entries), 102)
+        code.lines(*(f"    {line}".replace("\0", " ") for line in lines))
+        code.lines("}, total=False)  # fmt: skip", "")
         with code.block("class _DialectPreparedMessage(_PreparedMessage):"):
             code.line("def encode(  # type: ignore[override]")
             code.line("    self, body: _Any, /, **changes: Unpack[_Changes]")

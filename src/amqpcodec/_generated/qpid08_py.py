@@ -3889,40 +3889,17 @@ else:
 if TYPE_CHECKING:
     from typing import TypedDict, Unpack
 
-    class _Changes(TypedDict, total=False):
-        ticket: int
-        exchange: str
-        routing_key: str
-        mandatory: bool
-        immediate: bool
-        reply_code: int
-        reply_text: str
-        consumer_tag: str
-        delivery_tag: int
-        redelivered: bool
-        message_count: int
-        queue: str
-        meta_data: _Mapping[str, _Any]
-        content_checksum: int
-        content_type: str | None
-        content_encoding: str | None
-        headers: _Mapping[str, _Any] | None
-        delivery_mode: int | None
-        priority: int | None
-        correlation_id: str | None
-        reply_to: str | None
-        expiration: str | None
-        message_id: str | None
-        timestamp: _datetime | int | None
-        type: str | None
-        user_id: str | None
-        app_id: str | None
-        cluster_id: str | None
-        filename: str | None
-        proxy_name: str | None
-        data_name: str | None
-        durable: int | None
-        broadcast: int | None
+    _Changes = TypedDict("_Changes", {  # noqa: UP013  # many on a line
+        "ticket": int, "exchange": str, "routing_key": str, "mandatory": bool, "immediate": bool,
+        "reply_code": int, "reply_text": str, "consumer_tag": str, "delivery_tag": int, "redelivered": bool,
+        "message_count": int, "queue": str, "meta_data": _Mapping[str, _Any], "content_checksum": int,
+        "content_type": str | None, "content_encoding": str | None, "headers": _Mapping[str, _Any] | None,
+        "delivery_mode": int | None, "priority": int | None, "correlation_id": str | None,
+        "reply_to": str | None, "expiration": str | None, "message_id": str | None,
+        "timestamp": _datetime | int | None, "type": str | None, "user_id": str | None, "app_id": str | None,
+        "cluster_id": str | None, "filename": str | None, "proxy_name": str | None, "data_name": str | None,
+        "durable": int | None, "broadcast": int | None,
+    }, total=False)  # fmt: skip
 
     class _DialectPreparedMessage(_PreparedMessage):
         def encode(  # type: ignore[override]
@@ -3961,11 +3938,7 @@ class Encoder(_Encoder):
 
     if TYPE_CHECKING:
         def prepare_message(
-            self,
-            channel: int,
-            method: _Method,
-            properties: _Properties | None = None,
-            *,
+            self, channel: int, method: _Method, properties: _Properties | None = None, *,
             frame_max: int | None = None,
         ) -> _DialectPreparedMessage: ...
 

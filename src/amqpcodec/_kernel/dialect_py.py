@@ -11,6 +11,7 @@ from ..profiles import table_profile
 from .constructors_py import describe
 from .dispatch_py import Dispatch
 from .framing import type_mask
+from .sharing_py import share
 from .wire import BODY, HEADER, HEARTBEAT, METHOD
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Dialect:
         self.connection_class = connection[0] if connection else None
         self.method_dispatch = Dispatch({cls.spec.index: cls for cls in methods})
         self.properties_dispatch = Dispatch({cls.spec.class_id: cls for cls in properties})
+        share([self.method_dispatch, self.properties_dispatch])  # every encoder refers to them at each call
         opaque = {constants[constant] for constant in _OPAQUE_FRAMES if constant in constants}
         self.frame_types = frozenset({METHOD, HEADER, BODY, HEARTBEAT} | opaque)
         self.frame_mask = type_mask(self.frame_types)

@@ -7,6 +7,7 @@ from .fast_reader_c cimport read_record
 from .fast_writer_c cimport Forms
 from .layout_c cimport prepare
 from .makers_c cimport Maker, MakerTable, make
+from .sharing_c import share
 
 cdef extern from "Python.h":
     void PyErr_Clear() noexcept
@@ -19,6 +20,7 @@ cdef class Dispatch:
         for cls in classes.values():
             prepare(cls)
         self.forms = Forms(classes.values())
+        share([self.forms])
         self.makers = MakerTable(classes)
 
     cdef Record create(self, long long number):

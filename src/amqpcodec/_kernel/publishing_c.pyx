@@ -358,8 +358,8 @@ _ENCODE.ml_doc = """encode($self, body, /, **changes)
 
 Encode the message with a body, and with other values of some fields.
 
-The octets and the refusals are those of `Encoder.encode_message` of a method and properties with these
-values.
+The octets and the refusals are those of `Encoder.encode_message` of a method and properties with
+these values.
 
 Args:
     body: bytes-like.

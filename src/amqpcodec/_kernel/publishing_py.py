@@ -1,4 +1,4 @@
-"""Many messages at once, and messages of which little changes, in pure Python. The twin of publishing_c.pyx."""
+"""Many messages at once, and messages of which little changes. The twin of publishing_c.pyx."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ class PreparedMessage:
         self._fast = False
         try:
             self._prepare()
-            self._fast = not rules.strict and type(channel) is int and self._assembled(self._parts, b"") == octets
+            self._fast = (
+                not rules.strict and type(channel) is int and self._assembled(self._parts, b"") == octets
+            )
         except DECLINED:
             pass
 
@@ -164,8 +166,8 @@ class PreparedMessage:
     def encode(self, body: Any, /, **changes: Any) -> bytes:
         """Encode the message with a body, and with other values of some fields.
 
-        The octets and the refusals are those of `Encoder.encode_message` of a method and properties with these
-        values.
+        The octets and the refusals are those of `Encoder.encode_message` of a method and properties with
+        these values.
 
         Args:
             body: bytes-like.

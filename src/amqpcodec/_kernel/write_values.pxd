@@ -2,7 +2,7 @@
 # which says what that is about. Each function returns where its octets end, or NULL for what `Writer` has to write.
 # Whoever uses these has called import_datetime().
 cimport cython
-from cpython.datetime cimport PyDateTime_CheckExact, datetime_tzinfo, get_utc
+from cpython.datetime cimport PyDateTime_CheckExact
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -24,9 +24,13 @@ cdef extern from *:
     """
     /* Where the characters of a text lie that is compact and ASCII. */
     #define amqpcodec_characters(text) ((const unsigned char *)((PyASCIIObject *)(text) + 1))
+    /* Whether a datetime has no time zone or the usual UTC, without counting references to these. */
+    #define amqpcodec_is_in_utc(value) (!((PyDateTime_DateTime *)(value))->hastzinfo \
+        || ((PyDateTime_DateTime *)(value))->tzinfo == PyDateTime_TimeZone_UTC)
     #define amqpcodec_octets(value) ((const unsigned char *)PyBytes_AS_STRING(value))
     """
     const unsigned char *characters "amqpcodec_characters"(PyObject *text) noexcept
+    bint is_in_utc "amqpcodec_is_in_utc"(PyObject *value) noexcept
     const unsigned char *octets_in "amqpcodec_octets"(PyObject *value) noexcept
 
 cdef extern from "Python.h":
@@ -123,7 +127,7 @@ cdef inline unsigned char *put_time(unsigned char *p, const unsigned char *end, 
     if end - p < 8:
         return NULL
     if PyDateTime_CheckExact(<object>value):
-        if datetime_tzinfo(<object>value) is not None and datetime_tzinfo(<object>value) is not get_utc():
+        if not is_in_utc(value):
             return NULL
         seconds = seconds_in_utc(<object>value)
         if seconds < 0:
