@@ -32,6 +32,45 @@ def test_publish(peer: Peer, timed: Any, size: int, kind: str) -> None:
     timed(peer.name, f"encode publishes, {size} B, {kind}", len(contents), publish)
 
 
+def test_publish_built(ours: Any, timed: Any) -> None:
+    """Publishes whose method and properties are there already."""
+    built = [ours.built(content) for content in corpus.varied(256, COUNTS[256])]
+
+    def publish() -> None:
+        encode = ours.amqp.encode_message
+        for arguments in built:
+            encode(*arguments)
+
+    timed(ours.name, "encode publishes, 256 B, varied, built before", len(built), publish)
+
+
+def test_publishes_in_pieces(ours: Any, timed: Any) -> None:
+    """The same in pieces of 64 KiB."""
+    built = [ours.built(content) for content in corpus.varied(256, 10 * COUNTS[256])]
+    whole = b"".join(ours.amqp.encode_message(*arguments) for arguments in built)
+    assert b"".join(ours.amqp.encode_messages(built)) == whole
+
+    def publish() -> None:
+        for _ in ours.amqp.encode_messages(built):
+            pass
+
+    timed(ours.name, "encode publishes, 256 B, varied, in pieces", len(built), publish)
+
+
+def test_publish_prepared(ours: Any, timed: Any) -> None:
+    """Publishes by a prepared message: all but exchange, content type and delivery mode differs."""
+    contents = corpus.of_one_publisher(256, COUNTS[256])
+    write = ours.prepared(contents[0])
+    for content in contents:
+        assert write(content) == ours.publish(content)
+
+    def publish() -> None:
+        for content in contents:
+            write(content)
+
+    timed(ours.name, "encode publishes, 256 B, varied, prepared", len(contents), publish)
+
+
 def test_publish_parts(ours: Any, timed: Any) -> None:
     """A publish of 128 KiB in buffers that leave the body where it is."""
     content = corpus.varied(131072, 1)[0]

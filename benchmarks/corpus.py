@@ -75,6 +75,13 @@ def varied(size: int, count: int) -> list[Content]:
     return [_varied_content(source, size, tag) for tag in range(1, count + 1)]
 
 
+def of_one_publisher(size: int, count: int) -> list[Content]:
+    """The same with one exchange, content type and delivery mode."""
+    first, *others = varied(size, count)
+    same = {name: getattr(first, name) for name in ("exchange", "content_type", "delivery_mode")}
+    return [first, *(replace(content, **same) for content in others)]
+
+
 def traced(count: int) -> list[Content]:
     """Deliveries of 602 octets each whose tags, keys, ids, headers, times and bodies all differ."""
     source = random.Random(SEED)

@@ -8,6 +8,7 @@ from struct import Struct, pack
 
 from .._typing import TYPE_CHECKING, Any
 from ..errors import EncodeError
+from .constructors_py import describe
 from .fast_writer_py import DECLINED, fast_table, long_octets, seconds
 from .lock_py import Lock
 from .rawtable_py import RawTable
@@ -304,5 +305,7 @@ _PUTTERS: dict[str, Callable[[Any, WriterRules], bytes]] = {
     "shortstr": _short, "longstr": _long, "timestamp": _time, "table": _table,
     **{kind: _number(form) for kind, form in _NUMBERS.items()},
 }  # fmt: skip
+
+describe([MessagePieces, PreparedMessage])
 
 __all__ = ["PIECE", "MessagePieces", "PreparedMessage"]
