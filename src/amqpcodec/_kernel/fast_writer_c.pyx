@@ -21,11 +21,26 @@ from .write_values cimport (
     octets_in, put_long_text, put_number, put_octets, put_short, put_sized, put_table, put_time,
 )
 from .fields import FIELD_KINDS
-from .fields cimport BIT_FIELD, OCTETS_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
+from .fields cimport BIT_FIELD, LONGLONG_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
 from .ints cimport small, unsigned_value
 from .layout_c cimport octets_before_slots
 from .octets cimport put16, put32, put64
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
+
+cdef extern from *:
+    """
+    /* The number of the lowest bit that is set; there is one. */
+    static inline int amqpcodec_lowest_bit(uint32_t bits) {
+    #if defined(__GNUC__)
+        return __builtin_ctz(bits);
+    #else
+        int at = 0;
+        while (!(bits >> at & 1)) at++;
+        return at;
+    #endif
+    }
+    """
+    int lowest_bit "amqpcodec_lowest_bit"(uint32_t bits) noexcept
 
 import_datetime()
 
@@ -35,8 +50,12 @@ import_datetime()
 cdef inline unsigned char *_put_field(
     unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
 ) noexcept:
-    """Write a field that is no bit; most are short texts."""
-    return put_short(p, end, value) if kind == SHORTSTR_FIELD else _put_other_field(p, end, kind, value, rules)
+    """Write a field that is no bit; most are short texts or numbers."""
+    if kind == SHORTSTR_FIELD:
+        return put_short(p, end, value)
+    if kind <= LONGLONG_FIELD:
+        return put_number(p, end, kind, value)
+    return _put_other_field(p, end, kind, value, rules)
 
 
 cdef unsigned char *_put_other_field(
@@ -46,8 +65,6 @@ cdef unsigned char *_put_other_field(
         return put_table(p, end, value, rules, 1)
     if kind == TIME_FIELD:
         return put_time(p, end, value)
-    if kind != OCTETS_FIELD:
-        return put_number(p, end, kind, value)
     if is_bytes(value):
         return put_sized(p, end, octets_in(value), octet_count(value))
     return put_long_text(p, end, value) if is_text(value) else NULL
@@ -66,6 +83,7 @@ cdef unsigned char *_put_fields(
     """
     cdef Step *step = form.steps
     cdef Step *last = step + form.count
+    cdef uint32_t seen = 0
     cdef PyObject *value
     while step < last:
         value = _value_at(step, record)
@@ -80,13 +98,14 @@ cdef unsigned char *_put_fields(
             elif value is not Py_False:
                 return NULL
         elif value is not <PyObject *>None:
-            flags[0] |= step.flag
+            seen |= step.flag
             p = _put_field(p, end, step.kind, value, rules)
             if p is NULL:
                 return NULL
         elif form.is_method:
             return NULL
         step += 1
+    flags[0] = seen
     return p
 
 
@@ -198,21 +217,19 @@ cdef unsigned char *_put_changed(
         flags: those of the properties that were there, and then of those that are.
         rules: those of the encoder.
     """
-    cdef int at = 0
+    cdef int at
     cdef int done = 0
     cdef Py_ssize_t size
     cdef Step *step
     while True:
-        while given and not given & 1:
-            given >>= 1
-            at += 1
-        if not given:
-            at = form.count
+        at = lowest_bit(given) if given else form.count
+        given &= given - 1
         size = spans[at].start - done
         if end - p < size:
             return NULL
-        put_octets(p, octets + done, size)
-        p += size
+        if size:
+            put_octets(p, octets + done, size)
+            p += size
         if at == form.count:
             return p
         step = &form.steps[at]
@@ -233,8 +250,6 @@ cdef unsigned char *_put_changed(
         else:
             flags[0] &= ~<uint32_t>step.flag
         done = spans[at].end
-        at += 1
-        given >>= 1
 
 
 cdef object changed_message(Prepared *prepared, Changes *changes, object body, WriterRules rules):
