@@ -45,6 +45,24 @@ def encode_method() -> Work:
     return _repeated(lambda: amqp.encode_method(1, method))
 
 
+def encode_ack() -> Work:
+    """A short method, likewise."""
+    method = amqp.Basic.Ack(7)
+    return _repeated(lambda: amqp.encode_method(1, method))
+
+
+def encode_ack_by_its_own() -> Work:
+    """The same by an `Encoder` that each thread has made."""
+    encoder, method = amqp.Encoder(), amqp.Basic.Ack(7)
+    return _repeated(lambda: encoder.encode_method(1, method))
+
+
+def encode_prepared() -> Work:
+    """A prepared message that each thread has made."""
+    encode = amqp.prepare_message(1, _method(), _properties()).encode
+    return _repeated(lambda: encode(b'{"id": 7}', routing_key="eu.changed"))
+
+
 def encode_message() -> Work:
     """A method with its content, by the function of the module."""
     method, properties = _method(), _properties()
@@ -95,8 +113,8 @@ def decode_deliveries() -> Work:
 
 
 ITEMS = (
-    encode_method, encode_message, encoder_of_its_own, shared_encoder_bound, encode_table, decode_table,
-    decode_deliveries,
+    encode_method, encode_ack, encode_ack_by_its_own, encode_prepared, encode_message, encoder_of_its_own,
+    shared_encoder_bound, encode_table, decode_table, decode_deliveries,
 )  # fmt: skip
 
 
