@@ -250,12 +250,12 @@ import sys, threading, amqpcodec.compat as compat
 def importing():
     import pamqp.frame
 def installing():
-    for _ in range(50):
+    for _ in range(15):
         compat.install("pamqp"); compat.uninstall("pamqp")
     compat.install("pamqp")
 threads = [threading.Thread(target=target) for target in (importing, installing, importing, installing)]
 for thread in threads: thread.start()
-for thread in threads: thread.join(30)
+for thread in threads: thread.join(60)
 assert not any(thread.is_alive() for thread in threads)
 assert compat.status()["pamqp"].active
 """
