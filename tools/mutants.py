@@ -1,9 +1,7 @@
 """Draws changes of the package by a seed, runs the nearest tests on each, and prints those that no test sees.
 
-    python tools/mutants.py SEED COUNT WORKERS
-
-The tests run in copies of the tree; a text that is compiled as well runs as Python. The first run records
-which test runs which line; delete build/mutants to do it again. mutants_equivalent.toml: what is no loss.
+Its arguments are those of `main`. The tests run in copies of the tree; a text that is compiled as well runs
+as Python. The first run records which test runs which line; delete build/mutants to do it again.
 """
 
 import ast
@@ -28,18 +26,15 @@ from coverage import CoverageData
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "build" / "mutants"
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".*_cache", ".hypothesis", "build", "__pycache__")
-NOT_RECORDED = ("clients", "examples", "generator", "suites", "wasm")  # they start processes of their own
-FOLDERS = {"_kernel": "codec", "_columns": "columns", "arrow": "columns"}
-FOLDERS |= {"aio": "connection", "run": "compat"}
+NOT_RECORDED = [f"--ignore=tests/{name}" for name in ("clients", "examples", "generator", "suites", "wasm")]
+HOMES = {"_kernel": "codec", "_columns": "columns", "arrow": "columns", "aio": "connection", "run": "compat"}
 PYTEST = ("pytest", "-q", "-p", "no:cacheprovider")
 SETTINGS = "[run]\ncore = ctrace\ndynamic_context = test_function\nrelative_files = true\nsource = src\n"
 SECONDS = 300  # until the tests of one change are ended: it may have made a loop endless
 SHARE = 0.1  # of the time of all tests, for those of one change; it does not depend on the machine
-SWAPPED: list[tuple[type[ast.AST], type[ast.AST]]] = [
-    (ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Lt, ast.GtE), (ast.Gt, ast.GtE), (ast.Gt, ast.LtE),
-    (ast.Is, ast.IsNot), (ast.In, ast.NotIn), (ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.FloorDiv),
-    (ast.BitAnd, ast.BitOr), (ast.LShift, ast.RShift),
-]  # fmt: skip
+PAIRS = "Eq NotEq, Lt LtE, Lt GtE, Gt GtE, Gt LtE, Is IsNot, In NotIn, And Or, Add Sub, Mult FloorDiv"
+BITS = "BitAnd BitOr, LShift RShift"
+SWAPPED = [[getattr(ast, name) for name in pair.split()] for pair in f"{PAIRS}, {BITS}".split(", ")]
 
 
 class Mutant(NamedTuple):
@@ -123,11 +118,10 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
 
 
 def record(root: Path) -> None:
-    """Run the tests of a copy; store how long each took, and which lines of the package it ran."""
+    """Run tests of a copy that start no processes; store how long each took, and its lines of the package."""
     RECORD.mkdir(parents=True, exist_ok=True)
     (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n")
-    left_out = (f"--ignore=tests/{name}" for name in NOT_RECORDED)
-    python(root, "coverage", "run", "-m", *PYTEST, f"--junitxml={RECORD / 'tests.xml'}", *left_out)
+    python(root, "coverage", "run", "-m", *PYTEST, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
 
 
 class Nearest:
@@ -151,8 +145,7 @@ class Nearest:
     def to(self, mutant: Mutant) -> list[str]:
         """Return those that run what is changed, then others of its folder; as many as there is time for."""
         part = Path(mutant.file).parts[2].removesuffix(".py")
-        part = FOLDERS.get(part, part)
-        folder = f"tests/{part}" if (ROOT / "tests" / part).exists() else "tests/codec"
+        folder = next(at for at in (f"tests/{HOMES.get(part, part)}", "tests/codec") if (ROOT / at).exists())
         by_line = self.lines.contexts_by_lineno(mutant.file)
         lines = mutant.code if (ROOT / mutant.file).stat().st_mtime < self.at else ()
         found = {name for line in lines for name in by_line.get(line, ())} & self.paths.keys()
@@ -167,13 +160,12 @@ class Nearest:
         return [*chosen, *(str(path.relative_to(ROOT)) for path in younger)] or [folder]
 
 
-def tried(mutant: Mutant, root: Path, tests: list[str]) -> str:
-    """Run tests on a mutant in a copy, which is then as before; what became of it."""
+def tried(mutant: Mutant, root: Path, nearest: Nearest) -> str:
+    """Run the nearest tests on a mutant in a copy, which is then as before; what became of it."""
     path = root / mutant.file
     path.write_text(mutant.text, "utf-8")
-    for kept in path.parent.glob(f"__pycache__/{path.stem}.*"):
-        kept.unlink()  # its time and size may be those of this text
-    ended, failed = python(root, *PYTEST, "-x", *tests, seconds=SECONDS)
+    shutil.rmtree(path.parent / "__pycache__", ignore_errors=True)  # which may pass for this text
+    ended, failed = python(root, *PYTEST, "-x", *nearest.to(mutant), seconds=SECONDS)
     shutil.copy2(ROOT / mutant.file, path)
     return "SURVIVED" if ended in (0, 5) else f"killed: {failed}"
 
@@ -192,8 +184,7 @@ def main(seed: int, count: int, workers: int) -> int:
 
         def outcome(mutant: Mutant) -> str:
             root = copies.get()
-            reason = known.get(mutant[:3])
-            said = f"equivalent: {reason}" if reason else tried(mutant, root, nearest.to(mutant))
+            said = f"equivalent: {why}" if (why := known.get(mutant[:3])) else tried(mutant, root, nearest)
             copies.put(root)
             return f"{said}\n    {mutant.file}:{mutant.line}\n    - {mutant.before}\n    + {mutant.after}"
 
