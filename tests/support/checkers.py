@@ -32,6 +32,7 @@ def _errors(tool: str, folder: Path, programs: dict[str, str], *arguments: str) 
     )  # fmt: skip
     found: Errors = {name: {} for name in programs}
     for error in _ERROR.finditer(done.stdout):
+        assert error[1] in found, error[0]  # it is in the package
         found[error[1]][int(error[2])] = error[0]
     assert done.returncode == any(found.values()), done.stdout + done.stderr
     return found
