@@ -76,7 +76,7 @@ def varied(size: int, count: int) -> list[Content]:
 
 
 def of_one_publisher(size: int, count: int) -> list[Content]:
-    """The same with one exchange, content type and delivery mode."""
+    """Varied deliveries that have one exchange, content type and delivery mode."""
     first, *others = varied(size, count)
     same = {name: getattr(first, name) for name in ("exchange", "content_type", "delivery_mode")}
     return [first, *(replace(content, **same) for content in others)]

@@ -149,6 +149,7 @@ class Dispatch:
         limit: int,
         rules: WriterRules,
         contents: Dispatch,
+        kept: bytes | None,
     ) -> bytes | None:
         """Return all frames of a message in one go, or None likewise.
 
@@ -157,6 +158,7 @@ class Dispatch:
             properties: what its content header has; None for nothing.
             octets: the body, in frames of at most `limit` octets each.
             contents: what writes the properties.
+            kept: the properties as octets, of the class of the method; None where they are not kept so.
         """
         if type(channel) is not int or channel == 0 or rules.strict:
             return None
@@ -167,7 +169,7 @@ class Dispatch:
             class_id = self.content_classes[type(method)]
             self.writers[type(method)](method, out, rules)
             _end_frame(out, 0, limit)
-            contents._put_header(out, channel, properties, class_id, size, limit, rules)
+            contents._put_header(out, channel, properties, class_id, size, limit, rules, kept)
         except DECLINED_VALUES:
             return None
         for at in range(0, size, limit):
@@ -186,9 +188,13 @@ class Dispatch:
         size: int,
         limit: int,
         rules: WriterRules,
+        kept: bytes | None = None,
     ) -> None:
         at = len(out)
         out += _header_start(HEADER, channel, 0, class_id, 0, size)
+        if kept is not None:
+            out += kept
+            return _end_frame(out, at, limit)
         if properties is None:
             properties = self.classes[class_id]()
         if self.content_classes[type(properties)] != class_id:

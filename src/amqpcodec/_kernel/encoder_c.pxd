@@ -2,6 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from .dispatch_c cimport Dispatch
+from .rawproperties_c cimport RawProperties
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
@@ -26,6 +27,8 @@ cdef class Encoder:
     cdef object _one_message(
         self, object channel, object method, object properties, object body, object frame_max, bint validate
     )
+    @cython.locals(record=Method)
+    cdef bytes _kept_octets(self, object method, RawProperties properties)
     @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
     @cython.locals(

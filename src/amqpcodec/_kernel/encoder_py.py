@@ -9,6 +9,7 @@ from ..errors import EncodeError
 from ..limits import Limits, checked_limits
 from .constructors_py import describe
 from .publishing_py import MessagePieces, PreparedMessage
+from .rawproperties_py import RawProperties
 from .records_py import (
     ContentHeader,
     Frame,
@@ -386,21 +387,31 @@ class Encoder:
     def _one_message(
         self, channel: Any, method: Any, properties: Any, body: Any, frame_max: int | None, validate: bool
     ) -> bytes:
-        octets = _view(body)
         limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         methods = self._methods
-        fast = not validate and methods is not None
+        fast = not validate and methods is not None and type(body) is bytes
         if fast:
+            kept = self._kept_octets(method, properties) if type(properties) is RawProperties else None
             frames = methods.message(
-                channel, method, properties, octets, limit, self._rules, self._properties
+                channel, method, properties, body, limit, self._rules, self._properties, kept
             )
             if frames is not None:
                 return frames
+        octets = _view(body)
         writer = self._writer()
         if fast:
             methods.decline(method, writer)
         self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
         return writer.finish_with(BODY, channel, octets, limit)
+
+    def _kept_octets(self, method: Any, properties: Any) -> bytes | None:
+        """Return the octets of raw properties that go with a method as they are; None to see why not."""
+        if not isinstance(method, Method) or properties._dialect() is not self._dialect:
+            return None
+        # Known to be a method from here on: the .pxd gives `record` the C type that makes its call cheap.
+        record = method
+        octets: bytes = properties._octets
+        return octets if record._class_id() == properties._class else None
 
     def _header_frame(self, channel: Any, header: ContentHeader, frame_max: int | None) -> bytes:
         return self._one_header(channel, header.properties, header.body_size, header.weight, frame_max)

@@ -67,7 +67,7 @@ cdef class Forms:
     )
     cdef object message(
         self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents,
+        Forms contents, bytes kept,
     )
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,

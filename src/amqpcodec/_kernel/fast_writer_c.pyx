@@ -153,21 +153,43 @@ cdef inline unsigned char *_put_header(
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
+cdef inline unsigned char *_put_kept_header(
+    Form *form, unsigned int number, PyObject *kept, uint64_t body_size, unsigned char *p, const unsigned char *end,
+    long long limit,
+) noexcept:
+    """Write the frame of a content header from the octets of its properties, flags first."""
+    cdef unsigned char *start = p
+    cdef Py_ssize_t size = octet_count(kept)
+    if end - p < ROOM_OF_HEAD + size:
+        return NULL
+    memcpy(p, form.octets, ROOM_OF_HEAD)
+    put16(p + 1, number)
+    put64(p + BEFORE_PROPERTIES - 10, body_size)
+    p += BEFORE_PROPERTIES - 2
+    put_octets(p, octets_in(kept), size)
+    return _end_frame(start, p + size, end, limit)
+
+
 cdef inline unsigned char *_put_content_start(
-    Forms methods, Forms contents, unsigned int number, PyObject *method, PyObject *properties, Py_ssize_t size,
-    unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
+    Forms methods, Forms contents, unsigned int number, PyObject *method, PyObject *properties, PyObject *kept,
+    Py_ssize_t size, unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
 ) noexcept:
     """Write the method frame and the header frame of a message; there is room for the head of the first."""
     cdef Form *form = methods.find(method.ob_type)
     cdef Form *header
     if form is NULL or not form.content or rules.strict or number == 0:
         return NULL
-    header = contents.of_class(form.class_id) if properties is <PyObject *>None else contents.find(properties.ob_type)
+    if properties is <PyObject *>None or kept is not <PyObject *>None:
+        header = contents.of_class(form.class_id)
+    else:
+        header = contents.find(properties.ob_type)
     if header is NULL or header.class_id != form.class_id:
         return NULL
     p = _put_method(form, number, method, p, end, limit, rules)
     if p is NULL:
         return NULL
+    if kept is not <PyObject *>None:
+        return _put_kept_header(header, number, kept, <uint64_t>size, p, end, limit)
     return _put_header(header, number, properties, <uint64_t>size, p, end, limit, rules)
 
 
@@ -371,7 +393,7 @@ cdef class Forms:
 
     cdef object message(
         self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents,
+        Forms contents, bytes kept,
     ):
         """Return all frames of a message, or None."""
         cdef unsigned char octets[MOST_HEAD]
@@ -382,8 +404,8 @@ cdef class Forms:
             return None
         size = PyBytes_GET_SIZE(body)
         p = _put_content_start(
-            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, size, octets,
-            octets + MOST_HEAD, limit, rules,
+            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept, size,
+            octets, octets + MOST_HEAD, limit, rules,
         )
         if p is NULL:
             return None
@@ -409,8 +431,8 @@ cdef class Forms:
             return NULL
         size = octet_count(body)
         p = _put_content_start(
-            self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2), size, p, end,
-            limit, rules,
+            self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2),
+            <PyObject *>None, size, p, end, limit, rules,
         )
         if p is NULL or end - p < _framed_size(size, limit):
             return NULL

@@ -55,7 +55,7 @@ def guards(
 
 
 def _called(sources: Sequence[Any]) -> dict[Any, set[str]]:
-    """Return the sources, and the functions that they have from other modules of their library, with their names."""
+    """Return the sources, and functions of their library that they call from elsewhere, with their names."""
     found: dict[Any, set[str]] = {}
     waiting = list(sources)
     for source in waiting:  # which grows meanwhile
