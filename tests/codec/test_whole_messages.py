@@ -245,4 +245,4 @@ def test_instances_of_subclasses_come_and_go_among_others(amqp: ModuleType) -> N
         assert mine.extra == {"more": number}
         del mine
     gc.collect()
-    assert gone == [str(number) for number in range(40)]
+    assert sorted(gone, key=int) == [str(number) for number in range(40)]  # PyPy has an order of its own
