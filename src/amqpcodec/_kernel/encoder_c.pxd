@@ -23,9 +23,14 @@ cdef class Encoder:
     cdef inline WriterRules _own_rules(self)
     cdef inline Writer _writer(self)
     cdef inline int64_t _payload_limit(self, object frame_max) except -1
-    @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
+    @cython.locals(methods=Dispatch, fast=cython.bint, limit=cython.longlong)
     cdef object _one_message(
         self, object channel, object method, object properties, object body, object frame_max, bint validate
+    )
+    @cython.locals(writer=Writer, limit=cython.longlong)
+    cdef object _slow_message(
+        self, object channel, object method, object properties, object octets, object frame_max, bint validate,
+        bint declined,
     )
     @cython.locals(record=Method)
     cdef bytes _kept_octets(self, object method, RawProperties properties)

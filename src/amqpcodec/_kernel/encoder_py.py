@@ -387,20 +387,34 @@ class Encoder:
     def _one_message(
         self, channel: Any, method: Any, properties: Any, body: Any, frame_max: int | None, validate: bool
     ) -> bytes:
-        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         methods = self._methods
         fast = not validate and methods is not None and type(body) is bytes
         if fast:
+            # The body has no other name here: threads that send the same one would wait to count it.
+            limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
             kept = self._kept_octets(method, properties) if type(properties) is RawProperties else None
             frames = methods.message(
                 channel, method, properties, body, limit, self._rules, self._properties, kept
             )
             if frames is not None:
                 return frames
-        octets = _view(body)
+        return self._slow_message(channel, method, properties, _view(body), frame_max, validate, fast)
+
+    def _slow_message(
+        self,
+        channel: Any,
+        method: Any,
+        properties: Any,
+        octets: Any,
+        frame_max: int | None,
+        validate: bool,
+        declined: bool,
+    ) -> bytes:
+        """Encode a message that is not for the fast path, or was declined by it."""
+        limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
         writer = self._writer()
-        if fast:
-            methods.decline(method, writer)
+        if declined:
+            self._methods.decline(method, writer)
         self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
         return writer.finish_with(BODY, channel, octets, limit)
 
