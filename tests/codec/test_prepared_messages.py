@@ -195,3 +195,11 @@ def test_it_is_not_copied_nor_pickled(amqp: ModuleType) -> None:
     for action in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="a prepared message cannot be copied or pickled"):
             action(prepared(amqp))
+
+
+def test_it_is_made_once(amqp: ModuleType) -> None:
+    message = prepared(amqp)
+    before = message.encode(b"body")
+    with pytest.raises(TypeError, match="a prepared message is made once"):
+        type(message).__init__(message, None, amqp.DIALECT, None, 1, amqp.BasicPublish(), None, 0)
+    assert message.encode(b"body") == before

@@ -20,7 +20,7 @@ from .constructors_c import describe
 from .dispatch_c cimport Dispatch
 from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (
-    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Forms, Prepared, Span, changed_message,
+    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Prepared, Span, changed_message,
 )
 from .fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TIME_FIELD,
@@ -73,6 +73,9 @@ cdef class MessagePieces:
         validate: as for `encode`.
     """
 
+    def __cinit__(self):
+        self._lock = Lock()
+
     def __init__(self, messages, encode, dialect, WriterRules rules not None, frame_max, bint validate):
         self._messages = iter(messages)
         self._encode = encode
@@ -82,7 +85,6 @@ cdef class MessagePieces:
         self._frame_max = frame_max
         self._limit = rules.payload_limit(frame_max)
         self._validate = validate
-        self._lock = Lock()
 
     def __iter__(self):
         return self
@@ -103,7 +105,6 @@ cdef class MessagePieces:
 
     cdef bytes _piece(self):
         """Return octets of messages up to the size of a piece; None if there are none left."""
-        cdef Forms forms = self._methods.forms
         cdef bytes octets = self._left
         cdef bytes piece = None
         cdef unsigned char *start = NULL
@@ -122,7 +123,7 @@ cdef class MessagePieces:
                     if piece is None:
                         piece = PyBytes_FromStringAndSize(NULL, PIECE)
                         start = <unsigned char *>PyBytes_AS_STRING(piece)
-                    after = NULL if self._validate else forms.put_message(
+                    after = NULL if self._validate else self._methods.forms.put_message(
                         start + used, start + PIECE, <PyObject *>message, self._limit, self._rules,
                         self._properties.forms,
                     )
@@ -175,6 +176,8 @@ cdef class PreparedMessage:
     def __init__(
         self, encode, dialect, WriterRules rules not None, channel, method, properties, frame_max
     ):
+        if self._octets is not None:
+            raise TypeError("a prepared message is made once: prepare another")
         octets = encode(channel, method, properties, b"", frame_max=frame_max)
         if properties is None:
             properties = dialect.properties[method.spec.class_id]()

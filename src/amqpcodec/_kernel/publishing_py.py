@@ -142,6 +142,8 @@ class PreparedMessage:
         properties: Any,
         frame_max: int,
     ) -> None:
+        if hasattr(self, "_fast"):
+            raise TypeError("a prepared message is made once: prepare another")
         octets = encode(channel, method, properties, b"", frame_max=frame_max)
         if properties is None:
             properties = dialect.properties[method.spec.class_id]()
