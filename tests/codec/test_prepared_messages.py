@@ -197,9 +197,10 @@ def test_it_is_not_copied_nor_pickled(amqp: ModuleType) -> None:
             action(prepared(amqp))
 
 
-def test_it_is_made_once(amqp: ModuleType) -> None:
+def test_it_is_made_once(amqp: ModuleType, impl: Implementation) -> None:
     message = prepared(amqp)
+    rules = impl.kernel("writer").writer_rules("rabbitmq", False, 128)
     before = message.encode(b"body")
     with pytest.raises(TypeError, match="a prepared message is made once"):
-        type(message).__init__(message, None, amqp.DIALECT, None, 1, amqp.BasicPublish(), None, 0)
+        type(message).__init__(message, None, amqp.DIALECT, rules, 1, amqp.BasicPublish(), None, 0)
     assert message.encode(b"body") == before

@@ -194,12 +194,12 @@ class Dispatch:
         out += _header_start(HEADER, channel, 0, class_id, 0, size)
         if kept is not None:
             out += kept
-            return _end_frame(out, at, limit)
-        if properties is None:
-            properties = self.classes[class_id]()
-        if self.content_classes[type(properties)] != class_id:
-            raise Declined
-        self.writers[type(properties)](properties, out, rules)
+        else:
+            if properties is None:
+                properties = self.classes[class_id]()
+            if self.content_classes[type(properties)] != class_id:
+                raise Declined
+            self.writers[type(properties)](properties, out, rules)
         _end_frame(out, at, limit)
 
     def decline(self, record: Any, writer: Writer) -> None:
