@@ -1,7 +1,8 @@
 """Names and signatures of constructors in the compiled build. The twin of constructors_py.py."""
 
 from .._records import constructor_name
-from .layout_c cimport add_attributes, describe_constructor, octets_before_slots
+from .layout_c cimport add_attributes, describe_constructor
+from .makers_c cimport octets_before_slots
 
 
 def describe(classes):

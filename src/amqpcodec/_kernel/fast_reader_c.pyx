@@ -18,8 +18,7 @@ from .read_values cimport (
 from .fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
 )
-from .layout_c cimport refer_to_none
-from .makers_c cimport empty, hand_out, slots_of, take
+from .makers_c cimport empty, hand_out, refer_to_none, slots_of, take
 from .octets cimport u16, u32, u64
 from .reader_c cimport ARGUMENTS, PROPERTIES, Guess
 

@@ -23,7 +23,7 @@ from .write_values cimport (
 from .fields import FIELD_KINDS
 from .fields cimport BIT_FIELD, LONGLONG_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
 from .ints cimport small, unsigned_value
-from .layout_c cimport octets_before_slots
+from .makers_c cimport octets_before_slots
 from .octets cimport put16, put32, put64
 from .wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, METHOD, OVERHEAD
 

@@ -1,23 +1,8 @@
 from cpython.object cimport PyObject
 
-cdef extern from *:
-    """
-    /* Many references to None at once, or fewer; since 3.12 None is immortal and they are not counted. */
-    static inline void amqpcodec_refer_to_none(Py_ssize_t times) {
-    #if defined(Py_REF_DEBUG)
-        for (; times > 0; times--) Py_INCREF(Py_None);
-        for (; times < 0; times++) Py_DECREF(Py_None);
-    #elif PY_VERSION_HEX < 0x030C0000
-        Py_None->ob_refcnt += times;
-    #else
-        (void)times;
-    #endif
-    }
-    """
-    void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
+from .makers_c cimport MOST_FIELDS, Maker
 
 cdef enum:
-    MOST_FIELDS = 32  # a class with more is left to `__init__`
     NAME_BUCKETS = 128
 
 
@@ -36,6 +21,7 @@ cdef struct Layout:
     bint all_none  # in the model
     int (*finish)(Layout *, PyObject *) except -1  # NULL, or what is left to do; 0 leaves the call to `__init__`
     void *owner  # of `finish`
+    Maker *maker  # of a generated class; NULL of those of other libraries
     bint table[MOST_FIELDS]  # None stands for a new dict
 
 
@@ -43,7 +29,6 @@ cdef inline PyObject **slot(Layout *layout, PyObject *instance, Py_ssize_t field
     return <PyObject **>(<char *>instance + layout.offset[field])
 
 
-cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1
 cdef int add_attributes(type cls, list names, Py_ssize_t offset) except -1
 cdef int prepare(type cls) except -1
 cdef Layout *lay_out(type cls, list names, list offsets, object model) except NULL

@@ -17,11 +17,12 @@ from sys import intern
 
 from cpython.mem cimport PyMem_Calloc
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memcpy
 
 from .._records import TwinSignature, arguments_error
+from .makers_c cimport hand_out, maker_of, octets_before_slots, refer_to_none, take
 from .sharing_c import share
 
 cdef extern from *:
@@ -122,18 +123,25 @@ cdef inline Layout *_layout_of(PyObject *cls) noexcept:
     return layout
 
 
-cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
-    """The bases of such a class have no fields, and the class has nothing else."""
-    cdef Py_ssize_t before = (<PyTypeObject *>cls).tp_base.tp_basicsize
-    if (<PyTypeObject *>cls).tp_basicsize != before + fields * <Py_ssize_t>sizeof(PyObject *):
-        raise TypeError(f"{cls.__name__} does not hold its fields alone")
-    return before
+cdef inline object _allocated(Layout *layout):
+    """An instance whose slots are not set yet."""
+    cdef PyObject *taken
+    if layout.maker is NULL:
+        return allocate(<PyTypeObject *>layout.cls)
+    taken = take(layout.maker)
+    if taken is NULL:
+        raise MemoryError
+    made = <object>taken
+    Py_DECREF(made)
+    return made
 
 
-cdef inline object _copy_memory(PyObject *model, Py_ssize_t size):
-    """An instance with the slots of another, without counting the references in them."""
-    made = allocate(model.ob_type)
-    memcpy(<char *><PyObject *>made + _HEAD, <char *>model + _HEAD, <size_t>(size - _HEAD))
+cdef inline object _copy_memory(Layout *layout):
+    """An instance with the slots of the model, without counting the references in them."""
+    made = _allocated(layout)
+    memcpy(<char *><PyObject *>made + _HEAD, <char *>layout.model + _HEAD, <size_t>(layout.size - _HEAD))
+    if layout.maker is not NULL:
+        hand_out(layout.maker, <PyObject *>made)
     return made
 
 
@@ -213,6 +221,7 @@ cdef int prepare(type cls) except -1:
             layout.positional += 1
     if layout.positional == layout.fields and layout.finish is NULL and before == _HEAD + <Py_ssize_t>sizeof(void *):
         layout.in_full = layout.fields
+    layout.maker = maker_of(cls, layout.fields)
     share([getattr(model, attribute) for attribute in attributes])  # every call refers to the defaults
     serve(layout)
     return 0
@@ -278,22 +287,17 @@ cdef inline Py_ssize_t _find_name(Layout *layout, PyObject *name) noexcept:
     return -1
 
 
-cdef inline void **_method_table(PyObject *instance) noexcept:
-    """The one thing in an instance of a generated class that is no slot."""
-    return <void **>(<char *>instance + _HEAD)
-
-
 cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
     """An instance from arguments as the interpreter has them."""
     cdef Layout *layout = _layout_of(cls)
     cdef Py_ssize_t at
     if layout is NULL or keywords is not NULL or PyVectorcall_NARGS(nargsf) != layout.in_full:
         return _otherwise(cls, arguments, nargsf, keywords)
-    made = allocate(<PyTypeObject *>cls)
-    _method_table(<PyObject *>made)[0] = _method_table(layout.model)[0]
+    made = _allocated(layout)
     for at in range(layout.in_full):
         Py_INCREF(<object>arguments[at])
         slot(layout, <PyObject *>made, layout.place[at])[0] = arguments[at]
+    hand_out(layout.maker, <PyObject *>made)
     return made
 
 
@@ -302,7 +306,7 @@ cdef object _construct_in_part(PyObject *cls, PyObject *const *arguments, size_t
     cdef Py_ssize_t count = PyVectorcall_NARGS(nargsf)
     cdef Layout *layout = _layout_of(cls)
     if layout is not NULL and count <= layout.positional:
-        made = _copy_memory(layout.model, layout.size)
+        made = _copy_memory(layout)
         if _put(layout, <PyObject *>made, arguments, count, keywords):
             if layout.finish is NULL or layout.finish(layout, <PyObject *>made):
                 return made
@@ -315,7 +319,7 @@ cdef vectorcallfunc _otherwise = _construct_in_part  # not called by its name, o
 cdef object copy_model(Layout *layout):
     """An instance that holds what the model holds."""
     cdef Py_ssize_t at
-    made = _copy_memory(layout.model, layout.size)
+    made = _copy_memory(layout)
     if layout.all_none:
         refer_to_none(layout.fields)
         return made

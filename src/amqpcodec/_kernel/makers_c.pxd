@@ -2,7 +2,21 @@ cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport uint32_t
 
-from .layout_c cimport MOST_FIELDS
+cdef extern from *:
+    """
+    /* Many references to None at once, or fewer; since 3.12 None is immortal and they are not counted. */
+    static inline void amqpcodec_refer_to_none(Py_ssize_t times) {
+    #if defined(Py_REF_DEBUG)
+        for (; times > 0; times--) Py_INCREF(Py_None);
+        for (; times < 0; times++) Py_DECREF(Py_None);
+    #elif PY_VERSION_HEX < 0x030C0000
+        Py_None->ob_refcnt += times;
+    #else
+        (void)times;
+    #endif
+    }
+    """
+    void refer_to_none "amqpcodec_refer_to_none"(Py_ssize_t times) noexcept
 
 cdef extern from *:
     """
@@ -19,6 +33,10 @@ cdef extern from *:
 cdef extern from "Python.h":
     PyObject *PyObject_Init(PyObject *memory, PyTypeObject *cls) noexcept
     void PyObject_GC_Track(void *instance) noexcept
+
+
+cdef enum:
+    MOST_FIELDS = 32  # a class with more is left to slow paths
 
 
 cdef struct Maker:
@@ -65,6 +83,7 @@ cdef class MakerTable:
 
 
 cdef Maker *maker_of(type cls, Py_ssize_t count) except NULL
+cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1
 cdef object make(Maker *maker)
 cdef PyObject *allocate(Maker *maker) noexcept
 cdef void empty(Maker *maker, PyObject *made, Py_ssize_t first) noexcept

@@ -13,7 +13,6 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
 from .fields cimport BIT_FIELD
-from .layout_c cimport octets_before_slots, refer_to_none
 from .fields import FIELD_KINDS
 
 cdef extern from *:
@@ -106,6 +105,14 @@ cdef class MakerTable:
 
     def __dealloc__(self):
         PyMem_Free(self._entries)
+
+
+cdef Py_ssize_t octets_before_slots(type cls, Py_ssize_t fields) except -1:
+    """The bases of such a class have no fields, and the class has nothing else."""
+    cdef Py_ssize_t before = (<PyTypeObject *>cls).tp_base.tp_basicsize
+    if (<PyTypeObject *>cls).tp_basicsize != before + fields * <Py_ssize_t>sizeof(PyObject *):
+        raise TypeError(f"{cls.__name__} does not hold its fields alone")
+    return before
 
 
 cdef Maker *_maker_of_record(type cls) except NULL:
