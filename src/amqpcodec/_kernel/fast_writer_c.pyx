@@ -453,7 +453,7 @@ cdef int _lay_out(Form *form, object spec, Py_ssize_t slots) except -1:
     cdef Step *step = form.steps
     cdef uint32_t flag = 0x8000
     form.class_id = spec.class_id
-    form.octets[0] = METHOD if is_method else HEADER
+    form.octets[0] = <unsigned char>(METHOD if is_method else HEADER)
     put16(form.octets + ENVELOPE_SIZE, spec.class_id)
     if is_method:
         put16(form.octets + ENVELOPE_SIZE + 2, spec.method_id)
