@@ -33,6 +33,12 @@ KERNEL = tuple(
 ARROW = ("amqpcodec.arrow.",)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def before() -> type[BaseException] | None:
+    """The exception that tests of other files have left; PyPy keeps one after the stack was full."""
+    return sys.exc_info()[0]
+
+
 def interrupted(work: Callable[[], Any], step: int, modules: tuple[str, ...]) -> bool:
     """Whether work was interrupted, at this step of all that functions of some modules do in it."""
     # An interpreter interrupted as it leaves an `except` still "handles" that exception afterwards, and every
@@ -236,5 +242,5 @@ def test_an_interrupted_decoder_of_values_decodes_the_next(amqp: ModuleType, arr
     assert step > 20
 
 
-def test_an_interrupt_leaves_no_exception_to_those_behind_it() -> None:
-    assert sys.exc_info() == (None, None, None)
+def test_an_interrupt_leaves_no_exception_to_those_behind_it(before: type[BaseException] | None) -> None:
+    assert sys.exc_info()[0] is before

@@ -134,7 +134,7 @@ def kill():
 spark = session(**{"spark.master": "local[2, 4]"}).getOrCreate()
 watcher = threading.Thread(target=kill, daemon=True)
 watcher.start()
-# The pure build takes long enough to be met at work.
+# The pure build takes long enough over such files to be met at work.
 written = pcap_to_parquet(spark, given["path"], given["out"], table="frames", max_group_bytes=1, impl="py")
 watcher.join(10)
 report(written=sum(row.rows for row in written.collect()), killed=len(killed))
@@ -143,7 +143,9 @@ spark.stop()
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="finds the worker by its open files in /proc")
-def test_a_worker_that_is_killed_loses_and_doubles_nothing(java: None, folder: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_loses_and_doubles_nothing(java: None, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    write_rotated(folder, busy(tmp_path / "whole", 2_500_000), seed=1, files=4)
     found = run(KILLED, SETTINGS, path=str(folder), out=str(tmp_path / "out"))
     assert found["killed"] == 1
     check_files(found["written"], folder, tmp_path / "out")
