@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,8 @@ SERVER = b"".join(
     )
 )
 # Octets of a connection that are allowed for, about a third above what was measured.
+# Without a global lock the head of an object is twice as large.
+WIDER = 1.0 if getattr(sys, "_is_gil_enabled", lambda: True)() else 1.25
 BOUNDS = {
     "stats, open": 18_000,
     "stats, closed": 3_500,
@@ -111,4 +114,4 @@ def test_a_connection_takes_little_memory(impl: Implementation, work: str, tmp_p
     ]
     # A process each: what the first capture leaves as garbage would be the room of the second, or not.
     few, many = (int(output("-c", PROGRAM, what, str(path), impl=impl.name)) for path in paths)
-    assert 1024 * (many - few) / (counts[1] - counts[0]) < BOUNDS[work]
+    assert 1024 * (many - few) / (counts[1] - counts[0]) < BOUNDS[work] * WIDER
