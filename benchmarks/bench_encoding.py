@@ -45,7 +45,7 @@ def test_publish_built(ours: Any, timed: Any) -> None:
 
 
 def test_publishes_in_pieces(ours: Any, timed: Any) -> None:
-    """The same in pieces of 64 KiB."""
+    """Encode the same publishes into pieces of 64 KiB."""
     built = [ours.built(content) for content in corpus.varied(256, 10 * COUNTS[256])]
     whole = b"".join(ours.amqp.encode_message(*arguments) for arguments in built)
     assert b"".join(ours.amqp.encode_messages(built)) == whole

@@ -52,7 +52,7 @@ def encode_ack() -> Work:
 
 
 def encode_ack_by_its_own() -> Work:
-    """The same by an `Encoder` that each thread has made."""
+    """Encode likewise, by an `Encoder` that each thread has made."""
     encoder, method = amqp.Encoder(), amqp.Basic.Ack(7)
     return _repeated(lambda: encoder.encode_method(1, method))
 
@@ -70,7 +70,7 @@ def encode_message() -> Work:
 
 
 def encoder_of_its_own() -> Work:
-    """The same by an `Encoder` that each thread has made."""
+    """Encode likewise, by an `Encoder` that each thread has made."""
     encoder, method, properties = amqp.Encoder(), _method(), _properties()
     return _repeated(lambda: encoder.encode_message(1, method, properties, b'{"id": 7}'))
 

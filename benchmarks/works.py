@@ -1,4 +1,4 @@
-"""What `make bench-against` times, and the process that times it.
+"""Times the items of `make bench-against`, in a process of their own.
 
 The process reads names of items from its input, a line each, and answers each with a line of JSON: the
 seconds of an operation, and what the call returned; or why the package that it imports has no such item.

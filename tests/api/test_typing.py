@@ -59,7 +59,7 @@ PROGRAMS = {
 
 @pytest.fixture(scope="module", params=[mypy, pyright])
 def errors(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Errors:
-    """What a type checker finds in the programs, which it reads at once."""
+    """Return the findings of a type checker in the programs, which it reads at once."""
     found: Errors = request.param(tmp_path_factory.mktemp("programs"), PROGRAMS)
     return found
 

@@ -255,7 +255,7 @@ def installing():
     compat.install("pamqp")
 threads = [threading.Thread(target=target) for target in (importing, installing, importing, installing)]
 for thread in threads: thread.start()
-for thread in threads: thread.join(60)
+for thread in threads: thread.join(30)
 assert not any(thread.is_alive() for thread in threads)
 assert compat.status()["pamqp"].active
 """
