@@ -150,6 +150,7 @@ class Dispatch:
         rules: WriterRules,
         contents: Dispatch,
         kept: bytes | None,
+        kept_class: int,
     ) -> bytes | None:
         """Return all frames of a message in one go, or None likewise.
 
@@ -158,7 +159,7 @@ class Dispatch:
             properties: what its content header has; None for nothing.
             octets: the body, in frames of at most `limit` octets each.
             contents: what writes the properties.
-            kept: the properties as octets, of the class of the method; None where they are not kept so.
+            kept, kept_class: the properties as octets, and their class; None where they are not kept so.
         """
         if type(channel) is not int or channel == 0 or rules.strict:
             return None
@@ -167,6 +168,8 @@ class Dispatch:
         try:
             out += _envelope(METHOD, channel, 0)
             class_id = self.content_classes[type(method)]
+            if kept is not None and kept_class != class_id:
+                return None
             self.writers[type(method)](method, out, rules)
             _end_frame(out, 0, limit)
             contents._put_header(out, channel, properties, class_id, size, limit, rules, kept)

@@ -2,7 +2,7 @@ cimport cython
 from libc.stdint cimport int64_t
 
 from .dispatch_c cimport Dispatch
-from .rawproperties_c cimport RawProperties
+from .rawproperties_c cimport PropertiesReading, RawProperties
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
@@ -23,7 +23,10 @@ cdef class Encoder:
     cdef inline WriterRules _own_rules(self)
     cdef inline Writer _writer(self)
     cdef inline int64_t _payload_limit(self, object frame_max) except -1
-    @cython.locals(methods=Dispatch, fast=cython.bint, limit=cython.longlong)
+    @cython.locals(
+        methods=Dispatch, fast=cython.bint, limit=cython.longlong, raw=RawProperties, reading=PropertiesReading,
+        kept=bytes, kept_class=cython.int,
+    )
     cdef object _one_message(
         self, object channel, object method, object properties, object body, object frame_max, bint validate
     )
@@ -32,8 +35,6 @@ cdef class Encoder:
         self, object channel, object method, object properties, object octets, object frame_max, bint validate,
         bint declined,
     )
-    @cython.locals(record=Method)
-    cdef bytes _kept_octets(self, object method, RawProperties properties)
     @cython.locals(methods=Dispatch, fast=cython.bint, writer=Writer, limit=cython.longlong)
     cdef object _one_method(self, object channel, object method, object frame_max, bint validate)
     @cython.locals(

@@ -392,9 +392,14 @@ class Encoder:
         if fast:
             # The body has no other name here: threads that send the same one would wait to count it.
             limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
-            kept = self._kept_octets(method, properties) if type(properties) is RawProperties else None
+            kept, kept_class = None, 0
+            if type(properties) is RawProperties:
+                raw = properties
+                reading = raw._reading
+                if reading is not None and reading.dispatch is self._properties:
+                    kept, kept_class = raw._octets, raw._class
             frames = methods.message(
-                channel, method, properties, body, limit, self._rules, self._properties, kept
+                channel, method, properties, body, limit, self._rules, self._properties, kept, kept_class
             )
             if frames is not None:
                 return frames
@@ -417,15 +422,6 @@ class Encoder:
             self._methods.decline(method, writer)
         self._put_content_start(writer, channel, method, properties, len(octets), limit, validate)
         return writer.finish_with(BODY, channel, octets, limit)
-
-    def _kept_octets(self, method: Any, properties: Any) -> bytes | None:
-        """Return the octets of raw properties that go with a method as they are; None to see why not."""
-        if not isinstance(method, Method) or properties._dialect() is not self._dialect:
-            return None
-        # Known to be a method from here on: the .pxd gives `record` the C type that makes its call cheap.
-        record = method
-        octets: bytes = properties._octets
-        return octets if record._class_id() == properties._class else None
 
     def _header_frame(self, channel: Any, header: ContentHeader, frame_max: int | None) -> bytes:
         return self._one_header(channel, header.properties, header.body_size, header.weight, frame_max)

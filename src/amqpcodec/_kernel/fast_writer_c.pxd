@@ -22,6 +22,7 @@ cdef struct Form:
     unsigned char octets[ROOM_OF_HEAD]  # these, for channel 0 and with no size
     bint is_method
     bint content  # whether it is a method that a content follows
+    Form *header  # that of the properties of its class, once it was looked for
     int count
     Step steps[MOST_STEPS]
 
@@ -67,7 +68,7 @@ cdef class Forms:
     )
     cdef object message(
         self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents, bytes kept,
+        Forms contents, bytes kept, int kept_class,
     )
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,

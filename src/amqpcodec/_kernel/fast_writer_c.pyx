@@ -170,17 +170,26 @@ cdef inline unsigned char *_put_kept_header(
     return _end_frame(start, p + size, end, limit)
 
 
+cdef inline Form *_header_form(Form *form, Forms contents) noexcept:
+    """Return the form of the properties that go with a method."""
+    if form.header is NULL:
+        form.header = contents.of_class(form.class_id)
+    return form.header
+
+
 cdef inline unsigned char *_put_content_start(
     Forms methods, Forms contents, unsigned int number, PyObject *method, PyObject *properties, PyObject *kept,
-    Py_ssize_t size, unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
+    int kept_class, Py_ssize_t size, unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
 ) noexcept:
     """Write the method frame and the header frame of a message; there is room for the head of the first."""
     cdef Form *form = methods.find(method.ob_type)
     cdef Form *header
     if form is NULL or not form.content or rules.strict or number == 0:
         return NULL
-    if properties is <PyObject *>None or kept is not <PyObject *>None:
-        header = contents.of_class(form.class_id)
+    if kept is not <PyObject *>None:
+        header = _header_form(form, contents) if kept_class == form.class_id else NULL
+    elif properties is <PyObject *>None:
+        header = _header_form(form, contents)
     else:
         header = contents.find(properties.ob_type)
     if header is NULL or header.class_id != form.class_id:
@@ -393,7 +402,7 @@ cdef class Forms:
 
     cdef object message(
         self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents, bytes kept,
+        Forms contents, bytes kept, int kept_class,
     ):
         """Return all frames of a message, or None."""
         cdef unsigned char octets[MOST_HEAD]
@@ -404,8 +413,8 @@ cdef class Forms:
             return None
         size = PyBytes_GET_SIZE(body)
         p = _put_content_start(
-            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept, size,
-            octets, octets + MOST_HEAD, limit, rules,
+            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept, kept_class,
+            size, octets, octets + MOST_HEAD, limit, rules,
         )
         if p is NULL:
             return None
@@ -432,7 +441,7 @@ cdef class Forms:
         size = octet_count(body)
         p = _put_content_start(
             self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2),
-            <PyObject *>None, size, p, end, limit, rules,
+            <PyObject *>None, 0, size, p, end, limit, rules,
         )
         if p is NULL or end - p < _framed_size(size, limit):
             return NULL
