@@ -157,6 +157,19 @@ def pair(base: Path, now: Path, chosen: Sequence[str], *, reverse: bool) -> dict
             process.close()
 
 
+def shares(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]]) -> list[Ratio]:
+    """Return what items take now, beside what others that do as much in the usual way take at the base."""
+    found = []
+    for item, how in items().items():
+        answers = [(each[how.share_of][0], each[item][1]) for each in pairs if {item, how.share_of} <= set(each)]
+        if answers and not any("lacks" in said for said in answers[0]):
+            seconds = [(before["seconds"], now["seconds"]) for before, now in answers]
+            before, now = (median(times) * 1e9 for times in zip(*seconds, strict=True))
+            name = f"{item}, of: {how.share_of}"
+            found.append(Ratio(name, before, now, [new / old for old, new in seconds]))
+    return found
+
+
 def ratios(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]]) -> tuple[list[Ratio], list[str]]:
     """Return the items that both have, and a sentence for each of the others."""
     found, notes = [], []
@@ -175,7 +188,9 @@ def ratios(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]]) -> tuple[list[R
     return found, notes
 
 
-def report(commit: str, found: Sequence[Ratio], notes: Sequence[str], about_counts: str) -> str:
+def report(
+    commit: str, found: Sequence[Ratio], others: Sequence[Ratio], notes: Sequence[str], about_counts: str
+) -> str:
     """Return the text that is printed and written."""
     slower = [ratio.item for ratio in found if ratio.is_slower()]
     verdict = f"**Slower: {'; '.join(slower)}.**" if slower else "Nothing is slower."
@@ -185,6 +200,8 @@ def report(commit: str, found: Sequence[Ratio], notes: Sequence[str], about_coun
         f"## Against {commit[:12]}\n\n{verdict}\n",
         f"CPU time of an operation, medians of {pairs} pairs of processes; margin {MARGIN:.0%}.\n",
         markdown([head, *(ratio.cells() for ratio in found)]),
+        "Now, beside another item at the base:\n",
+        markdown([head[:-1], *(ratio.cells()[:-1] for ratio in others)]),
         "".join(f"- {note}\n" for note in notes),
         about_counts,
     ]
@@ -223,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pairs = [pair(base, now, chosen, reverse=bool(number % 2)) for number in range(options.pairs)]
     found, notes = ratios(pairs)
     about_counts, more = instructions(sources) if options.instructions else ("", [])
-    text = report(commit, found, notes, about_counts)
+    text = report(commit, found, shares(pairs), notes, about_counts)
     TABLE.write_text(text)
     print(text)
     return 1 if more or any(ratio.is_slower() for ratio in found) else 0

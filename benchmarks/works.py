@@ -43,6 +43,7 @@ class Item(NamedTuple):
 
     operations: int
     make: Callable[[], Call]
+    share_of: str = ""  # another item, which does as much in the usual way
 
 
 def compiled() -> Ours:
@@ -149,6 +150,39 @@ def encoding(build: Callable[[], Ours], count: int) -> Call:
     return lambda: sum([len(encode(1, method, properties, body)) for method, properties, body in messages])
 
 
+def encoding_many() -> Call:
+    """Return a call that encodes messages that were made before, all at once."""
+    amqp = compiled().amqp
+    messages = [(1, *each) for each in made_messages(amqp, COUNT)]
+    return lambda: sum([len(piece) for piece in amqp.encode_messages(messages)])
+
+
+def encoding_prepared() -> Call:
+    """Return a call that encodes messages of which one was prepared."""
+    amqp, contents = compiled().amqp, corpus.traced(COUNT)
+    method, properties, _ = made_messages(amqp, 1)[0]
+    prepared = amqp.prepare_message(1, method, properties)
+
+    def encode() -> int:
+        changed, total = prepared.encode, 0
+        for each in contents:
+            octets = changed(
+                each.body,
+                exchange=each.exchange,
+                routing_key=each.routing_key,
+                content_type=each.content_type,
+                delivery_mode=each.delivery_mode,
+                headers=each.headers,
+                correlation_id=each.correlation_id,
+                timestamp=each.moment,
+                message_id=each.message_id,
+            )
+            total += len(octets)
+        return total
+
+    return encode
+
+
 def making() -> Call:
     """Return a call that makes methods and properties of publishes, and encodes them."""
     amqp, contents = compiled().amqp, corpus.traced(COUNT)
@@ -241,25 +275,30 @@ def items() -> dict[str, Item]:
         ),
         "messages, 1 header of 10 read": Item(COUNT // 2, lambda: looking_up(one_of_headers)),
         "messages, 1 header of 10 read, raw tables": Item(
-            COUNT // 2, lambda: looking_up(one_of_headers, tables="raw")
+            COUNT // 2, lambda: looking_up(one_of_headers, tables="raw"), "messages, 1 header of 10 read"
         ),
         "messages, 10 headers of 10 read, raw tables": Item(
             COUNT // 2, lambda: looking_up(all_headers, tables="raw")
         ),
         "messages, 1 header of 10 read, raw properties": Item(
-            COUNT // 2, lambda: looking_up(one_header, properties="raw")
+            COUNT // 2, lambda: looking_up(one_header, properties="raw"), "messages, 1 header of 10 read"
         ),
         "messages, 10 headers of 10 read, raw properties": Item(
             COUNT // 2, lambda: looking_up(all_headers, properties="raw")
         ),
         "Connection, deliveries and acks": Item(COUNT, consuming),
         **{
-            f"forward, {headers} headers, {way}": Item(COUNT // 2, partial(forwarding_octets, headers, way))
+            f"forward, {headers} headers, {way}": Item(
+                COUNT // 2, partial(forwarding_octets, headers, way), "" if way == "dicts" else dicts
+            )
             for headers in (0, 3, 10)
+            for dicts in [f"forward, {headers} headers, dicts"]
             for way in ("dicts", "raw properties")
         },
         "encode_message, traced": Item(COUNT, lambda: encoding(compiled, COUNT)),
+        "encode_messages, traced": Item(COUNT, encoding_many, "encode_message, traced"),
         "make and encode messages, traced": Item(COUNT, making),
+        "prepared message, traced": Item(COUNT, encoding_prepared, "make and encode messages, traced"),
         "make and encode acks": Item(COUNT, lambda: acking("")),
         "make and encode acks, own Encoder": Item(COUNT, lambda: acking("Encoder")),
         "Connection.send_message, traced": Item(COUNT, sending),
@@ -267,7 +306,9 @@ def items() -> dict[str, Item]:
             PURE_COUNT, lambda: decoding(pure, "FrameDecoder", corpus.traced(PURE_COUNT))
         ),
         "pure messages, traced": Item(
-            PURE_COUNT, lambda: decoding(pure, "MessageDecoder", corpus.traced(PURE_COUNT))
+            PURE_COUNT,
+            lambda: decoding(pure, "MessageDecoder", corpus.traced(PURE_COUNT)),
+            "pure frames, traced",
         ),
         "pure messages, numbered": Item(
             PURE_COUNT, lambda: decoding(pure, "MessageDecoder", corpus.renumbered(PURE_COUNT))

@@ -134,6 +134,47 @@ def test_an_iterable_that_asks_for_the_next_piece_is_refused(amqp: ModuleType) -
     assert len(list(pieces)) == len(seen) == 1
 
 
+def raw_properties(impl: Implementation, octets: bytes, class_id: int, dialect: str) -> Any:
+    """Return properties that stay octets."""
+    own = impl.dialect(dialect).DIALECT
+    return impl.kernel("rawproperties").RawProperties(octets, class_id, own)
+
+
+def test_raw_properties_are_forwarded_as_they_are(impl: Implementation) -> None:
+    amqp = impl.dialect("rabbitmq-0-9-1")
+    # A flag of no property, which is not written this way by anybody.
+    odd = raw_properties(impl, b"\x80\x02\x04text", 60, "rabbitmq-0-9-1")
+    messages = [
+        (1, amqp.BasicDeliver("tag", number, False, "x", "key"), odd, b"x" * number) for number in range(2000)
+    ]
+    octets = b"".join(amqp.encode_messages(messages))
+    assert octets == b"".join(amqp.encode_message(*each) for each in messages)
+    assert octets.count(odd.octets) == len(messages)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "class_id", "name"), [("amqp-0-9-1", 60, "basic"), ("amqp-0-8", 70, "file")]
+)
+def test_raw_properties_of_another_dialect_are_refused(
+    impl: Implementation, dialect: str, class_id: int, name: str
+) -> None:
+    amqp = impl.dialect("rabbitmq-0-9-1")
+    foreign = raw_properties(impl, b"\0\0", class_id, dialect)
+    pieces = amqp.encode_messages([message(amqp, b"x"), (1, amqp.BasicPublish(), foreign, b"")])
+    assert next(pieces) == amqp.encode_message(*message(amqp, b"x"))
+    with pytest.raises(EncodeError) as caught:
+        next(pieces)
+    assert str(caught.value) == f"message 1: {name}: properties of {dialect}, not of rabbitmq-0-9-1"
+
+
+def test_raw_properties_of_another_class_are_refused(impl: Implementation) -> None:
+    amqp = impl.dialect("amqp-0-8")
+    file = raw_properties(impl, b"\0\0", 70, "amqp-0-8")
+    for encode in (amqp.encode_message, lambda *each: next(amqp.encode_messages([each]))):
+        with pytest.raises(EncodeError, match="properties of class file do not belong to it"):
+            encode(1, amqp.BasicPublish(), file, b"")
+
+
 def test_the_index_survives_a_pickle(impl: Implementation) -> None:
     import pickle
 

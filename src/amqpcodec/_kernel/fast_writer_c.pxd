@@ -72,7 +72,7 @@ cdef class Forms:
     )
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
-        Forms contents,
+        Forms contents, PyObject *kept, int kept_class,
     ) noexcept
 
     cdef inline Form *find(self, PyTypeObject *cls) noexcept:

@@ -17,8 +17,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .write_values cimport (
-    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, count_of, is_bytes, is_int, is_text, is_tuple, octet_count,
-    octets_in, put_long_text, put_number, put_octets, put_short, put_sized, put_table, put_time,
+    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, is_bytes, is_int, is_text, octet_count, octets_in, put_long_text,
+    put_number, put_octets, put_short, put_sized, put_table, put_time,
 )
 from .fields import FIELD_KINDS
 from .fields cimport BIT_FIELD, LONGLONG_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
@@ -427,12 +427,12 @@ cdef class Forms:
 
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
-        Forms contents,
+        Forms contents, PyObject *kept, int kept_class,
     ) noexcept:
-        """Write all frames of a message; return where they end."""
+        """Write all frames of a message, a tuple of four items; return where they end."""
         cdef Py_ssize_t number, size
         cdef PyObject *body
-        if not is_tuple(item) or count_of(item) != 4 or end - p < ROOM_OF_HEAD:
+        if end - p < ROOM_OF_HEAD:
             return NULL
         number = _channel_number(PyTuple_GET_ITEM(item, 0))
         body = PyTuple_GET_ITEM(item, 3)
@@ -441,7 +441,7 @@ cdef class Forms:
         size = octet_count(body)
         p = _put_content_start(
             self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2),
-            <PyObject *>None, 0, size, p, end, limit, rules,
+            kept, kept_class, size, p, end, limit, rules,
         )
         if p is NULL or end - p < _framed_size(size, limit):
             return NULL

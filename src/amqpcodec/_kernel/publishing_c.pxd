@@ -25,6 +25,7 @@ cdef class MessagePieces:
     cdef object _error
 
     cdef bytes _piece(self)
+    cdef unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept
     cdef bytes _slowly(self, object message)
 
 

@@ -28,6 +28,7 @@ from .fields cimport (
 from .ints cimport small
 from .lock_c cimport Lock
 from .octets cimport u16, u32
+from .rawproperties_c cimport RawProperties
 from .rawtable_c cimport RawTable
 from .values import named
 from .wire cimport OVERHEAD
@@ -123,10 +124,7 @@ cdef class MessagePieces:
                     if piece is None:
                         piece = PyBytes_FromStringAndSize(NULL, PIECE)
                         start = <unsigned char *>PyBytes_AS_STRING(piece)
-                    after = NULL if self._validate else self._methods.forms.put_message(
-                        start + used, start + PIECE, <PyObject *>message, self._limit, self._rules,
-                        self._properties.forms,
-                    )
+                    after = self._put(message, start + used, start + PIECE)
                     if after is not NULL:
                         used = after - start
                         if used == PIECE:
@@ -155,6 +153,24 @@ cdef class MessagePieces:
         whole = <PyObject *>piece
         piece = None
         return _shortened(whole, used)
+
+    cdef unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept:
+        """Write all frames of a message; return where they end, or NULL where `_slowly` must write them."""
+        cdef PyObject *item = <PyObject *>message
+        cdef PyObject *kept = <PyObject *>None
+        cdef PyObject *properties
+        cdef int kept_class = 0
+        if self._validate or type(message) is not tuple or PyTuple_GET_SIZE(item) != 4:
+            return NULL
+        properties = PyTuple_GET_ITEM(item, 2)
+        if type(<object>properties) is RawProperties:
+            reading = (<RawProperties>properties)._reading
+            if reading is not None and reading.dispatch is self._properties:
+                kept = <PyObject *>(<RawProperties>properties)._octets
+                kept_class = (<RawProperties>properties)._class
+        return self._methods.forms.put_message(
+            p, end, item, self._limit, self._rules, self._properties.forms, kept, kept_class
+        )
 
     cdef bytes _slowly(self, object message):
         try:
