@@ -41,3 +41,15 @@ cdef class RawProperties(Properties):
     cdef bint _equals(self, RawProperties other) except -1
     @cython.locals(reading=PropertiesReading, octets=bytes, reader=Reader, decoded=Record)
     cdef object _decode(self)
+
+    # Several threads may read the same properties, and one of them decode them.
+
+    cdef inline object _values(self):
+        with cython.critical_section(self):
+            return self._decoded
+
+    cdef inline object _remember(self, object decoded):
+        with cython.critical_section(self):
+            if self._decoded is None:
+                self._decoded = decoded
+            return self._decoded

@@ -6,17 +6,19 @@ from __future__ import annotations
 from operator import index
 
 from .._pickle import restore_raw_properties
-from .._typing import TYPE_CHECKING, Any
+from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import Limits, table_limits
 from ..profiles import table_profile
 from .constructors_py import describe
 from .dialect_py import Dialect
 from .lookup_py import headers_in, look_up
-from .memo import MEMO
 from .reader_py import ReaderRules
 from .records_py import Properties
 from .writer_py import Writer
+
+if PURE:
+    from .memo import MEMO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -145,8 +147,7 @@ class RawProperties(Properties):
         reading = self._reading
         if reading is None:
             reading = self._known()
-        with MEMO:
-            plan = None if self._decoded is not None else reading.plan(self._class)
+        plan = None if self._values() is not None else reading.plan(self._class)
         headers = None if plan is None else headers_in(self._octets, plan)
         if headers is not None:
             found = look_up(headers, key, reading.options[0], reading.limits)
@@ -179,17 +180,23 @@ class RawProperties(Properties):
     def _class_id(self) -> int:
         return self._class
 
-    def _values_of(self) -> Any:
-        """The ordinary properties that the octets stand for."""
-        with MEMO:
-            decoded = self._decoded
-        if decoded is None:
-            decoded = self._decode()
+    if PURE:
+
+        def _values(self) -> Any:
+            """Return what was decoded before, or None."""
+            return self._decoded
+
+        def _remember(self, decoded: Any) -> Any:
+            """Keep what was decoded, and return what is kept: another thread may have come first."""
             with MEMO:
                 if self._decoded is None:
                     self._decoded = decoded
-                decoded = self._decoded
-        return decoded
+                return self._decoded
+
+    def _values_of(self) -> Any:
+        """The ordinary properties that the octets stand for."""
+        decoded = self._values()
+        return self._remember(self._decode()) if decoded is None else decoded
 
     def _decode(self) -> Any:
         reading = self._known()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 
 from .._pickle import restore_public
-from .._typing import TYPE_CHECKING, Any
+from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits, table_limits
 from .constructors_py import describe
 from .lookup_py import look_up
-from .memo import MEMO
+
+if PURE:
+    from .memo import MEMO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -61,26 +63,37 @@ class RawTable(Mapping[str, Any]):
         """Name of the table profile that reads them."""
         return self._profile
 
+    if PURE:
+
+        def _known(self) -> dict[str, Any] | None:
+            """Return what was decoded before, if it was."""
+            return self._table
+
+        def _remember(self, table: dict[str, Any]) -> dict[str, Any]:
+            """Keep what was decoded, and return what is kept: another thread may have come first."""
+            with MEMO:
+                if self._table is None:
+                    self._table = table
+                return self._table
+
+        def _look_ups(self) -> int:
+            """Count one more look-up, and return how many there were."""
+            self._looked_up += 1
+            return self._looked_up
+
     def _decoded(self) -> dict[str, Any]:
-        with MEMO:
-            table = self._table
+        table = self._known()
         if table is None:
             # Looked up late, since reading a table takes the reader, which makes these.
             from .tables_py import read_pairs
 
-            table = read_pairs(self._octets, self._profile, self._limits)
-            with MEMO:
-                if self._table is None:
-                    self._table = table
-                table = self._table
+            table = self._remember(read_pairs(self._octets, self._profile, self._limits))
         return table
 
     def _found(self, key: object) -> tuple[Any, ...] | None:
         """The value of a key, see `look_up`; None once all is decoded, or has to be."""
-        with MEMO:
-            if self._table is not None or self._looked_up == _MOST_LOOKED_UP:
-                return None
-            self._looked_up += 1
+        if self._known() is not None or self._look_ups() > _MOST_LOOKED_UP:
+            return None
         return look_up(self._octets, key, self._profile, self._limits)
 
     def __getitem__(self, key: str) -> Any:
