@@ -157,15 +157,20 @@ def pair(base: Path, now: Path, chosen: Sequence[str], *, reverse: bool) -> dict
             process.close()
 
 
-def shares(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]]) -> list[Ratio]:
-    """Return what items take now, beside what others that do as much in the usual way take at the base."""
+def shares(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]], others: Mapping[str, str]) -> list[Ratio]:
+    """Return what items take now, beside what others that do as much in the usual way take at the base.
+
+    Args:
+        pairs: what both said about each item.
+        others: by item, the other one.
+    """
     found = []
-    for item, how in items().items():
-        answers = [(each[how.share_of][0], each[item][1]) for each in pairs if {item, how.share_of} <= set(each)]
+    for item, other in others.items():
+        answers = [(each[other][0], each[item][1]) for each in pairs if item in each and other in each]
         if answers and not any("lacks" in said for said in answers[0]):
             seconds = [(before["seconds"], now["seconds"]) for before, now in answers]
             before, now = (median(times) * 1e9 for times in zip(*seconds, strict=True))
-            name = f"{item}, of: {how.share_of}"
+            name = f"{item}, of: {other}"
             found.append(Ratio(name, before, now, [new / old for old, new in seconds]))
     return found
 
@@ -240,7 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pairs = [pair(base, now, chosen, reverse=bool(number % 2)) for number in range(options.pairs)]
     found, notes = ratios(pairs)
     about_counts, more = instructions(sources) if options.instructions else ("", [])
-    text = report(commit, found, shares(pairs), notes, about_counts)
+    others = {item: how.share_of for item, how in items().items() if how.share_of}
+    text = report(commit, found, shares(pairs, others), notes, about_counts)
     TABLE.write_text(text)
     print(text)
     return 1 if more or any(ratio.is_slower() for ratio in found) else 0

@@ -42,7 +42,7 @@ def test_an_item_that_is_slower_by_more_than_the_margin_is_named(
 ) -> None:
     found, notes = against.ratios([{"decode": (said(100), said(now))}])
     assert found[0].is_slower() is slower
-    text = against.report("0123456789abcdef", found, notes, "")
+    text = against.report("0123456789abcdef", found, [], notes, "")
     assert "## Against 0123456789ab\n" in text
     assert ("**Slower: decode.**" in text) is slower
     assert ("Nothing is slower." in text) is not slower
@@ -56,7 +56,15 @@ def test_what_the_base_lacks_is_named_and_not_compared(against: ModuleType) -> N
         "new: the base lacks it (AttributeError: no such function)",
         "gone: this checkout lacks it (AttributeError: no such function)",
     ]
-    assert "- new: the base lacks it" in against.report("0" * 40, found, notes, "")
+    assert "- new: the base lacks it" in against.report("0" * 40, found, [], notes, "")
+
+
+def test_what_the_base_lacks_is_a_share_of_what_it_has(against: ModuleType) -> None:
+    pairs = [{"one by one": (said(100), said(90)), "at once": (LACKS, said(now))} for now in (50, 30, 40)]
+    others = {"at once": "one by one", "one by one": "at once", "another": "one by one"}
+    [share] = against.shares(pairs, others)
+    assert share.cells()[:-1] == ("at once, of: one by one", "100 ns", "40 ns", "0.40", "0.30 to 0.50")
+    assert "at once, of: one by one | 100 ns" in against.report("0" * 40, [], [share], [], "")
 
 
 def test_results_that_differ_are_named(against: ModuleType) -> None:
@@ -109,9 +117,15 @@ def test_every_item_is_there_and_finds_the_same_each_time(monkeypatch: pytest.Mo
         monkeypatch.setattr(works, "COUNT", 8)
         monkeypatch.setattr(works, "PURE_COUNT", 4)
         monkeypatch.setattr(works, "capture", lambda *_: (EXAMPLE, {}))
-        for name, item in works.items().items():
+        items = works.items()
+        found = {}
+        for name, item in items.items():
             call = item.make()
-            assert call() == call() > 0, name
+            found[name] = call()
+            assert call() == found[name] > 0, name
+        for name, item in items.items():
+            if item.share_of and not name.startswith("pure messages"):  # which are fewer than their frames
+                assert found[name] == found[item.share_of], name
 
 
 def test_traced_deliveries_have_602_octets_and_all_differ() -> None:
