@@ -23,6 +23,7 @@ pytest.importorskip("rabbitpy")
 from support.clients import CLIENTS, LEFT_ALONE, PEERS
 from support.clients.play import lines, play, played, queue, worker
 from support.clients.samples import task
+from support.marks import replaces
 
 OTHERS = [client for client in CLIENTS if client != "pika_select"]
 MESSAGES = int(os.environ.get("AMQPCODEC_CLIENT_MESSAGES", "600"))
@@ -47,6 +48,7 @@ def check(status: dict[str, Any], peer: str, mode: str, least: int) -> None:
     assert found["fast"] >= least
 
 
+@replaces
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("client", [pytest.param("pika_select", marks=pytest.mark.quick), *OTHERS])
 def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, rabbitmq: str) -> None:
@@ -59,6 +61,7 @@ def test_all_messages_arrive_and_nothing_falls_back(client: str, mode: str, rabb
     print(f"{client}, {mode}: {times}")
 
 
+@replaces
 @pytest.mark.parametrize(("pool", "mode"), POOLS)
 def test_all_tasks_are_done_and_nothing_falls_back(
     pool: str, mode: str, rabbitmq: str, tmp_path: Path
