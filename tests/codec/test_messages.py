@@ -103,6 +103,19 @@ class TestWhole:
 
 
 class TestOrder:
+    @pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+    @pytest.mark.parametrize("header_on", [1, 2])
+    def test_what_comes_on_another_channel_is_not_of_the_message(
+        self, codec: ModuleType, header_on: int, strict: bool
+    ) -> None:
+        octets = (
+            codec.encode_method(1, codec.Basic.Deliver("consumer", 1))
+            + codec.encode_header(header_on, codec.BasicProperties(), 4)
+            + codec.encode_body(2, b"body")
+        )
+        with pytest.raises(DecodeError, match=r"without a .* before it"):
+            list(codec.MessageDecoder(expect_header=False, strict=strict).feed(octets))
+
     def test_channels_interleave(self, codec: ModuleType) -> None:
         streams = {
             channel: [

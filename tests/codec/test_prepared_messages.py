@@ -101,6 +101,28 @@ def test_each_content_of_each_dialect(codec: ModuleType) -> None:
             assert message.encode(b"body", **changes) == expected
 
 
+def test_a_value_of_the_type_of_its_field_is_put_in_without_encoding_all_anew(codec: ModuleType) -> None:
+    class Counting(codec.Encoder):  # type: ignore[name-defined,misc]
+        calls = 0
+
+        def encode_message(self, *args: Any, **options: Any) -> Any:
+            self.calls += 1
+            return super().encode_message(*args, **options)
+
+    encoder = Counting()
+    for cls in codec.METHODS.values():
+        if cls.spec.content:
+            message = encoder.prepare_message(1, cls())
+            encoder.calls = 0
+            for field in (*cls.spec.fields, *codec.PROPERTIES[cls.spec.class_id].spec.fields):
+                if field.type != "bit":  # several share an octet
+                    value = {"table": {"a": 1}, "shortstr": "text"}.get(field.type, 5)
+                    message.encode(b"body", **{field.attribute: value})
+                    assert encoder.calls == 0, field
+            message.encode(memoryview(b"body"))
+            assert encoder.calls == 1
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"x" * 9000, bytearray(b"octets"), memoryview(b"octets")[::2], "text", None]
 )
