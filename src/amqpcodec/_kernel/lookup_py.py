@@ -9,29 +9,9 @@ from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from .. import profiles as kinds
 from .._typing import Any
 from ..limits import DEFAULT_LIMITS, Limits
-from ..profiles import (
-    ARRAY,
-    BOOL,
-    DECIMAL,
-    DOUBLE,
-    FLOAT,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    LONGSTR,
-    OCTETS,
-    TABLE,
-    TIMESTAMP,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    VOID,
-    table_profile,
-)
 from .fast_reader_py import DECLINED, FastReader, _long, fast_readers
 from .values import Declined
 
@@ -39,9 +19,10 @@ FOUND_NONE: tuple[Any, ...] = ()
 _SIZED, _TABLE, _ARRAY, _UNKNOWN = 100, 101, 102, 103  # in place of how many octets a tag and its value have
 _SHORT_TEXT, _HEADERS = 100, 101  # in a plan of rawproperties_py.py
 _SIZES = {
-    VOID: 1, BOOL: 2, INT8: 2, UINT8: 2, INT16: 3, UINT16: 3, INT32: 5, UINT32: 5, FLOAT: 5, DECIMAL: 6,
-    INT64: 9, UINT64: 9, DOUBLE: 9, TIMESTAMP: 9, LONGSTR: _SIZED, OCTETS: _SIZED, TABLE: _TABLE,
-    ARRAY: _ARRAY,
+    kinds.VOID: 1, kinds.BOOL: 2, kinds.INT8: 2, kinds.UINT8: 2, kinds.INT16: 3, kinds.UINT16: 3,
+    kinds.INT32: 5, kinds.UINT32: 5, kinds.FLOAT: 5, kinds.DECIMAL: 6, kinds.INT64: 9, kinds.UINT64: 9,
+    kinds.DOUBLE: 9, kinds.TIMESTAMP: 9, kinds.LONGSTR: _SIZED, kinds.OCTETS: _SIZED, kinds.TABLE: _TABLE,
+    kinds.ARRAY: _ARRAY,
 }  # fmt: skip
 
 
@@ -108,7 +89,7 @@ def _needle(key: str) -> bytes | None:
 @cache
 def _rules(profile: str) -> tuple[list[int], list[FastReader]]:
     """How many octets a tag and its value have, and what reads the value, by tag."""
-    tags = table_profile(profile).readable(False)
+    tags = kinds.table_profile(profile).readable(False)
     sizes = [_UNKNOWN] * 256
     for tag, kind in tags.items():
         sizes[ord(tag)] = _SIZES.get(kind, _UNKNOWN)

@@ -7,7 +7,7 @@ from .fast_frames_c cimport read_message
 from .reader_c cimport Reader
 from .records_c cimport Frame, Message, Record
 from .stream_c cimport StreamDecoder
-from .wire cimport BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed, as_unsigned
+from .wire cimport BODY, HEADER, METHOD, as_unsigned
 
 
 @cython.no_gc
@@ -47,11 +47,6 @@ cdef class MessageDecoder(StreamDecoder):
     @cython.locals(method=Record, channel=cython.int, cut_off=Content, message=Message, discarded=cython.bint)
     cdef object _method(self)
     @cython.locals(
-        reader=Reader, at=cython.Py_ssize_t, end=cython.Py_ssize_t, header=cython.Py_ssize_t, offset=cython.longlong,
-        left=cython.longlong, size=cython.Py_ssize_t, class_id=cython.int, properties=Record, same_class=cython.bint,
-    )
-    cdef Message _whole(self, int channel, Record method)
-    @cython.locals(
         content=Content, properties=Record, body_size=cython.ulonglong, same_class=cython.bint, verdict=cython.int,
     )
     cdef object _header(self)
@@ -73,6 +68,10 @@ cdef class MessageDecoder(StreamDecoder):
             self._reader, self._methods, self._properties, self._raw_reading, self._chunk, self._end,
             self._size_limit, self._whole_limit, self._body_limit,
         )
+
+    cdef inline Message _whole(self, int channel, Record method):
+        """Return None: `_read_fast` went before."""
+        return None
 
 
 cdef int stage_of(Content content) noexcept

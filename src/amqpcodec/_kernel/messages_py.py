@@ -24,7 +24,7 @@ from .content_order import (
 )
 from .records_py import Frame, Message
 from .stream_py import StreamDecoder
-from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_signed, as_unsigned
+from .wire import BODY, ENVELOPE_SIZE, HEADER, METHOD, OVERHEAD, as_unsigned
 
 if PURE:
     from .fast_stream_py import fast_message
@@ -229,42 +229,45 @@ class MessageDecoder(StreamDecoder):
         self._deferred = frame
         return self._message(cut_off, self._body_of(cut_off), False)
 
-    def _whole(self, channel: int, method: Any) -> Message | None:
-        """The message of a method whose content header, and body in one frame, lie whole right behind it.
+    if PURE:
 
-        A fast path: it declines by None what lies otherwise, or is out of order or too large, and has then
-        changed nothing. With no content open, it can leave errors in properties to the slow path's function.
-        """
-        if self._current is not None or self._open or not self._join or channel == 0:
-            return None
-        reader, chunk, at, end = self._reader, self._chunk, self._pos, self._end
-        header = reader.following(HEADER, chunk, at, end, self._size_limit)
-        if not OVERHEAD + 12 <= header <= self._whole_limit:
-            return None
-        offset = self._offset + ENVELOPE_SIZE
-        reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)
-        class_id = reader.content_head()
-        same_class = class_id == method._class_id()
-        if judge_header(BEFORE_HEADER, same_class, reader.body_size, self._body_limit) != IN_ORDER:
-            return None
-        left = as_signed(reader.body_size)
-        size = 0
-        if left != 0:
-            size = reader.following(BODY, chunk, at + header, end, self._size_limit)
-            if size == 0 or left != size - OVERHEAD:
+        def _whole(self, channel: int, method: Any) -> Message | None:
+            """Return the message of a method; None if its header and one body frame do not follow whole.
+
+            A fast path: it declines what lies otherwise, or is out of order or too large, and has
+            then changed nothing. With no content open, it can leave errors in properties to the slow path's
+            function.
+            """
+            if self._current is not None or self._open or not self._join or channel == 0:
                 return None
-        reader.frame_type = HEADER
-        at += header
-        self._pos = at
-        self._offset += header
-        properties = self._read_fields(class_id)
-        body = b""
-        if size != 0:
-            reader.aim(at + ENVELOPE_SIZE, at + size - 1, offset + header)
-            body = reader.rest()
-            self._pos = at + size
-            self._offset += size
-        return new_message(channel, method, properties, body)
+            reader, chunk, at, end = self._reader, self._chunk, self._pos, self._end
+            header = reader.following(HEADER, chunk, at, end, self._size_limit)
+            if not OVERHEAD + 12 <= header <= self._whole_limit:
+                return None
+            offset = self._offset + ENVELOPE_SIZE
+            reader.aim(at + ENVELOPE_SIZE, at + header - 1, offset)
+            class_id = reader.content_head()
+            same_class = class_id == method._class_id()
+            if judge_header(BEFORE_HEADER, same_class, reader.body_size, self._body_limit) != IN_ORDER:
+                return None
+            left = reader.body_size
+            size = 0
+            if left != 0:
+                size = reader.following(BODY, chunk, at + header, end, self._size_limit)
+                if size == 0 or left != size - OVERHEAD:
+                    return None
+            reader.frame_type = HEADER
+            at += header
+            self._pos = at
+            self._offset += header
+            properties = self._read_fields(class_id)
+            body = b""
+            if size != 0:
+                reader.aim(at + ENVELOPE_SIZE, at + size - 1, offset + header)
+                body = reader.rest()
+                self._pos = at + size
+                self._offset += size
+            return new_message(channel, method, properties, body)
 
     def _header(self) -> Any:
         """A content header fills in the properties; without a body it ends the content."""

@@ -161,20 +161,6 @@ cdef class Reader:
         self._base = offset + ENVELOPE_SIZE
         return True
 
-    cdef inline Py_ssize_t following(
-        self, int frame_type, object data, Py_ssize_t at, Py_ssize_t end, long long size_limit
-    ) except -1:
-        """Octets of the frame at data[at:end], if it is whole, of this type, and on the channel of the frame that
-        was entered last; else 0. Only `aim` goes there."""
-        cdef const unsigned char *p
-        cdef long long size
-        if data is not self._owner or type(data) is not bytes:
-            self.attach(data)
-        p = self._data + at
-        if frame_at(p, end - at, 1U << frame_type, size_limit, False, &size) != WHOLE or u16(p + 1) != self.channel:
-            return 0
-        return <Py_ssize_t>size
-
     cdef inline void detach(self) noexcept:
         """Let go of the octets. Nothing is read before others are attached."""
         self._owner = None

@@ -14,9 +14,5 @@ cdef extern from *:
     const long long MAX_PAYLOAD "4294967295LL"
 
 
-cdef inline long long as_signed(unsigned long long size) noexcept nogil:
-    return <long long>size
-
-
 cdef inline unsigned long long as_unsigned(long long size) noexcept nogil:
     return <unsigned long long>size

@@ -14,11 +14,6 @@ FRAME_SLACK = 8
 MAX_PAYLOAD = 2**32 - 1
 
 
-def as_signed(size: int) -> int:
-    """A size of less than 2**63, for C from an unsigned number to a signed one."""
-    return size
-
-
 def as_unsigned(size: int) -> int:
     """A size, for C from a signed number to an unsigned one."""
     return size
