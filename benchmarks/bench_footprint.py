@@ -1,4 +1,4 @@
-"""What the package costs besides time: import and memory. Each measured in a fresh process."""
+"""Measures what the package costs besides time: import and memory, each in a fresh process."""
 
 from __future__ import annotations
 

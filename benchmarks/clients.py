@@ -231,7 +231,7 @@ def one_round(url: str, client: str, count: int, modes: tuple[str, ...], times: 
 
 
 def check(client: str, mode: str, found: Played) -> None:
-    """What was to be replaced was, and served every call.
+    """Require that what was to be replaced was, and served every call.
 
     Raises:
         AssertionError: it was not.
