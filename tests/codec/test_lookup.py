@@ -142,6 +142,15 @@ def test_a_table_that_is_asked_often_is_decoded_once(impl: Implementation) -> No
         assert [table.get(key) for key in COMMON] == list(table.values())
 
 
+@pytest.mark.parametrize(
+    "before", [len, lambda table: [table["first"] for _ in range(4)]], ids=["len", "keys"]
+)
+def test_a_table_that_is_decoded_makes_no_value_again(impl: Implementation, before: Any) -> None:
+    table = impl.raw_table(entries(COMMON))
+    before(table)
+    assert table["double"] is table["double"]
+
+
 # -- headers of raw properties
 
 
