@@ -1,3 +1,5 @@
+cimport cython
+
 from cpython.object cimport PyObject
 
 from .dispatch_c cimport Dispatch
@@ -10,6 +12,7 @@ cdef enum:
     NAMES = 128  # places for the names of fields, a power of two
 
 
+@cython.final
 cdef class MessagePieces:
     cdef object _messages  # an iterator; None at the end
     cdef object _encode
@@ -25,7 +28,7 @@ cdef class MessagePieces:
     cdef object _error
 
     cdef bytes _piece(self)
-    cdef unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept
+    cdef inline unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept
     cdef bytes _slowly(self, object message)
 
 

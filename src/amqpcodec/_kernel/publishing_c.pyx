@@ -154,7 +154,7 @@ cdef class MessagePieces:
         piece = None
         return _shortened(whole, used)
 
-    cdef unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept:
+    cdef inline unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept:
         """Write all frames of a message; return where they end, or NULL where `_slowly` must write them."""
         cdef PyObject *item = <PyObject *>message
         cdef PyObject *kept = <PyObject *>None
