@@ -5,7 +5,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
+.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
@@ -65,6 +65,10 @@ bench-spark:
 # Memory of workers of Spark. A capture of BENCH_MEMORY_MB megabytes goes through workers of Spark with 500 MB of address space.
 bench-spark-memory:
 	PYTHONPATH=benchmarks $(PYTHON) -m spark.memory --mb $(BENCH_MEMORY_MB)
+
+# A capture step by step, in CPU time: reading, packets, frames, columns; and on Spark, with the JVM's share.
+bench-steps:
+	$(PYTHON) benchmarks/steps.py
 
 # docs/benchmarks.md and docs/benchmarks.svg from the stored results.
 bench-report:

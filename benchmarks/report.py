@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import chart
 from peers import FACTORIES
+from prose import paragraph, verdict_table
+from report_spark import spark_section
 from results import FOLDER, Results
-from targets import DIVIDED, MB, PEERS, Verdict, client_verdicts, column_verdicts, spark_verdicts, verdicts
+from targets import MB, PEERS, client_verdicts, column_verdicts, verdicts
 
 from amqpcodec.bench.comparing import Figure
 
@@ -116,33 +117,6 @@ The margin is 10% for times. Two sets of three passes of the same code differed 
 and by 3.5% in the median. The margin is 3% for instructions, which repeat to within 1%.
 """
 
-MISSED_BY_SPARK = """\
-- Rates of `messages` cannot exceed their ceiling. A row of the union of five dialects has more columns than
-  when the targets were set. The option `dialect` limits it to the columns of one.
-- `frames, numbers` and `messages, 3 columns`: Spark gets so few values that most of the time goes into
-  following the capture. A ceiling of 2.1 core-seconds for 2 GB, of numbers, leaves 0.9 for that at 70%; that
-  of three columns, 1.1, leaves 0.5. It takes 1.2 alone, and 1.3 to 1.6 beside a JVM. Samples of the time
-  (`perf record -e cpu-clock --call-graph dwarf`, `arrow.CaptureSession` on 500 MB):
-
-  | | numbers of frames | 3 columns of messages | a scan for states |
-  | --- | ---: | ---: | ---: |
-  | copying the file out of the kernel | 31% | 25% | 31% |
-  | Python between the file and its buffer | 5% | 5% | 6% |
-  | records, headers, connections, order of segments | 13% | 16% | 16% |
-  | frames, contents, cells | 25% | 31% | 23% |
-  | opening and closing connections, negotiation: Python | 18% | 18% | 18% |
-  | batches, and the rest | 9% | 5% | 7% |
-
-  Tried: mapping the file takes 6% to 9% less, but a file that is cut short meanwhile ends the worker. Reads
-  of 64 and of 256 KiB take as long as those of 128. Without the garbage collector, 3% less.
-- `pcap_to_parquet` decodes before it writes, 0.6 us a row, and has jobs that plan and move its files. Its
-  ceiling only writes, with pyarrow's usual settings: 1.4 us a row, 1.2 with those used here.
-  `parquet_to_stream` encodes, plans and moves its files.
-- Frames as numbers keep the JVM and the worker busy at once, so `local[1]` already uses most of two cores.
-- Where the rate is missed and the share of the ceiling is met, the ceiling was low as well: the speed of the
-  machine varies.
-"""
-
 
 def main() -> int:
     """Read, write."""
@@ -167,7 +141,7 @@ def main() -> int:
             *_connections(results),
             *_brokers(results),
             *_columns(results),
-            *_spark(results),
+            *spark_section(results),
             OWN_CALLS,
             *_profile(results),
         ]
@@ -202,20 +176,13 @@ def _machine(results: Results) -> Iterator[str]:
 def _targets(results: Results) -> Iterator[str]:
     yield "## Targets\n"
     yield "Compiled build, medians, unless the line says otherwise.\n"
-    yield from _verdicts(verdicts(results))
+    yield from verdict_table(verdicts(results))
     yield ""
-
-
-def _verdicts(found: Iterable[Verdict]) -> Iterator[str]:
-    yield "| work | target | reached | |\n| --- | --- | --- | --- |"
-    for verdict in found:
-        met = {True: "met", False: "**missed**", None: ""}[verdict.met]
-        yield f"| {verdict.work} | {verdict.target} | {verdict.reached} | {met} |"
 
 
 def _times(results: Results) -> Iterator[str]:
     yield "## Times\n"
-    yield from _prose(f"""
+    yield from paragraph(f"""
         The median time of one operation. In brackets: how many times that of the compiled build. An asterisk
         marks a figure whose quartiles lie more than {NOISY:.0%} of it apart.
     """)
@@ -247,7 +214,7 @@ def _consuming(results: Results) -> Iterator[str]:
     most, name = max(ours)
     item = item.replace(" 256 B ", ", 256 B, ")
     yield "\n## Varied deliveries\n"
-    yield from _prose(
+    yield from paragraph(
         f"""
         A delivery of `{item}` takes {profile["total"]:,} instructions: 15 objects are made and freed, one of
         them a dict of 3 entries, and a loop in Python reads three fields. {theirs:.0%} of them are the
@@ -266,7 +233,7 @@ def _small_methods(results: Results) -> Iterator[str]:
     profile = results.profile[item]
     theirs = sum(profile["objects"].get(name, 0) for name in INTERPRETER)
     yield "\n## Small methods\n"
-    yield from _prose(
+    yield from paragraph(
         f"""
         `{item}` is {ratio:.1f} times as fast as the best other library; the target is 12. {theirs:.0%} of its
         {profile["total"]:,} instructions are the interpreter's: a call of the benchmark's own function, which
@@ -279,7 +246,7 @@ def _small_methods(results: Results) -> Iterator[str]:
 
 def _forwarding(results: Results) -> Iterator[str]:
     yield "\n## Forwarding\n"
-    yield from _prose("""
+    yield from paragraph("""
         Publishes of 256 B come in chunks of 64 KiB, and no two are equal. Each is sent on as a delivery with
         the same properties and body (`benchmarks/bench_forwarding.py`). With `properties="raw"` the content
         header is not decoded. These are instructions of one message in the compiled build, as
@@ -290,7 +257,7 @@ def _forwarding(results: Results) -> Iterator[str]:
         decoded, raw = (results.guard[f"forward, {headers} headers, {way}"] for way in ("dicts", "raw"))
         yield f"| {headers} | {decoded:,} | {raw:,} | {raw / decoded:.2f} |"
     yield ""
-    yield from _prose(
+    yield from paragraph(
         """
         The targets of 0.4 and 0.25 are missed, and no single function stands out. Of the instructions by raw
         properties, the loop in Python takes about 16%, reading the publish 46% (six objects are made and
@@ -304,7 +271,7 @@ def _anchor(results: Results) -> Iterator[str]:
     if not results.anchor:
         return
     yield "\n### Beside C\n"
-    yield from _prose("""
+    yield from paragraph("""
         Both decode the same file, in turns. rabbitmq-c fills C structs whose strings point into its buffer.
     """)
     yield "| work | rabbitmq-c | amqpcodec | ratio |\n| --- | ---: | ---: | ---: |"
@@ -332,7 +299,7 @@ def _interpreters(results: Results) -> Iterator[str]:
     if not found:
         return
     yield "\n## Other interpreters\n"
-    yield from _prose(f"""
+    yield from paragraph(f"""
         The time of one message of 256 B, of a thousand at a time (`make bench-interpreters`). A delivery is
         three frames. The interpreters alternate in {found["rounds"]} rounds; the best time counts. *At first*
         is the first thousand of a new process, before PyPy has compiled anything.
@@ -356,14 +323,14 @@ def _clients(results: Results) -> Iterator[str]:
         return
     yield "\n## Clients with this codec inside\n"
     machine = f"CPython {found['python']}, {found['cores']} cores"
-    yield from _prose(f"""
+    yield from paragraph(f"""
         Codec calls of other libraries, and whole clients, as they are and with `amqpcodec.compat`
         (`make bench-clients`; {machine}). Whole clients publish and consume {found["messages"]:,} messages of
         256 B at a RabbitMQ on the same machine. Times are CPU time of the client's process, for one message.
         All configurations alternate in {found["rounds"]} rounds. Figures are medians of the rounds. Ratios
         are medians of the ratios within a round.
     """)
-    yield from _verdicts(client_verdicts(results))
+    yield from verdict_table(client_verdicts(results))
     yield "\n| calls | as they are | accelerated | |\n| --- | ---: | ---: | ---: |"
     for item, call in found["calls"].items():
         times = f"{_time(call['stock'] * 1000)} | {_time(call['accelerated'] * 1000)}"
@@ -392,7 +359,7 @@ def _connections(results: Results) -> Iterator[str]:
         return
     yield "\n## Connections\n"
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    yield from _prose(f"""
+    yield from paragraph(f"""
         From octets to a consumer that has method, properties and body of each message (`make
         bench-connections`; CPython {found["python"]}, {found["cores"]} cores). All receive the same octets in
         one process, without sockets: {found["messages"]:,} deliveries of 256 B that all differ, in chunks of
@@ -412,7 +379,7 @@ def _brokers(results: Results) -> Iterator[str]:
     if not found:
         return
     yield "\n## The broker of the examples\n"
-    yield from _prose(f"""
+    yield from paragraph(f"""
         For orientation: `examples/broker.py` beside RabbitMQ {found["rabbitmq"]}, with `examples/client.py`
         as the client of both (`make bench-brokers`; CPython {found["python"]}, {found["cores"]} cores). The
         client publishes {found["messages"]:,} messages of 256 B with three headers to one queue, with
@@ -431,7 +398,7 @@ def _gains(results: Results) -> Iterator[str]:
     if not found:
         return
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    yield from _prose("""
+    yield from paragraph("""
         CPU time of a client's process for one message of 256 B: published, or consumed and acknowledged.
         Times are medians of the rounds. Ratios are medians of the ratios within a round, so they may differ
         from the ratio of the times beside them.
@@ -443,7 +410,7 @@ def _gains(results: Results) -> Iterator[str]:
             cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
             yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
     yield ""
-    yield from _prose(f"Versions: {versions}.", "")
+    yield from paragraph(f"Versions: {versions}.", "")
 
 
 def _between_marks(text: str, lines: Iterable[str]) -> str:
@@ -457,12 +424,12 @@ def _columns(results: Results) -> Iterator[str]:
     if not results.columns:
         return
     yield "\n## Columns\n"
-    yield from _prose("""
+    yield from paragraph("""
         From octets to Arrow batches and back, in the compiled build (`make bench-columnar`). Streams are
         measured in CPU time, except with threads. Captures are measured in wall time, in a process that reads
         the file a second time.
     """)
-    yield from _verdicts(column_verdicts(results))
+    yield from verdict_table(column_verdicts(results))
     yield "\n| deliveries of 256 B, one of them | fixed | varied |\n| --- | ---: | ---: |"
     for item in ("messages", "messages, 4 columns", "rabbitmq-c"):
         cells = " | ".join(_time(results.columns[kind][item]) for kind in ("fixed", "varied"))
@@ -482,7 +449,7 @@ def _beside_threads(columns: dict[str, Any]) -> Iterator[str]:
         return
     limits = " and ".join(f"{figures['two processes']:.2f}x ({kind})" for kind, figures in columns.items())
     yield ""
-    yield from _prose(f"""
+    yield from paragraph(f"""
         Two processes do {limits} as much as one: the limit of this machine. Threads that pass a decoder the
         whole stream come close. With 64 KiB at a time, a thread needs the lock of the interpreter every 25 us
         or so. One that finds it taken sleeps, and wakes up later than that: so do a quarter of the calls
@@ -496,7 +463,7 @@ def _beside_writer(captures: dict[str, Any]) -> Iterator[str]:
     if "pyarrow's writer" not in captures:
         return
     yield ""
-    yield from _prose(f"""
+    yield from paragraph(f"""
         pyarrow's writer alone takes the same batches at {captures["pyarrow's writer"]:.0f} MB/s of capture.
         That is the limit, since one thread writes a Parquet file; reading runs beside it. Of the writer's
         time, 40% is Zstandard, and 10% goes to columns without a value. It gains 9% without statistics, which
@@ -505,57 +472,11 @@ def _beside_writer(captures: dict[str, Any]) -> Iterator[str]:
     """)
 
 
-def _spark(results: Results) -> Iterator[str]:
-    found = results.spark
-    if not found:
-        return
-    yield "\n## Spark\n"
-    size = f"{found['megabytes'] / 4:.0f} MB"
-    yield from _prose(f"""
-        Four captures of {size} in one session with `local[2]` (`make bench-spark`): the JVM and the workers
-        share two cores. A ceiling is the same job with nothing to decode or encode. For reading, its rows are
-        made before it begins. For writing, it drops the rows. The ceiling of `parquet_to_stream` reads, and
-        writes as many octets.
-    """)
-    yield from _prose("""
-        A job, its ceiling, the job in other sessions, and tshark alternate. Rates are medians, in millions a
-        second: of octets of captures, of messages, or of rows with a frame each. Ratios are medians of those
-        within a round. *One core* is `local[1]`, with its JVM and worker bound to one core.
-    """)
-    yield "| job | reached | ceiling | share of it |\n| --- | ---: | ---: | ---: |"
-    for name, job in found["jobs"].items():
-        if not name.endswith(DIVIDED):
-            yield f"| {name} | {job['local[2]']:.2f} | {job['ceiling']:.2f} | {job['of ceiling']:.0%} |"
-    yield "\n| job | beside `local[1]` | cores busy there, and in `local[2]` | beside one core |"
-    yield "| --- | ---: | ---: | ---: |"
-    for name, job in found["jobs"].items():
-        if "beside one core" in job:
-            busy = f"{job['cores busy, local[1]']:.2f}, {job['cores busy, local[2]']:.2f}"
-            yield f"| {name} | {job['beside local[1]']:.2f}x | {busy} | {job['beside one core']:.2f}x |"
-    yield ""
-    for name, job in found["jobs"].items():
-        if name.endswith(DIVIDED):
-            yield from _prose(
-                f"{name.removesuffix(DIVIDED)}, of one capture: {job['ceiling']:.0f} MB/s by one task, "
-                f"{job['local[2]']:.0f} MB/s by two, with the scan for the state of the second.",
-                "",
-            )
-    if "tshark" in found["jobs"]["messages"]:
-        rate = found["jobs"]["messages"]["tshark"]
-        yield f"tshark -T fields: {rate:.3f} million messages a second, by one core.\n"
-    yield from _verdicts(spark_verdicts(results))
-    if results.spark_equality:
-        yield "\n`make spark-equality` compares rows by hashes of all their values. The configurations:\n"
-        yield from (f"- {each}" for each in results.spark_equality["apart"])
-    yield "\nWhy targets are missed:\n"
-    yield from MISSED_BY_SPARK.splitlines()
-
-
 def _profile(results: Results) -> Iterator[str]:
     if not results.profile:
         return
     yield "\n## Where the instructions go\n"
-    yield from _prose("""
+    yield from paragraph("""
         The work items with the hardest targets, in the compiled build, counted by callgrind
         (`make bench-profile`). `libpython` and `libc` make and free Python's objects, hash and insert keys,
         and run the few lines of Python that call the codec.
@@ -565,16 +486,11 @@ def _profile(results: Results) -> Iterator[str]:
         shares = ", ".join(
             f"{name} {share:.0%}" for name, share in profile["objects"].items() if share > 0.01
         )
-        yield from _prose(f"{profile['total']} instructions: {shares}.")
+        yield from paragraph(f"{profile['total']} instructions: {shares}.")
         yield "| function | instructions | |\n| --- | ---: | ---: |"
         for function, count, share in profile["functions"]:
             yield f"| `{function}` | {count} | {share:.1%} |"
         yield ""
-
-
-def _prose(text: str, end: str = "\n") -> Iterator[str]:
-    """A paragraph in lines of the width that the documentation has."""
-    yield fill(" ".join(text.split()), 108, break_long_words=False, break_on_hyphens=False) + end
 
 
 def _cell(figures: dict[str, Figure], name: str) -> str:

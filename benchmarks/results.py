@@ -43,6 +43,7 @@ class Results:
         self.columns: dict[str, Any] = _optional(folder / "columnar.json")
         self.captures: dict[str, Any] = _optional(folder / "columnar-captures.json")
         self.spark: dict[str, Any] = _optional(folder / "spark.json")
+        self.steps: dict[str, Any] = _optional(folder / "steps.json")
         self.spark_memory: dict[str, Any] = _optional(folder / "spark-memory.json")
         self.spark_equality: dict[str, Any] = _optional(folder / "spark-equality.json")
         self.clients: dict[str, Any] = _optional(folder / "clients.json")

@@ -60,7 +60,9 @@ def encode_ack_by_its_own() -> Work:
 def encode_prepared() -> Work:
     """A prepared message that each thread has made."""
     encode = amqp.prepare_message(1, _method(), _properties()).encode
-    key = "".join(["eu.", "changed"])  # a literal lies beside others, whose counts threads take from each other
+    key = "".join(
+        ["eu.", "changed"]
+    )  # a literal lies beside others, whose counts threads take from each other
     return _repeated(lambda: encode(b'{"id": 7}', routing_key=key))
 
 
