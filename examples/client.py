@@ -16,12 +16,11 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from time import perf_counter
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from amqpcodec import AmqpError, EncodeError, ReplyError
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect
-from amqpcodec.connection import ClientLogin, events
+from amqpcodec.connection import events
 from amqpcodec.reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
 
 PUBLISHING, CONSUMING = 1, 2  # the channels
@@ -66,7 +65,7 @@ class Client:
     def __init__(
         self, url: str, queue: str, *, window: int = 1000, prefetch: int = 500, **options: Any
     ) -> None:
-        self._url, self._queue, self._prefetch = urlsplit(url), queue, prefetch
+        self._url, self._queue, self._prefetch = url, queue, prefetch
         self._window = asyncio.Semaphore(window)
         self._options = options
         self._stream: AmqpStream | None = None
@@ -143,12 +142,7 @@ class Client:
             raise
 
     async def _connect(self) -> AmqpStream:
-        url = self._url
-        login = ClientLogin(
-            unquote(url.username or "guest"), unquote(url.password or "guest"), unquote(url.path[1:]) or "/"
-        )
-        host = url.hostname or "localhost"
-        return await connect(host, url.port, login=login, ssl=url.scheme == "amqps" or None, **self._options)
+        return await connect(self._url, **self._options)
 
     async def _serve(self, stream: AmqpStream) -> None:
         """Publish and consume on a connection until it ends, by an exception."""

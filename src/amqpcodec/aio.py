@@ -1,6 +1,6 @@
 """`amqpcodec.connection` on asyncio: a stream of events for each connection, for clients and servers.
 
-    async with await connect("localhost", login=ClientLogin("guest", "guest")) as stream:
+    async with await connect("amqp://guest:guest@localhost/") as stream:
         channel = stream.connection.open_channel()
         async for event in stream:
             ...
@@ -11,15 +11,29 @@ What is sent through `AmqpStream.connection` is written soon. `drain` waits for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._generated.codes import CONNECTION_FORCED, INTERNAL_ERROR
-from .connection import ClientLogin, Connection, ConnectionClosed, Event, Opened, ServerLogin
+from .connection import (
+    Address,
+    ClientLogin,
+    Connection,
+    ConnectionClosed,
+    Event,
+    MethodReceived,
+    Opened,
+    ServerLogin,
+)
 from .errors import ConnectionLostError, LocalProtocolError, ReplyError
-from .reply_errors import REPLY_ERRORS
+from .reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+
+if TYPE_CHECKING:
+    from socket import socket
+    from ssl import SSLContext
 
 BUFFER_SIZE = 65536
 UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
@@ -121,7 +135,7 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def __anext__(self) -> Event:
         while True:
             for event in self.connection:
-                if self._login is None or not self._login.handle(self.connection, event):
+                if self._login is None or not await self._answer(self._login, event):
                     return event
             self._flush()
             state = self.connection.state
@@ -136,6 +150,21 @@ class AmqpStream(asyncio.BufferedProtocol):
             self._unread = 0
             self._received.clear()
             await self._received.wait()
+
+    async def _answer(self, login: ClientLogin | ServerLogin, event: Event) -> bool:
+        """Answer an event of the handshake; return whether it was one."""
+        connection = self.connection
+        start_ok = connection.dialect.Connection.StartOk
+        if not isinstance(login, ServerLogin) or not isinstance(event, MethodReceived):
+            return login.handle(connection, event)
+        if not isinstance(event.method, start_ok):
+            return login.handle(connection, event)
+        admitted = login.checked(connection, event.method)
+        if isinstance(admitted, Awaitable):
+            admitted = bool(await admitted)
+        if connection.state == "handshake":  # the client may be gone by now
+            login.admit(connection, admitted)
+        return True
 
     @property
     def writable(self) -> bool:
@@ -244,38 +273,112 @@ class AmqpStream(asyncio.BufferedProtocol):
 
 
 async def connect(
-    host: str,
+    host: str | Sequence[str],
     port: int | None = None,
     *,
     login: ClientLogin | None = None,
-    ssl: Any = None,
+    ssl: SSLContext | bool | None = None,
+    server_hostname: str | None = None,
+    sock: socket | None = None,
+    timeout: float | None = None,
     **options: Any,
 ) -> AmqpStream:
     """Connect to a server and log in.
 
     Args:
-        host: where the server is.
-        port: its port; None for 5672, or 5671 with TLS.
-        login: who comes; None for the default of `ClientLogin`.
-        ssl: as for `asyncio.loop.create_connection`: a context, or True; None for no TLS.
-        options: as for `Connection`.
+        host: where the server is: a host; or a URL, as `Address` describes it; or several of either, to be
+            tried in turn.
+        port: its port; None for that of the URL, or 5672, or 5671 with TLS.
+        login: who comes; None for whom the URL names, or for the default of `ClientLogin`.
+        ssl: a context, or True for the system's; None for what the URL says. False is no TLS.
+        server_hostname: that the server's certificate has to be of; None for that of the URL, or the host.
+        sock: a socket that is connected already; `host` says no more than the name and the login then.
+        timeout: seconds within which the connection has to be there, TLS included; None for those of
+            the URL, or 30. The handshake of AMQP has a limit of its own, in `ConnectionLimits`.
+        options: as for `Connection`; they count more than the URL.
 
     Returns:
         The stream, with the connection open.
 
     Raises:
-        ReplyError: the server has closed the connection: of the class for its reply code.
-        ConnectionLostError: the server has ended the stream without a close, or takes too long.
-        OSError: there is no connection. A ConnectionLostError is one, too.
+        ReplyError: the server has closed the connection: of the class for its reply code. The next server
+            is tried only where this one ends, with 320 or 541.
+        ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
+            several could be reached, and the text says why of each.
+        OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
+        ValueError: a URL that cannot be read.
     """
-    loop = asyncio.get_running_loop()
+    addresses = [_address(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
+    if not addresses or (sock is not None and len(addresses) > 1):
+        raise ValueError("name one server, or several without a socket")
+    failures: list[tuple[Address, Exception]] = []
+    for address in addresses:
+        stream = partial(_stream, login or address.login(), {**address.options(), **options})
+        seconds = address.connect_seconds if timeout is None else timeout
+        try:
+            transport = _transport(stream, address, ssl, server_hostname, sock)
+            return await _open(await _in_time(transport, seconds, address))
+        except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
+            failures.append((address, error))
+    if len(failures) == 1:
+        raise failures[0][1]
+    reasons = "; ".join(f"{address}: {error}" for address, error in failures)
+    raise ConnectionLostError(f"no server could be reached: {reasons}") from failures[-1][1]
+
+
+def _address(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
+    """Return the address of a host or URL."""
+    if "://" in host:
+        address = Address.parse(host)
+        return address if port is None else replace(address, port=port)
     if port is None:
         port = 5671 if ssl else 5672
+    return Address(host=host, port=port)
 
-    def make() -> AmqpStream:
-        return AmqpStream(Connection("client", clock=loop.time, **options), login or ClientLogin())
 
-    _, stream = await loop.create_connection(make, host, port, ssl=ssl)
+def _stream(login: ClientLogin, options: dict[str, Any]) -> AmqpStream:
+    clock = asyncio.get_running_loop().time
+    return AmqpStream(Connection("client", **{"clock": clock, **options}), login)
+
+
+async def _transport(
+    make: Callable[[], AmqpStream],
+    address: Address,
+    ssl: SSLContext | bool | None,
+    server_hostname: str | None,
+    sock: socket | None,
+) -> AmqpStream:
+    """Return a stream on a transport."""
+    loop = asyncio.get_running_loop()
+    tls = (address.tls_context() if ssl is None else ssl) or None
+    name = None if tls is None else server_hostname or address.server_name or address.host
+    if sock is not None:
+        _, stream = await loop.create_connection(make, sock=sock, ssl=tls, server_hostname=name)
+    elif address.socket_path is not None:
+        _, stream = await loop.create_unix_connection(
+            make, address.socket_path, ssl=tls, server_hostname=name
+        )
+    else:
+        _, stream = await loop.create_connection(
+            make, address.host, address.port, ssl=tls, server_hostname=name
+        )
+    return stream
+
+
+async def _in_time(
+    transport: Coroutine[Any, Any, AmqpStream], seconds: float, address: Address
+) -> AmqpStream:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await transport
+    except TimeoutError:
+        if not limit.expired():
+            raise  # the system's own
+        raise ConnectionLostError(f"no connection to {address} within {seconds:g} seconds") from None
+
+
+async def _open(stream: AmqpStream) -> AmqpStream:
+    """Wait until the connection is open."""
     try:
         async for event in stream:
             match event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterator
 from typing import Literal, assert_never, assert_type
 
@@ -48,6 +49,22 @@ def client(octets: bytes) -> None:
 def server() -> connection.ServerLogin:
     """Who may enter."""
     return connection.ServerLogin(lambda user, password: user == "guest")
+
+
+async def knows(user: str, password: str) -> bool:
+    """Somebody else knows."""
+    return await asyncio.to_thread(user.startswith, password)
+
+
+def address() -> connection.Address:
+    """What a URL says."""
+    found = assert_type(connection.Address.parse("amqps://me@broker/mine?heartbeat=5"), connection.Address)
+    assert_type(found.host + found.virtual_host, str)
+    assert_type(found.login(), connection.ClientLogin)
+    assert_type(found.tls_context(), ssl.SSLContext | None)
+    assert_type(connection.ServerLogin(knows), connection.ServerLogin)
+    Connection("client", **found.options())
+    return connection.Address(host="broker", tls=True, port=5671)
 
 
 def described(event: Event) -> str:
@@ -96,6 +113,8 @@ async def talk() -> None:
         await stream.drain()
 
     assert_type(await serve(handle, "localhost", 0, login=server()), asyncio.Server)
+    async with await connect(["amqp://localhost", "localhost"], timeout=3.0, ssl=None, sock=None):
+        pass
     async with await connect("localhost", login=connection.ClientLogin("guest", "guest")) as stream:
         assert_type(stream, AmqpStream)
         assert_type(stream.connection, Connection)

@@ -10,8 +10,8 @@
                 ...
         socket.sendall(connection.data_to_send())
 
-`events` has what a connection reports, `login` the two sides of the handshake, `amqpcodec.aio` an adapter for
-asyncio.
+`events` has what a connection reports, `login` the two sides of the handshake, `address` what a URL says,
+`amqpcodec.aio` an adapter for asyncio.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from .. import _backend
 from .._typing import TYPE_CHECKING
 from ..errors import LocalProtocolError
+from .address import Address
 from .events import (
     Blocked,
     ChannelClosed,
@@ -45,6 +46,7 @@ else:
     Connection = _backend.load("amqpcodec.connection.machine").Connection
 
 __all__ = [
+    "Address",
     "Blocked",
     "ChannelClosed",
     "ChannelOpened",

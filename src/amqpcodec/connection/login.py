@@ -5,6 +5,8 @@ They only send methods that a program could send itself, and keep what belongs t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Coroutine
+
 from amqpcodec import decode_pairs
 
 from .._generated.codes import ACCESS_REFUSED, NOT_ALLOWED
@@ -48,6 +50,7 @@ class ClientLogin:
         response: the login data of another mechanism.
         locale: for the texts of the server.
         client_properties: in place of the product and the usual capabilities.
+        connection_name: added to them; the broker shows it to its administrators.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class ClientLogin:
         response: bytes | None = None,
         locale: str = "en_US",
         client_properties: Mapping[str, Any] | None = None,
+        connection_name: str | None = None,
     ) -> None:
         self.username = username
         self.password = password
@@ -68,6 +72,7 @@ class ClientLogin:
         self.response = response
         self.locale = locale
         self.client_properties = client_properties
+        self.connection_name = connection_name
 
     def handle(self, connection: Connection, event: Event) -> bool:
         """Answer an event of the handshake.
@@ -104,6 +109,8 @@ class ClientLogin:
         properties = self.client_properties
         if properties is None:
             properties = _own_properties(connection)
+        if self.connection_name is not None:
+            properties = {**properties, "connection_name": self.connection_name}
         response = self._login_data(connection, mechanism)
         return connection.dialect.Connection.StartOk(properties, mechanism, response, self.locale)
 
@@ -121,7 +128,8 @@ class ServerLogin:
     """A server's part of the handshake: it offers mechanisms, checks who comes, and opens a virtual host.
 
     Args:
-        check: takes user name and password; returns whether they may enter.
+        check: takes user name and password; returns whether they may enter. It may be a coroutine function
+            where `amqpcodec.aio` serves.
         virtual_hosts: those that there are; None for any.
         server_properties: in place of the product and the usual capabilities.
         mechanisms: of PLAIN and AMQPLAIN.
@@ -130,7 +138,7 @@ class ServerLogin:
 
     def __init__(
         self,
-        check: Callable[[str, str], bool],
+        check: Callable[[str, str], bool | Awaitable[bool]],
         *,
         virtual_hosts: frozenset[str] | None = None,
         server_properties: Mapping[str, Any] | None = None,
@@ -152,13 +160,21 @@ class ServerLogin:
 
         Returns:
             Whether the event was answered here.
+
+        Raises:
+            TypeError: the check has returned a coroutine.
         """
         classes = connection.dialect.Connection
         match event:
             case ProtocolHeaderReceived(accepted=True):
                 connection.send(0, self._start(connection))
             case MethodReceived(0, classes.StartOk() as start_ok):
-                self._admit(connection, start_ok)
+                admitted = self.checked(connection, start_ok)
+                if not isinstance(admitted, bool):
+                    if isinstance(admitted, Coroutine):
+                        admitted.close()
+                    raise TypeError("the check is a coroutine function, which only amqpcodec.aio awaits")
+                self.admit(connection, admitted)
             case MethodReceived(0, classes.TuneOk()):
                 pass
             case MethodReceived(0, classes.Open(virtual_host=name)):
@@ -181,9 +197,22 @@ class ServerLogin:
             major, minor, properties, utf8(self.mechanisms, "mechanisms"), utf8(self.locales, "locales")
         )
 
-    def _admit(self, connection: Connection, start_ok: Any) -> None:
+    def checked(self, connection: Connection, start_ok: Any) -> bool | Awaitable[bool]:
+        """Return whether somebody may enter, or what the check returns to be awaited.
+
+        Args:
+            connection: where the method came from.
+            start_ok: the client's connection.start-ok.
+        """
         known = credentials(connection, start_ok) if start_ok.mechanism in self.mechanisms.split() else None
-        if known is not None and self.check(*known):
+        if known is None:
+            return False
+        verdict = self.check(*known)
+        return verdict if isinstance(verdict, Awaitable) else bool(verdict)
+
+    def admit(self, connection: Connection, admitted: bool) -> None:
+        """Go on with the handshake, or close the connection with 403 access-refused."""
+        if admitted:
             connection.send(0, connection.tune())
         else:
             connection.close(ACCESS_REFUSED, "ACCESS_REFUSED - login was refused")
