@@ -413,8 +413,8 @@ cdef class Forms:
             return None
         size = PyBytes_GET_SIZE(body)
         p = _put_content_start(
-            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept, kept_class,
-            size, octets, octets + MOST_HEAD, limit, rules,
+            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept,
+            kept_class, size, octets, octets + MOST_HEAD, limit, rules,
         )
         if p is NULL:
             return None
