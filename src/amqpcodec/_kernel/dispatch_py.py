@@ -175,12 +175,14 @@ class Dispatch:
             contents._put_header(out, channel, properties, class_id, size, limit, rules, kept)
         except DECLINED_VALUES:
             return None
+        if not size:
+            return bytes(out)
+        # Joined, since a long body would be copied once more on the way into `out`.
+        parts: list[bytes | bytearray] = [out]
         for at in range(0, size, limit):
             piece = octets[at : at + limit] if size > limit else octets
-            out += _envelope(BODY, channel, len(piece))
-            out += piece
-            out += _END
-        return bytes(out)
+            parts += (_envelope(BODY, channel, len(piece)), piece, _END)
+        return b"".join(parts)
 
     def _put_header(
         self,

@@ -80,9 +80,7 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
             if fast(payload, decoder._reader, data, at + 11, end) != end:
                 raise Declined
         elif frame_type == BODY and channel:
-            payload = data[at + ENVELOPE_SIZE : end]
-            if type(payload) is not bytes:
-                payload = bytes(payload)
+            payload = _octets(data, at + ENVELOPE_SIZE, end)
         elif frame_type == HEADER and channel:
             cls, fast = decoder._properties.readers[index >> 16]
             payload = _new(ContentHeader)
@@ -187,7 +185,7 @@ def _content(
     if size > decoder._size_limit or body_size > decoder._body_limit or data[end] != FRAME_END:
         raise Declined
     last = end
-    body: bytes | bytearray = b""
+    body = b""
     if body_size:
         start = end + 1 + ENVELOPE_SIZE
         last = start + body_size
@@ -195,7 +193,7 @@ def _content(
             raise Declined
         if data[last] != FRAME_END:
             raise Declined
-        body = data[start:last]
+        body = _octets(data, start, last)
     if last >= decoder._end:
         raise Declined
     # What is declined from here on is for the slow path at once.
@@ -212,6 +210,14 @@ def _content(
     else:
         offset = decoder._offset + at + 19 - decoder._pos
         message.properties = reading.keep(bytes(data[at + 19 : end]), class_id, offset, channel)
-    message.body = body if type(body) is bytes else bytes(body)
+    message.body = body
     message.complete = True
     return message, last
+
+
+def _octets(data: bytes | bytearray, start: int, end: int) -> bytes:
+    """Return a part of the data, which is copied once."""
+    if type(data) is bytes:
+        return data[start:end]
+    with memoryview(data) as view:
+        return bytes(view[start:end])
