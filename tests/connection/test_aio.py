@@ -505,7 +505,7 @@ def test_what_a_peer_does_not_read_is_limited() -> None:
 
 
 def test_a_peer_that_never_reads_the_rest_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio, "LINGER_SECONDS", 0.01)
+    monkeypatch.setattr(aio.stream, "LINGER_SECONDS", 0.01)
 
     async def linger() -> None:
         stream, transport = await served()
@@ -535,7 +535,7 @@ def test_drain_does_not_outlast_the_connection() -> None:
 def test_a_transport_pauses_when_more_is_unread_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, most: int, pauses: int
 ) -> None:
-    monkeypatch.setattr(aio, "UNREAD_BYTES", most)
+    monkeypatch.setattr(aio.stream, "UNREAD_BYTES", most)
 
     async def begin() -> None:
         stream, transport = AmqpStream(Connection("server"), LOGIN), Transport()
@@ -547,7 +547,7 @@ def test_a_transport_pauses_when_more_is_unread_than_there_is_room_for(
 
 
 def test_a_peer_is_not_taken_for_gone_while_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(aio, "UNREAD_BYTES", 10)
+    monkeypatch.setattr(aio.stream, "UNREAD_BYTES", 10)
 
     async def busy() -> None:
         stream, _ = await served(heartbeat=1)

@@ -1,47 +1,43 @@
-"""`amqpcodec.connection` on asyncio: a stream of events for each connection, for clients and servers.
-
-    async with await connect("amqp://guest:guest@localhost/") as stream:
-        channel = stream.connection.open_channel()
-        async for event in stream:
-            ...
-
-What is sent through `AmqpStream.connection` is written soon. `drain` waits for a peer that reads slowly.
-"""
+"""One connection on a transport of asyncio: `AmqpStream`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ._generated.codes import CONNECTION_FORCED, INTERNAL_ERROR
-from .connection import (
-    Address,
-    ClientLogin,
-    Connection,
-    ConnectionClosed,
-    Event,
-    MethodReceived,
-    Opened,
-    ServerLogin,
-)
-from .errors import ConnectionLostError, LocalProtocolError, ReplyError
-from .reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+from .._generated.codes import CONNECTION_FORCED, INTERNAL_ERROR
+from ..connection import ClientLogin, Connection, ConnectionClosed, Event, MethodReceived, ServerLogin
+from ..errors import ConnectionLostError, LocalProtocolError
 
 if TYPE_CHECKING:
-    from socket import socket
-    from ssl import SSLContext
+    from types import TracebackType
 
 BUFFER_SIZE = 65536
 UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
 LINGER_SECONDS = 10.0  # for the peer to read the rest, once all is over
 
 
+class EventSink(Protocol):
+    """Takes the events of a stream as they come, in place of a task that iterates.
+
+    All calls are made by the event loop, between tasks. None of them waits.
+    """
+
+    def event_received(self, event: Event) -> None:
+        """Take an event. An exception ends the stream, and goes to `stream_ended`."""
+
+    def resume_writing(self) -> None:
+        """Send more: what was sent before is written, and the transport takes more."""
+
+    def stream_ended(self, error: Exception | None) -> None:
+        """Take the end of the stream, after its last event; `error` is what a call of this sink has raised."""
+
+
 class AmqpStream(asyncio.BufferedProtocol):
-    """One connection on a transport: an asynchronous iterator over its events.
+    """One connection on a transport: an asynchronous iterator over its events, unless a sink takes them.
 
     Args:
         connection: the connection without I/O. Its clock is that of the running loop.
@@ -70,6 +66,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._ended = False
         self._reason: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._sink: EventSink | None = None
 
     # -- what asyncio calls
 
@@ -97,6 +94,9 @@ class AmqpStream(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Octets have come."""
         self.connection.receive_data(self._buffer[:nbytes])
+        if self._sink is not None:
+            self._dispatch(self._sink)
+            return
         self._unread += nbytes
         if self._unread > UNREAD_BYTES:
             self._transport.pause_reading()
@@ -105,7 +105,7 @@ class AmqpStream(asyncio.BufferedProtocol):
     def eof_received(self) -> None:
         """The peer sends no more."""
         self.connection.receive_eof()
-        self._received.set()
+        self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport is gone."""
@@ -113,10 +113,32 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._reason = exc
         self.connection.on_queued = None
         self.connection.receive_eof()
-        self._received.set()
+        self._wake()
         self._writable.set()
         if self._timer is not None:
             self._timer.cancel()
+
+    def _wake(self) -> None:
+        """Have the events taken that are there."""
+        if self._sink is not None:
+            self._dispatch(self._sink)
+        self._received.set()
+
+    def _dispatch(self, sink: EventSink) -> None:
+        """Hand the events that are there to the sink, which is told once where they end."""
+        error = None
+        try:
+            for event in self.connection:
+                sink.event_received(event)
+            if self.connection.state != "closed":
+                return
+        except Exception as raised:
+            error = raised
+            self._send_close(*self._close_arguments(error))
+        self._sink = None
+        self.end()
+        self._received.set()
+        sink.stream_ended(error)
 
     def pause_writing(self) -> None:
         """The transport has enough to write: `drain` waits."""
@@ -142,7 +164,7 @@ class AmqpStream(asyncio.BufferedProtocol):
             if state == "open":
                 self._login = None  # it has done its work
             elif state == "closed":
-                self._end()
+                self.end()
                 raise StopAsyncIteration
             if self._unread > UNREAD_BYTES:
                 self._transport.resume_reading()
@@ -166,6 +188,20 @@ class AmqpStream(asyncio.BufferedProtocol):
             login.admit(connection, admitted)
         return True
 
+    def set_sink(self, sink: EventSink) -> None:
+        """Have a sink take the events from now on, those first that are there.
+
+        Iterating is not possible any more. The connection has to be open, as `connect` returns it.
+        """
+        self._login = None
+        self._sink = sink
+        self._dispatch(sink)
+
+    @property
+    def reason(self) -> Exception | None:
+        """Why the transport is gone; None while it is there, or where the peer has ended it."""
+        return self._reason
+
     @property
     def writable(self) -> bool:
         """False while the transport has enough to write: `drain` would wait."""
@@ -183,13 +219,13 @@ class AmqpStream(asyncio.BufferedProtocol):
             raise ConnectionLostError("the connection is lost") from self._reason
 
     async def close(self, reply_code: int = 200, reply_text: str = "") -> ConnectionClosed | None:
-        """Close the connection, and wait for the peer's answer. Events until then are dropped.
+        """Close the connection, and wait for the peer's answer. Events until then are dropped, or the sink's.
 
         Args:
             reply_code, reply_text: as in connection.close.
 
         Returns:
-            The last event, which has what was open; None if it was taken before.
+            The last event, which has what was open; None if it was taken before, or by a sink.
         """
         self._send_close(reply_code, reply_text)
         return await self._wait_closed()
@@ -199,9 +235,12 @@ class AmqpStream(asyncio.BufferedProtocol):
             if self.connection.state in ("handshake", "open"):
                 self.connection.close(reply_code, reply_text)
         except LocalProtocolError:  # too early, or nobody reads it
-            self._end()
+            self.end()
 
     async def _wait_closed(self) -> ConnectionClosed | None:
+        while self._sink is not None:
+            self._received.clear()
+            await self._received.wait()
         closed = None
         async for event in self:
             if isinstance(event, ConnectionClosed):
@@ -211,14 +250,16 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def __aenter__(self) -> AmqpStream:
         return self
 
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close the connection. A task that is cancelled does not wait for the peer's answer."""
         try:
             self._send_close(*self._close_arguments(error))
             if error is None or isinstance(error, Exception):
                 await self._wait_closed()
         finally:
-            self._end()
+            self.end()
 
     def _close_arguments(self, error: BaseException | None) -> tuple[int, str]:
         """The code and text of a close: what has gone wrong is not the peer's to read."""
@@ -240,6 +281,8 @@ class AmqpStream(asyncio.BufferedProtocol):
         if self.connection.bytes_to_send and self._writable.is_set():
             # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
             self._transport.write(self.connection.data_to_send())
+            if self._sink is not None and self._writable.is_set():
+                self._sink.resume_writing()
         deadline = self.connection.next_deadline()
         timer = self._timer
         if deadline is not None and (timer is None or deadline < timer.when()):
@@ -253,13 +296,16 @@ class AmqpStream(asyncio.BufferedProtocol):
             self.connection.receive_data(b"")
         self.connection.on_time()
         if self.connection.state == "closed":
-            self._received.set()
-            self._end()
+            self._wake()
+            self.end()
         else:
             self._flush()
 
-    def _end(self) -> None:
-        """Close the transport once the rest is written, and without that if the peer does not read it."""
+    def end(self) -> None:
+        """Close the transport once the rest is written, or soon where the peer does not read it.
+
+        The peer's answer to a close is not waited for. `ConnectionClosed` follows, if it has not come yet.
+        """
         if self._ended:
             return
         self._ended = True
@@ -272,154 +318,4 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._timer = self._loop.call_later(LINGER_SECONDS, self._transport.abort)
 
 
-async def connect(
-    host: str | Sequence[str],
-    port: int | None = None,
-    *,
-    login: ClientLogin | None = None,
-    ssl: SSLContext | bool | None = None,
-    server_hostname: str | None = None,
-    sock: socket | None = None,
-    timeout: float | None = None,
-    **options: Any,
-) -> AmqpStream:
-    """Connect to a server and log in.
-
-    Args:
-        host: where the server is: a host; or a URL, as `Address` describes it; or several of either, to be
-            tried in turn.
-        port: its port; None for that of the URL, or 5672, or 5671 with TLS.
-        login: who comes; None for whom the URL names, or for the default of `ClientLogin`.
-        ssl: a context, or True for the system's; None for what the URL says. False is no TLS.
-        server_hostname: that the server's certificate has to be of; None for that of the URL, or the host.
-        sock: a socket that is connected already; `host` says no more than the name and the login then.
-        timeout: seconds within which the connection has to be there, TLS included; None for those of
-            the URL, or 30. The handshake of AMQP has a limit of its own, in `ConnectionLimits`.
-        options: as for `Connection`; they count more than the URL.
-
-    Returns:
-        The stream, with the connection open.
-
-    Raises:
-        ReplyError: the server has closed the connection: of the class for its reply code. The next server
-            is tried only where this one ends, with 320 or 541.
-        ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
-            several could be reached, and the text says why of each.
-        OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
-        ValueError: a URL that cannot be read.
-    """
-    addresses = [_address(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
-    if not addresses or (sock is not None and len(addresses) > 1):
-        raise ValueError("name one server, or several without a socket")
-    failures: list[tuple[Address, Exception]] = []
-    for address in addresses:
-        stream = partial(_stream, login or address.login(), {**address.options(), **options})
-        seconds = address.connect_seconds if timeout is None else timeout
-        try:
-            transport = _transport(stream, address, ssl, server_hostname, sock)
-            return await _open(await _in_time(transport, seconds, address))
-        except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
-            failures.append((address, error))
-    if len(failures) == 1:
-        raise failures[0][1]
-    reasons = "; ".join(f"{address}: {error}" for address, error in failures)
-    raise ConnectionLostError(f"no server could be reached: {reasons}") from failures[-1][1]
-
-
-def _address(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
-    """Return the address of a host or URL."""
-    if "://" in host:
-        address = Address.parse(host)
-        return address if port is None else replace(address, port=port)
-    if port is None:
-        port = 5671 if ssl else 5672
-    return Address(host=host, port=port)
-
-
-def _stream(login: ClientLogin, options: dict[str, Any]) -> AmqpStream:
-    clock = asyncio.get_running_loop().time
-    return AmqpStream(Connection("client", **{"clock": clock, **options}), login)
-
-
-async def _transport(
-    make: Callable[[], AmqpStream],
-    address: Address,
-    ssl: SSLContext | bool | None,
-    server_hostname: str | None,
-    sock: socket | None,
-) -> AmqpStream:
-    """Return a stream on a transport."""
-    loop = asyncio.get_running_loop()
-    tls = (address.tls_context() if ssl is None else ssl) or None
-    name = None if tls is None else server_hostname or address.server_name or address.host
-    if sock is not None:
-        _, stream = await loop.create_connection(make, sock=sock, ssl=tls, server_hostname=name)
-    elif address.socket_path is not None:
-        _, stream = await loop.create_unix_connection(
-            make, address.socket_path, ssl=tls, server_hostname=name
-        )
-    else:
-        _, stream = await loop.create_connection(
-            make, address.host, address.port, ssl=tls, server_hostname=name
-        )
-    return stream
-
-
-async def _in_time(
-    transport: Coroutine[Any, Any, AmqpStream], seconds: float, address: Address
-) -> AmqpStream:
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            return await transport
-    except TimeoutError:
-        if not limit.expired():
-            raise  # the system's own
-        raise ConnectionLostError(f"no connection to {address} within {seconds:g} seconds") from None
-
-
-async def _open(stream: AmqpStream) -> AmqpStream:
-    """Wait until the connection is open."""
-    try:
-        async for event in stream:
-            match event:
-                case Opened():
-                    return stream
-                case ConnectionClosed(by="eof" | "timeout", reply_text=text):
-                    raise ConnectionLostError(text) from stream._reason
-                case ConnectionClosed(reply_code=code, reply_text=text):
-                    raise REPLY_ERRORS.get(code, ReplyError)(text)
-        raise ConnectionLostError("the connection is lost") from stream._reason
-    except BaseException:
-        stream._end()
-        raise
-
-
-async def serve(
-    handler: Callable[[AmqpStream], Awaitable[None]],
-    host: str | None,
-    port: int,
-    *,
-    login: ServerLogin | None = None,
-    ssl: Any = None,
-    **options: Any,
-) -> asyncio.Server:
-    """Serve connections.
-
-    Args:
-        handler: called with the stream of each connection, as a task of its own.
-        host, port: where to listen.
-        login: who may enter; None to leave the handshake to the handler.
-        ssl: a context for TLS; None for none.
-        options: as for `Connection`.
-
-    Returns:
-        The server, which listens.
-    """
-    loop = asyncio.get_running_loop()
-    return await loop.create_server(
-        lambda: AmqpStream(Connection("server", clock=loop.time, **options), login, handler),
-        host, port, ssl=ssl,
-    )  # fmt: skip
-
-
-__all__ = ["AmqpStream", "connect", "serve"]
+__all__ = ["AmqpStream", "EventSink"]

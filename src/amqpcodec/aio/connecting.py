@@ -1,0 +1,171 @@
+"""Connections on asyncio: as a client to a broker, as a server to its clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
+from ..errors import ConnectionLostError, ReplyError
+from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
+from .stream import AmqpStream
+
+if TYPE_CHECKING:
+    from socket import socket
+    from ssl import SSLContext
+
+
+async def connect(
+    host: str | Sequence[str],
+    port: int | None = None,
+    *,
+    login: ClientLogin | None = None,
+    ssl: SSLContext | bool | None = None,
+    server_hostname: str | None = None,
+    sock: socket | None = None,
+    timeout: float | None = None,
+    **options: Any,
+) -> AmqpStream:
+    """Connect to a server and log in.
+
+    Args:
+        host: where the server is: a host; or a URL, as `Address` describes it; or several of either, to be
+            tried in turn.
+        port: its port; None for that of the URL, or 5672, or 5671 with TLS.
+        login: who comes; None for whom the URL names, or for the default of `ClientLogin`.
+        ssl: a context, or True for the system's; None for what the URL says. False is no TLS.
+        server_hostname: that the server's certificate has to be of; None for that of the URL, or the host.
+        sock: a socket that is connected already; `host` says no more than the name and the login then.
+        timeout: seconds within which the connection has to be there, TLS included; None for those of
+            the URL, or 30. The handshake of AMQP has a limit of its own, in `ConnectionLimits`.
+        options: as for `Connection`; they count more than the URL.
+
+    Returns:
+        The stream, with the connection open.
+
+    Raises:
+        ReplyError: the server has closed the connection: of the class for its reply code. The next server
+            is tried only where this one ends, with 320 or 541.
+        ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
+            several could be reached, and the text says why of each.
+        OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
+        ValueError: a URL that cannot be read.
+    """
+    addresses = [_address(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
+    if not addresses or (sock is not None and len(addresses) > 1):
+        raise ValueError("name one server, or several without a socket")
+    failures: list[tuple[Address, Exception]] = []
+    for address in addresses:
+        stream = partial(_stream, login or address.login(), {**address.options(), **options})
+        seconds = address.connect_seconds if timeout is None else timeout
+        try:
+            transport = _transport(stream, address, ssl, server_hostname, sock)
+            return await _open(await _in_time(transport, seconds, address))
+        except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
+            failures.append((address, error))
+    if len(failures) == 1:
+        raise failures[0][1]
+    reasons = "; ".join(f"{address}: {error}" for address, error in failures)
+    raise ConnectionLostError(f"no server could be reached: {reasons}") from failures[-1][1]
+
+
+def _address(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
+    """Return the address of a host or URL."""
+    if "://" in host:
+        address = Address.parse(host)
+        return address if port is None else replace(address, port=port)
+    if port is None:
+        port = 5671 if ssl else 5672
+    return Address(host=host, port=port)
+
+
+def _stream(login: ClientLogin, options: dict[str, Any]) -> AmqpStream:
+    clock = asyncio.get_running_loop().time
+    return AmqpStream(Connection("client", **{"clock": clock, **options}), login)
+
+
+async def _transport(
+    make: Callable[[], AmqpStream],
+    address: Address,
+    ssl: SSLContext | bool | None,
+    server_hostname: str | None,
+    sock: socket | None,
+) -> AmqpStream:
+    """Return a stream on a transport."""
+    loop = asyncio.get_running_loop()
+    tls = (address.tls_context() if ssl is None else ssl) or None
+    name = None if tls is None else server_hostname or address.server_name or address.host
+    if sock is not None:
+        _, stream = await loop.create_connection(make, sock=sock, ssl=tls, server_hostname=name)
+    elif address.socket_path is not None:
+        _, stream = await loop.create_unix_connection(
+            make, address.socket_path, ssl=tls, server_hostname=name
+        )
+    else:
+        _, stream = await loop.create_connection(
+            make, address.host, address.port, ssl=tls, server_hostname=name
+        )
+    return stream
+
+
+async def _in_time(
+    transport: Coroutine[Any, Any, AmqpStream], seconds: float, address: Address
+) -> AmqpStream:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await transport
+    except TimeoutError:
+        if not limit.expired():
+            raise  # the system's own
+        raise ConnectionLostError(f"no connection to {address} within {seconds:g} seconds") from None
+
+
+async def _open(stream: AmqpStream) -> AmqpStream:
+    """Wait until the connection is open."""
+    try:
+        async for event in stream:
+            match event:
+                case Opened():
+                    return stream
+                case ConnectionClosed(by="eof" | "timeout", reply_text=text):
+                    raise ConnectionLostError(text) from stream.reason
+                case ConnectionClosed(reply_code=code, reply_text=text):
+                    raise REPLY_ERRORS.get(code, ReplyError)(text)
+        raise ConnectionLostError("the connection is lost") from stream.reason
+    except BaseException:
+        stream.end()
+        raise
+
+
+async def serve(
+    handler: Callable[[AmqpStream], Awaitable[None]],
+    host: str | None,
+    port: int,
+    *,
+    login: ServerLogin | None = None,
+    ssl: Any = None,
+    **options: Any,
+) -> asyncio.Server:
+    """Serve connections.
+
+    Args:
+        handler: called with the stream of each connection, as a task of its own.
+        host, port: where to listen.
+        login: who may enter; None to leave the handshake to the handler.
+        ssl: a context for TLS; None for none.
+        options: as for `Connection`.
+
+    Returns:
+        The server, which listens.
+    """
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(
+        lambda: AmqpStream(Connection("server", clock=loop.time, **options), login, handler),
+        host, port, ssl=ssl,
+    )  # fmt: skip
+
+
+__all__ = ["connect", "serve"]
