@@ -1,16 +1,37 @@
-"""`amqpcodec.connection` on asyncio: a stream of events for each connection, for clients and servers.
+"""AMQP on asyncio: a client that comes back, and streams of events for clients and servers.
 
-    async with await connect("amqp://guest:guest@localhost/") as stream:
-        channel = stream.connection.open_channel()
-        async for event in stream:
-            ...
+    async with Client("amqp://guest:guest@localhost/", on_connect=declare) as client:
+        channel = await client.channel()
+        await channel.publish(b"...", routing_key="orders")
 
-What is sent through `AmqpStream.connection` is written soon. `drain` waits for a peer that reads slowly.
+`Client` has calls, confirmed publishes and consumers, and connects again. Below it, `connect` and `serve`
+make an `AmqpStream`, which has the events of one connection: an asynchronous iterator, unless an
+`EventSink` takes them.
 """
 
 from __future__ import annotations
 
+from .channel import Channel
+from .client import Client
 from .connecting import connect, serve
+from .counters import Backoff, ClientStats
+from .deliveries import Consumer, Delivery
+from .failures import AlreadySettledError, ConsumerCancelledError, NackedError, ReturnedError
 from .stream import AmqpStream, EventSink
 
-__all__ = ["AmqpStream", "EventSink", "connect", "serve"]
+__all__ = [
+    "AlreadySettledError",
+    "AmqpStream",
+    "Backoff",
+    "Channel",
+    "Client",
+    "ClientStats",
+    "Consumer",
+    "ConsumerCancelledError",
+    "Delivery",
+    "EventSink",
+    "NackedError",
+    "ReturnedError",
+    "connect",
+    "serve",
+]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
-from ..errors import ConnectionLostError, ReplyError
+from ..errors import AmqpError, ConnectionLostError, ReplyError
 from ..reply_errors import REPLY_ERRORS, AmqpConnectionForced, AmqpInternalError
 from .stream import AmqpStream
 
 if TYPE_CHECKING:
     from socket import socket
     from ssl import SSLContext
+
+_T = TypeVar("_T")
 
 
 async def connect(
@@ -63,7 +65,8 @@ async def connect(
         seconds = address.connect_seconds if timeout is None else timeout
         try:
             transport = _transport(stream, address, ssl, server_hostname, sock)
-            return await _open(await _in_time(transport, seconds, address))
+            late = ConnectionLostError(f"no connection to {address} within {seconds:g} seconds")
+            return await _open(await in_time(transport, seconds, late))
         except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
             failures.append((address, error))
     if len(failures) == 1:
@@ -111,16 +114,29 @@ async def _transport(
     return stream
 
 
-async def _in_time(
-    transport: Coroutine[Any, Any, AmqpStream], seconds: float, address: Address
-) -> AmqpStream:
+async def in_time(answer: Awaitable[_T], seconds: float | None, error: Exception) -> _T:
+    """Return what is awaited; raise an error where it takes longer than that, with None for any time."""
     try:
         async with asyncio.timeout(seconds) as limit:
-            return await transport
+            return await answer
     except TimeoutError:
         if not limit.expired():
             raise  # the system's own
-        raise ConnectionLostError(f"no connection to {address} within {seconds:g} seconds") from None
+        raise error from None
+
+
+def reply_error(code: int, text: str) -> ReplyError:
+    """Return the exception for a reply code."""
+    return REPLY_ERRORS.get(code, ReplyError)(text)
+
+
+def closed_error(event: ConnectionClosed, reason: Exception | None) -> AmqpError:
+    """Return the exception for the end of a connection; `reason` is why the transport is gone."""
+    if event.by in ("eof", "timeout"):
+        error = ConnectionLostError(event.reply_text)
+        error.__cause__ = reason
+        return error
+    return reply_error(event.reply_code, event.reply_text)
 
 
 async def _open(stream: AmqpStream) -> AmqpStream:
@@ -130,10 +146,8 @@ async def _open(stream: AmqpStream) -> AmqpStream:
             match event:
                 case Opened():
                     return stream
-                case ConnectionClosed(by="eof" | "timeout", reply_text=text):
-                    raise ConnectionLostError(text) from stream.reason
-                case ConnectionClosed(reply_code=code, reply_text=text):
-                    raise REPLY_ERRORS.get(code, ReplyError)(text)
+                case ConnectionClosed():
+                    raise closed_error(event, stream.reason)
         raise ConnectionLostError("the connection is lost") from stream.reason
     except BaseException:
         stream.end()

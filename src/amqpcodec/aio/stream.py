@@ -33,7 +33,7 @@ class EventSink(Protocol):
         """Send more: what was sent before is written, and the transport takes more."""
 
     def stream_ended(self, error: Exception | None) -> None:
-        """Take the end of the stream, after its last event; `error` is what a call of this sink has raised."""
+        """Take the end of the stream, after its last event; `error` is what this sink has raised."""
 
 
 class AmqpStream(asyncio.BufferedProtocol):

@@ -1,0 +1,428 @@
+"""A channel of a client: calls, publishes and consumers, on one connection after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
+from .connecting import in_time
+from .deliveries import Consumer, Delivery, Unsettled
+from .link import Calls, Link
+from .publishes import Publishes
+
+if TYPE_CHECKING:
+    from .client import Client
+
+SENT_OTHERWISE = {
+    "channel.open": "Client.channel",
+    "channel.close": "Channel.close",
+    "basic.consume": "Channel.consume",
+    "basic.cancel": "Channel.consume",
+    "basic.get": "Channel.get",
+    "connection.close": "Client.close",
+}
+log = logging.getLogger("amqpcodec.aio")
+
+
+def call_name(method: Any) -> str:
+    """Return the name of a method that `call` sends.
+
+    Raises:
+        LocalProtocolError: another function sends it, or it has no reply.
+    """
+    name: str = method.spec.name
+    if name in SENT_OTHERWISE:
+        raise LocalProtocolError(f"{name} is sent by {SENT_OTHERWISE[name]}")
+    if not method.spec.responses or method.spec.content:
+        raise LocalProtocolError(f"{name} has no reply")
+    return name
+
+
+def no_answer(name: str, seconds: float | None) -> TimeoutError:
+    """Return the error of a call that takes too long."""
+    return TimeoutError(f"no answer to {name} within {seconds} seconds")
+
+
+class Channel:
+    """A channel, which is opened again on each new connection; `Client.channel` makes one.
+
+    A channel that the broker closes, by 404 not-found say, is not opened again. Then everything that waits
+    on it raises the error of that code, and so does everything that is asked of it later.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        window: int = 1,
+        prefetch: int = 0,
+        confirm: bool = False,
+        republish: bool = True,
+    ) -> None:
+        self._client = client
+        self._basic = client._dialect.Basic
+        self._stats = client._stats
+        self._setup = [client._dialect.Basic.Qos(prefetch_count=prefetch)] if prefetch else []
+        if confirm:
+            self._setup.append(client._dialect.Confirm.Select())
+        self._publishes = Publishes(window, republish, client._stats)
+        self._calls = Calls()
+        self._consumers: dict[str, Consumer] = {}
+        self._unsettled: Unsettled | None = None
+        self._link: Link | None = None
+        self._number = 0
+        self._error: Exception | None = None
+        self._before_publish = client._before_publish
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        await self.close(None if kind is None else 0)
+
+    # -- calls
+
+    async def call(self, method: Any, *, timeout: float | None = None) -> Any:
+        """Send a request, and return its reply.
+
+        Args:
+            method: a method that has one, such as queue.declare. With ``no_wait`` there is none.
+            timeout: seconds for the reply, and for a connection while there is none; None for any time.
+
+        Returns:
+            The method that answers it; None with ``no_wait``.
+
+        Raises:
+            ReplyError: the broker closes the channel or connection instead: of the class for its code.
+            ConnectionLostError: the connection was lost before the reply. The broker may have acted on it.
+            TimeoutError: there was no reply in time.
+            EncodeError, LocalProtocolError: it cannot be sent.
+        """
+        name = call_name(method)
+        return await in_time(self._call(method), timeout, no_answer(name, timeout))
+
+    async def _call(self, method: Any) -> Any:
+        await self._until_ready()
+        return await self._request(method)
+
+    async def _until_ready(self) -> None:
+        """Wait for a connection that is set up."""
+        if self._error is None:
+            await self._client._until_ready()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+
+    def _request(self, method: Any) -> asyncio.Future[Any]:
+        """Send a request; return the future of its reply."""
+        if self._link is None:
+            raise self._error or ConnectionLostError("there is no connection")
+        self._flush()  # what was acknowledged before is sent before
+        return self._calls.send(self._link, self._number, method)
+
+    # -- publishing
+
+    async def publish(
+        self,
+        body: Any,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        properties: Any = None,
+        mandatory: bool = True,
+    ) -> None:
+        """Publish a message, and wait until the broker has it.
+
+        A task that is cancelled before the message is written has not published it. If it was written, the
+        text of the CancelledError says that the broker may have it.
+
+        Args:
+            body: bytes-like.
+            exchange, routing_key: where to.
+            properties: of class basic; None for none.
+            mandatory: whether the broker returns the message where no queue takes it.
+
+        Raises:
+            ReturnedError: no queue takes it.
+            NackedError: the broker has not taken it.
+            ReplyError: the broker has closed the channel.
+            ConnectionLostError: the client was closed before, or the connection was lost on a channel that
+                does not publish again.
+            EncodeError: a value that its field cannot carry.
+        """
+        method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
+        if self._before_publish is not None:
+            properties = self._before_publish(method, properties)
+        publish = self._publishes.put(method, properties, body)
+        try:
+            await publish.confirmed
+        except asyncio.CancelledError:
+            if self._publishes.cancelled(publish):
+                raise asyncio.CancelledError("the message is written, the broker may have it") from None
+            raise
+
+    async def publish_soon(
+        self,
+        body: Any,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        properties: Any = None,
+        mandatory: bool = True,
+    ) -> asyncio.Future[None]:
+        """Publish a message, and wait only while the window is full.
+
+        Args:
+            body, exchange, routing_key, properties, mandatory: as for `publish`.
+
+        Returns:
+            A future that ends as `publish` would. To cancel it before the message is written takes the
+            message back.
+
+        Raises:
+            ReplyError, ConnectionLostError, EncodeError: as `publish`, where it is known at once.
+        """
+        method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
+        if self._before_publish is not None:
+            properties = self._before_publish(method, properties)
+        await self._publishes.room()
+        return self._publishes.put(method, properties, body).confirmed
+
+    # -- consuming
+
+    def consume(
+        self,
+        queue: str,
+        *,
+        consumer_tag: str = "",
+        no_ack: bool = False,
+        exclusive: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Consumer:
+        """Return a consumer of a queue, to be entered with ``async with``.
+
+        It goes on after a lost connection: deliveries that were not settled come again, flagged
+        ``redelivered``.
+
+        Args:
+            queue: its name.
+            consumer_tag: a name for the consumer; empty for one that the client chooses.
+            no_ack: whether deliveries count as acknowledged; those that nobody reads are lost then.
+            exclusive: whether nobody else may consume from the queue.
+            arguments: such as ``x-priority``.
+        """
+        tag = consumer_tag or self._client._next_consumer_tag()
+        method = self._basic.Consume(queue=queue, consumer_tag=tag, no_ack=no_ack, exclusive=exclusive)
+        if arguments is not None:
+            method.arguments = arguments
+        return Consumer(self, method, self._client._around_delivery)
+
+    async def _start(self, consumer: Consumer) -> None:
+        """Have the broker deliver to a consumer."""
+        await self._until_ready()
+        if consumer.tag in self._consumers:
+            raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
+        self._consumers[consumer.tag] = consumer
+        link = consumer.link = self._link
+        try:
+            await self._request(consumer.method)
+        except BaseException as error:
+            if isinstance(error, Exception) and self._error is None and self._link is not link:
+                return  # the connection is lost; `_resume` sends it again
+            await self._cancel(consumer, at_once=not isinstance(error, Exception))
+            raise
+
+    async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
+        """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
+        consumer.has_left = True
+        self._give_back(consumer.method, consumer.unread())
+        if self._link is not None and self._consumers.get(consumer.tag) is consumer:
+            with suppress(AmqpError):  # the consumer is gone in any case
+                reply = self._request(self._basic.Cancel(consumer.tag))
+                if at_once:
+                    reply.cancel()
+                else:
+                    await reply
+
+    async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
+        """Fetch one message of a queue.
+
+        Args:
+            queue: its name.
+            no_ack: whether it counts as acknowledged.
+            timeout: as for `call`.
+
+        Returns:
+            The message, to be settled; None where the queue is empty.
+
+        Raises:
+            ReplyError, ConnectionLostError, TimeoutError: as `call`.
+        """
+        request = self._basic.Get(queue=queue, no_ack=no_ack)
+        reply = await in_time(self._get(request), timeout, no_answer("basic.get", timeout))
+        return reply if isinstance(reply, Delivery) else None
+
+    async def _get(self, request: Any) -> Any:
+        await self._until_ready()
+        reply = self._request(request)
+        try:
+            return await reply
+        except asyncio.CancelledError:
+            if reply.done() and not reply.cancelled() and isinstance(reply.result(), Delivery):
+                self._give_back(request, [reply.result()])
+            raise
+
+    def _give_back(self, request: Any, deliveries: list[Delivery]) -> None:
+        """Return to the queue what has come and nobody reads; say what cannot be returned."""
+        if not request.no_ack:
+            for delivery in deliveries:
+                delivery.nack()
+        elif deliveries:
+            self._stats.dropped += len(deliveries)
+            log.warning("%d deliveries without acknowledgement were not read", len(deliveries))
+
+    # -- ending
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the channel, once all is confirmed that was published. Nothing new is taken.
+
+        Args:
+            timeout: seconds to wait for that; None for the client's `close_seconds`.
+        """
+        if self._error is not None:
+            return
+        error = LocalProtocolError("the channel is closed")
+        self._refuse(error)
+        try:
+            if waiting := self._publishes.outstanding():
+                await asyncio.wait(waiting, timeout=self._client._seconds_to_close(timeout))
+        finally:
+            link, number = self._link, self._number
+            self._flush()
+            self._fail(error)
+            if link is not None:
+                with suppress(AmqpError):  # the connection is over as well
+                    link.connection.close_channel(number)
+
+    # -- called by the client and its connection
+
+    def _refuse(self, error: Exception) -> None:
+        """Take nothing new; what waits for a reply, or for room, raises the error."""
+        self._error = error
+        self._publishes.refuse(error)
+        self._calls.fail(error)
+
+    def _open(self, link: Link) -> None:
+        """Open the channel on a connection; messages and consumers wait for `_resume`.
+
+        Raises:
+            LocalProtocolError: all channels of the connection are in use.
+        """
+        self._number = link.connection.open_channel()
+        self._link = link
+        link.channels[self._number] = self
+        self._unsettled = Unsettled(link, self._number, self._stats)
+        for method in self._setup:
+            link.connection.send(self._number, method)
+
+    def _resume(self) -> None:
+        """Go on with messages and consumers: the connection is set up."""
+        if self._link is None:
+            return
+        for consumer in self._consumers.values():
+            if consumer.link is not self._link:
+                consumer.link = self._link
+                self._link.connection.send(self._number, consumer.method)
+        self._publishes.resume(self._link, self._number)
+
+    def _lost(self, error: Exception) -> None:
+        """Wait for another connection: this one is over."""
+        self._link = None
+        self._forget_deliveries()
+        self._consumers = {tag: each for tag, each in self._consumers.items() if not each.has_left}
+        self._publishes.lost(error)
+        self._calls.fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Be closed for good: everybody is told."""
+        if not self._client._forget(self):
+            return
+        if self._link is not None:
+            self._link.channels.pop(self._number, None)
+            self._link = None
+        self._forget_deliveries()
+        self._refuse(error)
+        self._publishes.fail(error)
+        for consumer in self._consumers.values():
+            consumer.end(error)
+        self._consumers.clear()
+
+    def _flush(self) -> None:
+        """Send the acknowledgements of this turn."""
+        if self._unsettled is not None:
+            self._unsettled.flush()
+
+    def _on_message(self, event: Any) -> None:
+        """Take a delivery, a returned message, or the answer to basic.get."""
+        _, method, properties, body, request, _ = event
+        basic = self._basic
+        if type(method) is basic.Deliver:
+            consumer = self._consumers.get(method.consumer_tag)
+            if consumer is None:
+                log.warning("a delivery to no consumer: %r", method)
+                return
+            delivery = self._delivery(method, properties, body, consumer.method.no_ack)
+            if consumer.has_left:
+                self._give_back(consumer.method, [delivery])
+            else:
+                consumer.put(delivery)
+        elif type(method) is basic.Return:
+            self._publishes.returned(method, properties, body)
+        elif type(method) is basic.GetOk:
+            delivery = self._delivery(method, properties, body, request.no_ack)
+            if not self._calls.answered(request, delivery):
+                self._give_back(request, [delivery])
+
+    def _delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
+        unsettled = self._unsettled
+        assert unsettled is not None  # there is a connection
+        self._stats.delivered += 1
+        if not no_ack:
+            unsettled.add(method.delivery_tag)
+        return Delivery(method, properties, body, unsettled)
+
+    def _on_reply(self, request: Any, reply: Any) -> None:
+        """Take the reply to a request."""
+        name = request.spec.name
+        if name == "basic.cancel":
+            self._consumers.pop(request.consumer_tag, None)
+        elif name == "basic.recover" and self._link is not None:
+            self._forget_deliveries()
+            self._unsettled = Unsettled(self._link, self._number, self._stats)
+        self._calls.answered(request, reply)
+
+    def _forget_deliveries(self) -> None:
+        """Forget all deliveries that are not settled: they come again."""
+        if self._unsettled is not None:
+            self._unsettled.forget()
+        for consumer in self._consumers.values():
+            unread = consumer.unread()
+            if consumer.method.no_ack:
+                self._give_back(consumer.method, unread)
+
+    def _on_settled(self, event: Any) -> None:
+        """Take the confirms of publishes, or their refusals."""
+        _, method, numbers = event
+        self._publishes.settled(numbers, type(method) is self._basic.Ack)
+
+    def _on_cancel(self, method: Any) -> None:
+        """Take the end of a consumer: the broker has cancelled it."""
+        consumer = self._consumers.pop(method.consumer_tag, None)
+        if consumer is not None:
+            consumer.end_by_broker()
+
+
+__all__ = ["Channel", "call_name", "no_answer"]

@@ -1,0 +1,375 @@
+"""A client that comes back: `Client` has channels, on one connection after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from ..connection import Address
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
+from ..reply_errors import AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked
+from .channel import Channel, call_name, no_answer
+from .connecting import connect, in_time
+from .counters import Backoff, ClientStats
+from .deliveries import Delivery
+from .link import Link, in_set_up, setting_up
+
+# What another attempt may mend. A locked queue may be an exclusive one of the connection before.
+PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)
+log = logging.getLogger("amqpcodec.aio")
+
+
+def may_pass(error: Exception) -> bool:
+    """Return whether another attempt may do better; a certificate that does not hold is a ValueError, too."""
+    return isinstance(error, PASSING) and not isinstance(error, ValueError)
+
+
+class Client:
+    """A client of a broker, to be entered with ``async with``: it connects, and connects again.
+
+    Entering waits for the first connection. Leaving closes the client; with an exception, at once.
+
+    Each time there is a connection, `on_connect` declares what the program needs. The client declares
+    nothing by itself: what the program declares elsewhere is not declared again. Channels, consumers and
+    messages that are not confirmed go on after `on_connect`.
+
+    A connection that breaks off, or that the broker ends by 320 connection-forced or 541 internal-error, is
+    followed by another. Any other end is final, and so is an exception of `on_connect` that no other
+    attempt can mend. All that waits then raises it, and so does all that is asked of the client later.
+
+    Args:
+        url: where the broker is, as `Address` describes it; or several places, to be tried in turn.
+        on_connect: awaited with the client on each new connection.
+        backoff: how long to wait between attempts, and when to give up.
+        close_seconds: how long closing waits, where nothing else is said.
+        before_publish: called with basic.publish and the properties of each message; returns the properties
+            to publish with.
+        around_delivery: called with each delivery of a consumer; returns a context manager, which is left
+            when its task asks for the next delivery, or leaves the consumer.
+        options: as for `connect`, or for `Connection`.
+
+    Raises:
+        ValueError: a URL that cannot be read.
+        OSError: a certificate file that it names cannot be read.
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str] = "amqp://",
+        *,
+        on_connect: Callable[[Client], Awaitable[object]] | None = None,
+        backoff: Backoff = Backoff(),  # noqa: B008, a tuple
+        close_seconds: float = 10.0,
+        before_publish: Callable[[Any, Any], Any] | None = None,
+        around_delivery: Callable[[Delivery], AbstractContextManager[Any]] | None = None,
+        **options: Any,
+    ) -> None:
+        for each in [url] if isinstance(url, str) else url:
+            if "://" in each and options.get("ssl") is None:
+                Address.parse(each).tls_context()  # says at once what no attempt can mend
+        self._url = url
+        self._on_connect = on_connect
+        self._backoff = backoff
+        self._options = options
+        self._close_seconds = close_seconds
+        self._before_publish = before_publish
+        self._around_delivery = around_delivery
+        self._stats = ClientStats()
+        self._channels: dict[Channel, None] = {}  # a set that keeps the order
+        self._idle: list[Channel] = []  # for `call`
+        self._consumer_tags = 0
+        self._link: Link | None = None
+        self._changed = (
+            asyncio.Event()
+        )  # set while there is a connection that is set up, and once all is over
+        self._error: Exception | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+        self._is_over = False
+
+    async def __aenter__(self) -> Client:
+        if self._task is not None:
+            raise LocalProtocolError("a client is entered once")
+        self._task = asyncio.create_task(self._run())
+        try:
+            await self._until_ready()
+        except BaseException:
+            await self.close(0)
+            raise
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        await self.close(None if kind is None else 0)
+
+    # -- what programs call
+
+    async def channel(
+        self, *, window: int = 128, prefetch: int = 0, confirm: bool = True, republish: bool = True
+    ) -> Channel:
+        """Open a channel. The broker's answer is not waited for: what is sent next comes after the request.
+
+        Args:
+            window: how many messages may wait to be confirmed; further ones wait to be written.
+            prefetch: how many deliveries may be unsettled; 0 for any number.
+            confirm: whether the broker confirms messages. Without it, a message counts as published once it
+                is written, and may be lost.
+            republish: whether messages that are not confirmed when a connection is lost are published again;
+                else they raise ConnectionLostError.
+
+        Returns:
+            The channel, which is opened again on each further connection.
+
+        Raises:
+            LocalProtocolError: all channels of the connection are in use, or the client is not entered.
+            ReplyError, ConnectionLostError: the client is over.
+            ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
+        """
+        if window < 1:
+            raise ValueError(f"window must be positive, not {window!r}")
+        if not 0 <= prefetch < 1 << 16:
+            raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
+        await self._until_ready()
+        return self._new_channel(window=window, prefetch=prefetch, confirm=confirm, republish=republish)
+
+    def _new_channel(self, **options: Any) -> Channel:
+        assert self._link is not None  # `_until_ready` has waited for it
+        channel = Channel(self, **options)
+        channel._open(self._link)
+        self._channels[channel] = None
+        channel._resume()
+        return channel
+
+    async def call(self, method: Any, *, timeout: float | None = None) -> Any:
+        """Send a request on a channel of the client's own, and return its reply.
+
+        An error of one call ends no other. Methods of the connection go on channel 0.
+
+        Args:
+            method, timeout: as for `Channel.call`.
+
+        Returns:
+            The method that answers it; None with ``no_wait``.
+
+        Raises:
+            ReplyError, ConnectionLostError, TimeoutError, EncodeError, LocalProtocolError: as `Channel.call`.
+        """
+        name = call_name(method)
+        answer = self._call_on_connection if name.startswith("connection.") else self._call
+        return await in_time(answer(method), timeout, no_answer(name, timeout))
+
+    async def _call_on_connection(self, method: Any) -> Any:
+        await self._until_ready()
+        assert self._link is not None  # `_until_ready` has waited for it
+        return await self._link.calls.send(self._link, 0, method)
+
+    async def _call(self, method: Any) -> Any:
+        await self._until_ready()
+        channel = self._idle.pop() if self._idle else self._new_channel()
+        try:
+            return await channel.call(method)
+        finally:
+            if channel in self._channels:
+                self._idle.append(channel)
+
+    def stats(self) -> ClientStats:
+        """Return what the client has done so far."""
+        return replace(self._stats)
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the client. Calls end at once, with ConnectionLostError; nothing new is taken.
+
+        Args:
+            timeout: seconds until all that was published has to be confirmed, and the broker to have
+                answered; None for `close_seconds`. What is not confirmed by then raises
+                ConnectionLostError.
+        """
+        task = self._task
+        if task is None:
+            return
+        if self._is_closing:
+            await asyncio.wait((task,))
+            return
+        self._is_closing = True
+        loop = asyncio.get_running_loop()
+        seconds = self._seconds_to_close(timeout)
+        deadline = loop.time() + seconds
+        try:
+            if self._error is None and seconds > 0:
+                await self._drain(seconds)
+        finally:
+            for channel in self._channels:
+                channel._flush()
+            self._fail(self._error or closed_by_program())
+            try:
+                if self._link is not None:
+                    await self._link.close(deadline - loop.time())
+            finally:
+                task.cancel()
+                await asyncio.wait((task,))
+
+    async def _drain(self, seconds: float) -> None:
+        """Take nothing new, and wait until all is confirmed that was published."""
+        self._error = error = closed_by_program()
+        self._changed.set()
+        for channel in self._channels:
+            if channel not in self._idle:  # `on_connect` may need them once more
+                channel._refuse(error)
+        if waiting := [
+            confirmed for channel in self._channels for confirmed in channel._publishes.outstanding()
+        ]:
+            await asyncio.wait(waiting, timeout=seconds)
+
+    # -- one connection after the other
+
+    async def _run(self) -> None:
+        try:
+            await self._keep_connected()
+        except Exception as error:
+            expected = isinstance(error, (AmqpError, OSError))
+            log.error("the client ends: %r", error, exc_info=None if expected else error)
+            self._fail(error)
+        finally:
+            self._fail(closed_by_program())
+            if self._link is not None:
+                self._link.drop(closed_by_program())
+
+    async def _keep_connected(self) -> None:
+        """Connect, and connect again, until an error is final."""
+        waits = self._backoff.waits()
+        while True:
+            try:
+                link = await self._connect()
+                waits = self._backoff.waits()
+                await asyncio.wait((link.ended,))
+                error = link.ended.result()
+            except Exception as raised:
+                error = raised
+            if self._is_over:
+                return
+            wait = next(waits, None) if may_pass(error) else None
+            if wait is None:
+                raise error
+            log.warning("connecting again in %.2g seconds: %r", wait, error)
+            await asyncio.sleep(wait)
+
+    async def _connect(self) -> Link:
+        """Return a connection that is set up, on which all goes on that was there before."""
+        self._link = link = Link(await connect(self._url, **self._options), self._lost)
+        try:
+            self._open_channels(link)
+            if self._on_connect is not None:
+                await self._set_up(link, self._on_connect)
+            if link.ended.done():
+                raise link.ended.result()
+        except BaseException as error:
+            link.drop(error if isinstance(error, Exception) else closed_by_program())
+            raise
+        self._stats.connections += 1
+        link.is_set_up = True
+        self._changed.set()
+        for channel in list(self._channels):
+            channel._resume()
+        return link
+
+    def _open_channels(self, link: Link) -> None:
+        for channel in list(self._channels):
+            try:
+                channel._open(link)
+            except LocalProtocolError as error:  # there are fewer than on the connection before
+                log.error("a channel cannot be opened again: %s", error)
+                channel._fail(error)
+
+    async def _set_up(self, link: Link, on_connect: Callable[[Client], Awaitable[object]]) -> None:
+        """Run the program's `on_connect`, as long as there is the connection."""
+
+        async def run() -> None:
+            setting_up.set(link)
+            await on_connect(self)
+
+        task = asyncio.create_task(run())
+        try:
+            await asyncio.wait((task, link.ended), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait((task,))
+        if not task.cancelled():
+            task.result()
+        elif not link.ended.done():
+            raise LocalProtocolError("on_connect was cancelled")
+
+    def _lost(self, link: Link, error: Exception) -> None:
+        """Tell all on a connection that it is over; `_keep_connected` decides what follows."""
+        if self._link is link:
+            self._link = None
+            if self._error is None:
+                self._changed.clear()
+        if may_pass(error) and not isinstance(error, ConnectionLostError):
+            cause, error = error, ConnectionLostError(str(error))
+            error.__cause__ = cause
+        link.calls.fail(error)
+        for channel in list(link.channels.values()):
+            channel._lost(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Be over: everybody is told."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._error = error
+        self._changed.set()
+        for channel in list(self._channels):
+            channel._fail(error)
+
+    # -- called by channels
+
+    @property
+    def _dialect(self) -> Any:
+        """The module of the dialect that is spoken."""
+        assert self._link is not None  # channels are made on a connection
+        return self._link.connection.dialect
+
+    async def _until_ready(self) -> None:
+        """Wait for a connection that is set up; `on_connect` does not wait for itself.
+
+        Raises:
+            ReplyError, ConnectionLostError: the client is over.
+            LocalProtocolError: it is not entered.
+        """
+        if self._task is None:
+            raise LocalProtocolError("the client is not entered")
+        while self._link is None or in_set_up() is not self._link:
+            if self._error is not None:
+                raise self._error.with_traceback(None)
+            if self._link is not None and self._link.is_set_up:
+                return
+            await self._changed.wait()
+
+    def _seconds_to_close(self, timeout: float | None) -> float:
+        return self._close_seconds if timeout is None else timeout
+
+    def _next_consumer_tag(self) -> str:
+        """Return a name for a consumer."""
+        self._consumer_tags += 1
+        return f"amqpcodec-{self._consumer_tags}"
+
+    def _forget(self, channel: Channel) -> bool:
+        """Open a channel no more; return whether it was one of the client's."""
+        if channel not in self._channels:
+            return False
+        del self._channels[channel]
+        if channel in self._idle:
+            self._idle.remove(channel)
+        return True
+
+
+def closed_by_program() -> ConnectionLostError:
+    """Return what is raised once the program has closed the client."""
+    return ConnectionLostError("the client is closed")
+
+
+__all__ = ["Client"]

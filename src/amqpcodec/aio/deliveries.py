@@ -1,0 +1,269 @@
+"""Messages from the broker: what is not settled yet, and the consumers that hand them out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AmqpError, ConnectionLostError
+from .failures import AlreadySettledError, ConsumerCancelledError
+
+if TYPE_CHECKING:
+    from .channel import Channel
+    from .counters import ClientStats
+    from .link import Link
+
+log = logging.getLogger("amqpcodec.aio")
+
+
+class Unsettled:
+    """The deliveries of a channel on one connection that are not settled.
+
+    Acknowledgements of one turn of the event loop are sent together: with ``multiple`` as far as nothing in
+    between is open.
+    """
+
+    __slots__ = ("_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats")
+
+    def __init__(self, link: Link, number: int, stats: ClientStats) -> None:
+        self._link: Link | None = link
+        self._basic = link.connection.dialect.Basic
+        self._number = number
+        self._stats = stats
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[int, None] = {}  # a set that keeps the order
+        self._acked: list[int] = []  # in this turn
+        self._last = 0
+        self._sorted = True
+
+    def add(self, tag: int) -> None:
+        """Take a delivery that is to be settled."""
+        if tag < self._last:
+            self._sorted = False  # RabbitMQ sends them in order
+        self._last = tag
+        self._open[tag] = None
+
+    def ack(self, tag: int) -> bool:
+        """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
+        if not self._close(tag):
+            return False
+        if not self._acked:
+            self._loop.call_soon(self.flush)
+        self._acked.append(tag)
+        return True
+
+    def reject(self, tag: int, requeue: bool, nack: bool) -> bool:
+        """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
+        if not self._close(tag):
+            return False
+        if nack and hasattr(self._basic, "Nack"):
+            self._send(self._basic.Nack(tag, False, requeue))
+        else:
+            self._send(self._basic.Reject(tag, requeue))
+        return True
+
+    def _close(self, tag: int) -> bool:
+        if self._link is None:
+            self._stats.stale += 1
+            log.info("delivery %d comes again: it was settled after its connection was gone", tag)
+            return False
+        try:
+            del self._open[tag]
+        except KeyError:
+            message = f"delivery {tag} is settled already, or needs no acknowledgement"
+            raise AlreadySettledError(message) from None
+        return True
+
+    def flush(self) -> None:
+        """Send the acknowledgements of this turn."""
+        acked = self._acked
+        if not acked:
+            return
+        self._acked = []
+        acked.sort()
+        together = len(acked)
+        if self._open:
+            together = bisect_left(acked, next(iter(self._open)) if self._sorted else min(self._open))
+        ack = self._basic.Ack
+        if together:
+            self._send(ack(acked[together - 1], together > 1))
+        for tag in acked[together:]:
+            self._send(ack(tag))
+        self._stats.acknowledged += len(acked)
+
+    def _send(self, method: Any) -> None:
+        link = self._link
+        if link is not None:
+            try:
+                link.connection.send(self._number, method)
+            except AmqpError as error:  # the broker does not read
+                link.drop(ConnectionLostError(f"{method.spec.name} cannot be sent: {error}"))
+
+    def forget(self) -> None:
+        """Settle nothing any more: the connection or channel is gone, or the broker takes all back."""
+        self._link = None
+        self._stats.stale += len(self._acked)
+        self._acked = []
+
+
+class Delivery:
+    """A message from a queue, to be settled once.
+
+    Attributes:
+        method: basic.deliver, or basic.get-ok.
+        properties: the properties of the message.
+        body: the body.
+    """
+
+    __slots__ = ("_unsettled", "body", "method", "properties")
+
+    def __init__(self, method: Any, properties: Any, body: bytes, unsettled: Unsettled) -> None:
+        self.method = method
+        self.properties = properties
+        self.body = body
+        self._unsettled = unsettled
+
+    def ack(self) -> bool:
+        """Acknowledge the message: the broker forgets it.
+
+        Returns:
+            False if the connection or channel by which it came is gone: the message comes again.
+
+        Raises:
+            AlreadySettledError: it is settled, or was consumed with `no_ack`.
+        """
+        return self._unsettled.ack(self.method.delivery_tag)
+
+    def nack(self, *, requeue: bool = True) -> bool:
+        """Refuse the message by basic.nack; returns and raises as `ack`.
+
+        Args:
+            requeue: whether it goes back to its queue; else it is dropped or dead-lettered.
+        """
+        return self._unsettled.reject(self.method.delivery_tag, requeue, True)
+
+    def reject(self, *, requeue: bool = False) -> bool:
+        """Refuse the message by basic.reject; takes, returns and raises as `nack`."""
+        return self._unsettled.reject(self.method.delivery_tag, requeue, False)
+
+    def __repr__(self) -> str:
+        return f"Delivery({self.method!r}, {self.properties!r}, {len(self.body)} octets)"
+
+
+class Consumer:
+    """A consumer: a context in which it is there, and an asynchronous iterator over its deliveries.
+
+    Leaving the context cancels it; what was not read goes back to the queue. Several tasks may iterate.
+    """
+
+    def __init__(
+        self, channel: Channel, method: Any, around: Callable[[Delivery], AbstractContextManager[Any]] | None
+    ) -> None:
+        self.method = method
+        self.link: Link | None = None  # the connection on which basic.consume was sent
+        self.has_left = False
+        self._channel = channel
+        self._ready: deque[Delivery] = deque()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._error: Exception | None = None
+        self._around = around
+        self._entered: dict[Any, AbstractContextManager[Any]] = {}  # by task
+
+    @property
+    def tag(self) -> str:
+        """The consumer tag."""
+        return self.method.consumer_tag  # type: ignore[no-any-return]
+
+    async def __aenter__(self) -> Consumer:
+        """Have the broker deliver.
+
+        Raises:
+            ReplyError: there is no such queue, say: the broker closes the channel.
+            LocalProtocolError: the channel has a consumer of this tag.
+        """
+        await self._channel._start(self)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        self._leave(kind, *error)
+        await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
+
+    def __aiter__(self) -> Consumer:
+        return self
+
+    async def __anext__(self) -> Delivery:
+        """Return the next delivery.
+
+        Raises:
+            ConsumerCancelledError: the broker has cancelled the consumer.
+            ReplyError, ConnectionLostError, LocalProtocolError: the channel or the client is closed.
+        """
+        if self._entered:
+            self._leave(None, None, None)
+        ready = self._ready
+        while not ready:
+            if self._error is not None:
+                raise self._error.with_traceback(None)
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if ready:
+                    self._wake()  # somebody else, where this one was about to take it
+                raise
+        delivery = ready.popleft()
+        if self._around is not None:
+            around = self._around(delivery)
+            around.__enter__()
+            self._entered[asyncio.current_task()] = around
+        return delivery
+
+    def _leave(self, *error: Any) -> None:
+        """Leave what the client's `around_delivery` has begun for this task."""
+        around = self._entered.pop(asyncio.current_task(), None)
+        if around is not None:
+            around.__exit__(*error)
+
+    def _wake(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    # -- called by the channel
+
+    def put(self, delivery: Delivery) -> None:
+        """Take a delivery."""
+        self._ready.append(delivery)
+        if self._waiting:
+            self._wake()
+
+    def unread(self) -> list[Delivery]:
+        """Return what nobody has read, and forget it."""
+        unread = list(self._ready)
+        self._ready.clear()
+        return unread
+
+    def end(self, error: Exception) -> None:
+        """Raise an error to those that iterate, once all is read."""
+        self._error = error
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiting.clear()
+
+    def end_by_broker(self) -> None:
+        """End: the broker has cancelled the consumer."""
+        error = ConsumerCancelledError(f"the broker has cancelled consumer {self.tag!r}")
+        log.warning("%s", error)
+        self.end(error)
+
+
+__all__ = ["Consumer", "Delivery", "Unsettled"]

@@ -1,0 +1,36 @@
+"""What a client raises beside the errors of `amqpcodec.errors` and `amqpcodec.reply_errors`."""
+
+from __future__ import annotations
+
+from ..errors import AmqpError
+
+
+class ReturnedError(AmqpError):
+    """No queue took a message that was published as mandatory.
+
+    Attributes:
+        reply_code, reply_text: as in basic.return.
+    """
+
+    def __init__(self, reply_code: int, reply_text: str) -> None:
+        super().__init__(reply_code, reply_text)
+        self.reply_code = reply_code
+        self.reply_text = reply_text
+
+    def __str__(self) -> str:
+        return f"returned: {self.reply_code} {self.reply_text}"
+
+
+class NackedError(AmqpError):
+    """The broker has not taken a message: basic.nack."""
+
+
+class ConsumerCancelledError(AmqpError):
+    """The broker has cancelled a consumer, for instance since its queue was deleted."""
+
+
+class AlreadySettledError(AmqpError):
+    """A delivery was settled twice, or needs no acknowledgement."""
+
+
+__all__ = ["AlreadySettledError", "ConsumerCancelledError", "NackedError", "ReturnedError"]

@@ -1,0 +1,198 @@
+"""One connection of a client: routes what comes to channels, and lets them write."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from ..connection import (
+    Blocked,
+    ChannelClosed,
+    ConnectionClosed,
+    FlowChanged,
+    MessageReceived,
+    MethodReceived,
+    Settled,
+    Unblocked,
+)
+from ..errors import ConnectionLostError, LocalProtocolError
+from .connecting import closed_error, reply_error
+
+if TYPE_CHECKING:
+    from ..connection import Event
+    from .channel import Channel
+    from .publishes import Publishes
+    from .stream import AmqpStream
+
+log = logging.getLogger("amqpcodec.aio")
+
+
+class Calls:
+    """The requests of a channel that wait for their replies."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Any, asyncio.Future[Any]]] = deque()
+
+    def send(self, link: Link, number: int, method: Any) -> asyncio.Future[Any]:
+        """Send a request on a channel; return the future of its reply, which is None with ``no_wait``."""
+        future = asyncio.get_running_loop().create_future()
+        link.connection.send(number, method)
+        if getattr(method, "no_wait", False):
+            future.set_result(None)
+        else:
+            self._waiting.append((method, future))
+        return future
+
+    def answered(self, request: Any, reply: Any) -> bool:
+        """Give a reply to who has sent the request; return whether somebody waits for it."""
+        for at, (method, future) in enumerate(self._waiting):
+            if method is request:
+                del self._waiting[at]
+                if future.done():
+                    return False
+                future.set_result(reply)
+                return True
+        return False
+
+    def fail(self, error: Exception) -> None:
+        """Raise an error to all that wait: no replies come any more."""
+        for _, future in self._waiting:
+            if not future.done():
+                future.set_exception(error)
+        self._waiting.clear()
+
+
+class Link:
+    """One connection of a client, as the sink of its events.
+
+    Args:
+        stream: the connection, open.
+        on_end: called with the link and the error once the connection is over.
+
+    Attributes:
+        channels: by number.
+        calls: requests on channel 0.
+        waiting: where messages wait to be written; a set that keeps the order.
+        is_blocked: whether the broker wants no messages: connection.blocked.
+        is_set_up: whether the program's `on_connect` is done.
+        ended: done once the connection is over; the result is the error that says why.
+    """
+
+    def __init__(self, stream: AmqpStream, on_end: Callable[[Link, Exception], None]) -> None:
+        self.stream = stream
+        self.connection = stream.connection
+        self._on_end = on_end
+        self.channels: dict[int, Channel] = {}
+        self.calls = Calls()
+        self.waiting: dict[Publishes, None] = {}
+        self.is_blocked = False
+        self.is_set_up = False
+        self.ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
+        stream.set_sink(self)
+
+    # -- what the stream calls
+
+    def event_received(self, event: Event) -> None:
+        """Route an event."""
+        if type(event) is MessageReceived:
+            channel = self.channels.get(event.channel)
+            if channel is not None:  # else it is being closed, and the broker takes the message back
+                channel._on_message(event)
+        elif type(event) is Settled:
+            channel = self.channels.get(event.channel)
+            if channel is not None:
+                channel._on_settled(event)
+        else:
+            self._on_other(event)
+
+    def _on_other(self, event: Event) -> None:
+        match event:
+            case MethodReceived(number, method, request):
+                self._on_method(number, method, request)
+            case FlowChanged(number, active):
+                if number in self.channels:
+                    self.channels[number]._publishes.flow(active)
+            case Blocked(reason):
+                log.warning("the broker takes no messages for now: %s", reason)
+                self.is_blocked = True
+            case Unblocked():
+                log.info("the broker takes messages again")
+                self.is_blocked = False
+                self.resume_writing()
+            case ChannelClosed(number, _, code, text):
+                if number in self.channels:  # else the program has closed it
+                    self.channels[number]._fail(reply_error(code, text))
+            case ConnectionClosed():
+                self.end(closed_error(event, self.stream.reason))
+
+    def _on_method(self, number: int, method: Any, request: Any) -> None:
+        channel = self.channels.get(number)
+        if number == 0:
+            self.calls.answered(request, method)
+        elif channel is not None and request is not None:
+            channel._on_reply(request, method)
+        elif channel is not None and method.spec.name == "basic.cancel":
+            if not method.no_wait:
+                self.connection.send(number, self.connection.dialect.Basic.CancelOk(method.consumer_tag))
+            channel._on_cancel(method)
+        elif channel is not None:
+            log.warning("%s on channel %d was not asked for", method.spec.name, number)
+
+    def resume_writing(self) -> None:
+        """Have those write that wait, in turns."""
+        for publishes in list(self.waiting):
+            publishes.flush()
+            if publishes in self.waiting:
+                del self.waiting[publishes]
+                self.waiting[publishes] = None
+
+    def stream_ended(self, error: Exception | None) -> None:
+        """End, by an exception of the handling of an event, or without a word of the peer."""
+        self.end(error or ConnectionLostError("the connection is lost"))
+
+    # -- what the client and its channels call
+
+    def end(self, error: Exception) -> None:
+        """Take note that the connection is over, and why."""
+        if not self.ended.done():
+            self.ended.set_result(error)
+            self._on_end(self, error)
+
+    def drop(self, error: Exception) -> None:
+        """End the connection for a reason of this side, without waiting for the broker."""
+        self.end(error)
+        with suppress(LocalProtocolError):  # it is over, or nobody reads it
+            self.connection.close()
+        self.stream.end()
+
+    async def close(self, seconds: float) -> None:
+        """Close the connection, and wait so many seconds for the broker's answer."""
+        if seconds <= 0:
+            self.drop(ConnectionLostError("the connection is closed"))
+            return
+        try:
+            await asyncio.wait_for(self.stream.close(), seconds)
+        except TimeoutError:
+            log.warning("the broker has not answered connection.close in time")
+        finally:
+            self.stream.end()
+
+
+# In `on_connect`, and in tasks that it starts: the connection that it sets up.
+setting_up: ContextVar[Link | None] = ContextVar("setting_up", default=None)
+
+
+def in_set_up() -> Link | None:
+    """Return the connection that the running task sets up; None where it sets up none."""
+    link = setting_up.get()
+    return None if link is None or link.is_set_up or link.ended.done() else link
+
+
+__all__ = ["Calls", "Link", "in_set_up", "setting_up"]

@@ -1,0 +1,290 @@
+"""Messages on their way to the broker: of one channel, on one connection after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AmqpError, LocalProtocolError
+from .failures import NackedError, ReturnedError
+from .link import in_set_up
+
+if TYPE_CHECKING:
+    from .counters import ClientStats
+    from .link import Link
+
+OUT_BYTES = 1 << 18  # queued for the transport, beyond which publishes wait
+log = logging.getLogger("amqpcodec.aio")
+
+
+class Publish:
+    """One message.
+
+    Attributes:
+        confirmed: done once the broker has the message, or is known not to have it.
+        number: its sequence number on this connection; 0 while it is not written.
+        returned: how the broker has returned it.
+    """
+
+    __slots__ = ("body", "confirmed", "method", "number", "properties", "returned")
+
+    def __init__(self, confirmed: asyncio.Future[None], method: Any, properties: Any, body: Any) -> None:
+        self.confirmed = confirmed
+        self.method = method
+        self.properties = properties
+        self.body = body
+        self.number = 0
+        self.returned: ReturnedError | None = None
+
+
+class Publishes:
+    """What waits to be written, and what waits to be confirmed.
+
+    Args:
+        window: how many may wait to be confirmed, or for `room`.
+        republish: whether messages of a lost connection are written again.
+        stats: where to count.
+    """
+
+    __slots__ = (
+        "_cancelled", "_error", "_link", "_loop", "_number", "_republish", "_sent", "_stats", "_stopped",
+        "_unsent", "_waiting", "_window",
+    )  # fmt: skip
+
+    def __init__(self, window: int, republish: bool, stats: ClientStats) -> None:
+        self._window = window
+        self._republish = republish
+        self._stats = stats
+        self._loop = asyncio.get_running_loop()
+        self._link: Link | None = None  # while messages may be written
+        self._number = 0  # of the channel
+        self._stopped = False  # by channel.flow
+        self._error: Exception | None = None
+        self._sent: dict[int, Publish] = {}  # by sequence number, in order
+        self._unsent: deque[Publish] = deque()
+        self._cancelled = 0  # of those in _unsent, at least
+        self._waiting: deque[asyncio.Future[None]] = deque()  # for room
+
+    def __len__(self) -> int:
+        return len(self._sent) + len(self._unsent)
+
+    def outstanding(self) -> list[asyncio.Future[None]]:
+        """Return the futures of all that is not confirmed."""
+        return [publish.confirmed for publish in (*self._sent.values(), *self._unsent)]
+
+    # -- what a program publishes
+
+    async def room(self) -> None:
+        """Wait while the window is full."""
+        while self._error is None and len(self._sent) + len(self._unsent) >= self._window:
+            if self._purge():
+                continue
+            waiter = self._loop.create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                self._wake()  # somebody else, where this one was about to go on
+                raise
+
+    def put(self, method: Any, properties: Any, body: Any) -> Publish:
+        """Write a message, or queue it where it may not be written now.
+
+        Raises:
+            AmqpError: the channel is closed, or the message cannot be encoded.
+        """
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+        publish = Publish(self._loop.create_future(), method, properties, body)
+        if self._unsent or not self._may_write():
+            if self._link is None and in_set_up() is not None:  # it would wait for itself
+                raise LocalProtocolError("on_connect publishes on channels that it has opened")
+            self._unsent.append(publish)
+            if self._link is not None:
+                self._link.waiting[self] = None
+        else:
+            self._write(publish)
+        return publish
+
+    def cancelled(self, publish: Publish) -> bool:
+        """Take note that nobody waits for a message any more; return whether it was written."""
+        if publish.number:
+            self._stats.abandoned += 1
+            return True
+        self._cancelled += 1
+        if 2 * self._cancelled > len(self._unsent):
+            self._purge()
+        return False
+
+    def _purge(self) -> bool:
+        """Drop what was cancelled before it was written; return whether there was anything."""
+        before = len(self._unsent)
+        self._unsent = deque(publish for publish in self._unsent if not publish.confirmed.done())
+        self._cancelled = 0
+        self._stats.withdrawn += before - len(self._unsent)
+        return len(self._unsent) < before
+
+    # -- writing
+
+    def _may_write(self) -> bool:
+        link = self._link
+        return (
+            link is not None
+            and not link.is_blocked
+            and not self._stopped
+            and len(self._sent) < self._window
+            and link.connection.bytes_to_send < OUT_BYTES
+        )
+
+    def _write(self, publish: Publish) -> None:
+        link = self._link
+        assert link is not None
+        number = link.connection.send_message(self._number, publish.method, publish.properties, publish.body)
+        self._stats.published += 1
+        if number is None:
+            publish.confirmed.set_result(None)  # the broker says no more of it
+        else:
+            publish.number = number
+            self._sent[number] = publish
+
+    def flush(self) -> None:
+        """Write what waits, as far as it may be written."""
+        unsent = self._unsent
+        while unsent and self._may_write():
+            publish = unsent.popleft()
+            if publish.confirmed.done():
+                self._stats.withdrawn += 1
+                continue
+            try:
+                self._write(publish)
+            except AmqpError as error:
+                publish.confirmed.set_exception(error)
+        if self._waiting:
+            self._wake()
+        if not unsent and self._link is not None:
+            self._link.waiting.pop(self, None)
+
+    def _wake(self) -> None:
+        """Let as many go on as there is room for."""
+        free = self._window - len(self._sent) - len(self._unsent)
+        while free > 0 and self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                free -= 1
+
+    # -- what the broker says
+
+    def flow(self, active: bool) -> None:
+        """Stop, or go on: channel.flow."""
+        self._stopped = not active
+        self.flush()
+
+    def settled(self, numbers: tuple[int, ...], taken: bool) -> None:
+        """Take confirms of messages, or refusals."""
+        sent = self._sent
+        stats = self._stats
+        for number in numbers:
+            publish = sent.pop(number, None)
+            if publish is None:  # the program has asked for confirms by itself
+                continue
+            if not taken:
+                stats.nacked += 1
+            elif publish.returned is None:
+                stats.confirmed += 1
+            confirmed = publish.confirmed
+            if confirmed.done():
+                continue
+            if taken and publish.returned is None:
+                confirmed.set_result(None)
+            else:
+                nacked = "the broker has not taken the message"
+                confirmed.set_exception(publish.returned or NackedError(nacked))
+        if self._unsent or self._waiting:
+            self.flush()
+
+    def returned(self, method: Any, properties: Any, body: bytes) -> None:
+        """Take a message back that no queue took.
+
+        Returns come in the order of publishing, each in front of the confirm of its message. So it is the
+        oldest message that is equal and not returned yet. Where some differ in their properties alone, as
+        those to an exchange that looks at headers, equal properties decide; else the oldest of them.
+        """
+        self._stats.returned += 1
+        alike = [
+            publish
+            for publish in self._sent.values()
+            if publish.method.mandatory
+            and publish.returned is None
+            and publish.method.routing_key == method.routing_key
+            and publish.method.exchange == method.exchange
+            and publish.body == body
+        ]
+        if not alike:
+            self._stats.unmatched += 1
+            log.warning("a message to exchange %r was returned that is not known", method.exchange)
+            return
+        empty = type(properties)()
+        same = (publish for publish in alike if (publish.properties or empty) == properties)
+        next(same, alike[0]).returned = ReturnedError(method.reply_code, method.reply_text)
+
+    # -- connections come and go
+
+    def resume(self, link: Link, number: int) -> None:
+        """Go on with a connection, on a channel of it: first with what was not confirmed before."""
+        self._link, self._number, self._stopped = link, number, False
+        if self._unsent:
+            link.waiting[self] = None
+        self.flush()
+
+    def lost(self, error: Exception) -> None:
+        """Queue again, in order, what was not confirmed: the connection is over."""
+        self._link = None
+        again, over = [], []
+        for publish in self._sent.values():
+            if publish.confirmed.done():
+                continue
+            if publish.returned is not None:
+                publish.confirmed.set_exception(publish.returned)
+            elif self._republish:
+                publish.number = 0
+                again.append(publish)
+            else:
+                over.append(publish.confirmed)
+        self._sent.clear()
+        self._give_up(over, error)
+        self._unsent.extendleft(reversed(again))
+        self._stats.republished += len(again)
+
+    def refuse(self, error: Exception) -> None:
+        """Take no more messages; those that wait for room raise the error."""
+        self._error = error
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)  # `put` raises it
+        self._waiting.clear()
+
+    def fail(self, error: Exception) -> None:
+        """Be closed for good: everybody is told."""
+        self.refuse(error)
+        if self._link is not None:
+            self._link.waiting.pop(self, None)
+            self._link = None
+        self._give_up(self.outstanding(), error)
+        self._sent.clear()
+        self._unsent.clear()
+
+    def _give_up(self, messages: list[asyncio.Future[None]], error: Exception) -> None:
+        """Tell those that wait that nobody knows whether the broker has their messages."""
+        waiting = [confirmed for confirmed in messages if not confirmed.done()]
+        for confirmed in waiting:
+            confirmed.set_exception(error)
+            confirmed.exception()  # the line below is enough where nobody asks
+        if waiting:
+            self._stats.unconfirmed += len(waiting)
+            log.warning("%d messages were not confirmed: %s", len(waiting), error)
+
+
+__all__ = ["Publishes"]
