@@ -1,0 +1,401 @@
+"""The broker: it listens, knows users and virtual hosts, and lets tests look at what there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from .. import reply_errors as refused
+from ..connection import Connection, ConnectionLimits
+from ..limits import Limits
+from .channels import REPLY_TO, Channel
+from .clock import Clock
+from .faults import Faults
+from .hosts import Store, VirtualHost
+from .messages import Message
+from .records import (
+    BindingState,
+    ConnectionState,
+    ConsumerState,
+    ExchangeState,
+    Log,
+    QueueState,
+    bindings_of,
+    check_queue,
+)
+from .session import Session
+from .threads import on_the_loop
+from .wire import BrokerStream
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+    from types import TracebackType
+
+BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
+OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
+MOST_OBJECTS = 100_000  # exchanges, queues, bindings, channels, consumers and connections
+UNSETTLED = 1 << 40  # deliveries of a channel: RabbitMQ has no limit
+STOP_SECONDS = 2.0
+
+
+class Broker:
+    """A broker in memory for tests, which answers as RabbitMQ does.
+
+        async with Broker() as broker:
+            client = await aio_pika.connect(broker.url)
+
+    Args:
+        users: passwords by user name; None for ``guest`` with ``guest``.
+        virtual_hosts: those that there are. Every user may enter each.
+        port: to listen on at 127.0.0.1; 0 for any that is free.
+        tls: a context for TLS, or True for a certificate that is made at start, of which
+            `certificate` has the authority. It needs the extra ``testing``.
+        heartbeat, frame_max, channel_max: as the broker offers them.
+        memory_limit: octets of messages beyond which publishers are blocked.
+        kept: published messages that are kept to be looked at; older ones are counted alone.
+        dialect: a name of `amqpcodec.DIALECTS` or a module; it has to have what RabbitMQ's has.
+
+    Attributes:
+        clock: tests may move it.
+        faults: what is to go wrong.
+        errors: exceptions of the broker itself, which are bugs in it.
+        blocked: why publishers are blocked; empty if they are not.
+    """
+
+    def __init__(
+        self,
+        *,
+        users: Mapping[str, str] | None = None,
+        virtual_hosts: Sequence[str] = ("/",),
+        port: int = 0,
+        tls: SSLContext | bool | None = None,
+        heartbeat: int = 60,
+        frame_max: int = 131072,
+        channel_max: int = 2047,
+        memory_limit: int = 256 << 20,
+        kept: int = 10_000,
+        dialect: Any = "rabbitmq-0-9-1",
+    ) -> None:
+        self.users = {"guest": "guest"} if users is None else dict(users)
+        self.clock = Clock()
+        self.faults = Faults(self)
+        self.errors: list[Exception] = []
+        self.blocked = ""
+        self.certificate = b""
+        self.hosts: dict[str, VirtualHost] = {}
+        self.sessions: dict[int, Session] = {}
+        self._names = tuple(virtual_hosts)
+        self._memory_limit = memory_limit
+        self._log = Log(kept)
+        self._wished_port = port
+        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._options = {
+            "dialect": dialect, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
+            # Properties stay the octets that they are: what is not changed goes on as it came.
+            "properties": "raw", "limits": Limits(body_size=BODY_OCTETS),
+            "connection_limits": ConnectionLimits(unacknowledged=UNSETTLED, open_bytes=OPEN_OCTETS),
+        }  # fmt: skip
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with nothing."""
+        self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
+        self.consumer_tags = count(1)
+        self._connections = count(1)
+        self._reply_names = count(1)
+        self._reply_channels: dict[str, Channel] = {}
+
+    # -- listening
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop that runs it; None before it is started."""
+        return self.clock.loop
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: the port cannot be listened on.
+            ImportError: a certificate is to be made, and the extra ``testing`` is not installed.
+        """
+        self.clock.start()
+        self._make_hosts()
+        self._server = await asyncio.get_running_loop().create_server(
+            self._connect, "127.0.0.1", self._wished_port, ssl=self._context()
+        )
+
+    def _make_hosts(self) -> None:
+        self.hosts = {name: VirtualHost(name, self.clock, self.store) for name in self._names}
+
+    def _context(self) -> SSLContext | None:
+        if self._tls is True:
+            from .certificate import make
+
+            context, self.certificate = make()
+            return context
+        return self._tls or None
+
+    def _connect(self) -> BrokerStream:
+        connection: Any = Connection("server", clock=self.clock.time, **self._options)
+        stream = BrokerStream(self, connection)
+        session = Session(self, stream, next(self._connections))
+        stream.session = self.sessions[session.number] = session
+        stream.set_sink(session)
+        return stream
+
+    async def stop(self) -> None:
+        """Close all connections, and listen no more."""
+        if self._server is None:
+            return
+        self._server.close()
+        self.faults.clear()
+        self.close_connections()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOP_SECONDS):
+                while self.sessions:
+                    await asyncio.sleep(0)
+                    if all(session.is_last for session in self.sessions.values()):
+                        break
+        for session in list(self.sessions.values()):
+            session.abort()
+        await asyncio.sleep(0)
+        self.clock.stop()
+        self._server = None
+
+    async def __aenter__(self) -> Broker:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        if self._server is None:
+            raise RuntimeError("the broker does not run")
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """Where it is, with the first user and virtual host."""
+        return self.url_of()
+
+    def url_of(self, user: str | None = None, virtual_host: str | None = None) -> str:
+        """Return where it is, for a user and a virtual host; None for the first."""
+        name = next(iter(self.users)) if user is None else user
+        host = self._names[0] if virtual_host is None else virtual_host
+        who = f"{quote(name, safe='')}:{quote(self.users[name], safe='')}"
+        scheme = "amqps" if self._tls else "amqp"
+        path = "" if host == "/" else quote(host, safe="")
+        return f"{scheme}://{who}@127.0.0.1:{self.port}/{path}"
+
+    # -- what tests look at
+
+    @on_the_loop
+    def queue(self, name: str, virtual_host: str | None = None) -> QueueState:
+        """Return what there is to know of a queue.
+
+        Raises:
+            AmqpNotFound: there is none.
+        """
+        return QueueState.of(self._host(virtual_host).queue(name))
+
+    @on_the_loop
+    def queues(self, virtual_host: str | None = None) -> dict[str, QueueState]:
+        """Return the queues of a virtual host by name."""
+        return {name: QueueState.of(queue) for name, queue in self._host(virtual_host).queues.items()}
+
+    @on_the_loop
+    def exchanges(self, virtual_host: str | None = None) -> dict[str, ExchangeState]:
+        """Return the exchanges of a virtual host by name."""
+        host = self._host(virtual_host)
+        return {name: ExchangeState.of(exchange, host) for name, exchange in host.exchanges.items()}
+
+    @on_the_loop
+    def bindings(self, virtual_host: str | None = None) -> list[BindingState]:
+        """Return the bindings of a virtual host, without those of the default exchange."""
+        return bindings_of(self._host(virtual_host).exchanges.values())
+
+    @on_the_loop
+    def consumers(self) -> list[ConsumerState]:
+        """Return the consumers of all connections."""
+        return [
+            ConsumerState(
+                each.tag, each.queue.name, session.number, channel.number, each.no_ack, each.exclusive,
+                each.priority, each.held,
+            )
+            for session in self.sessions.values()
+            for channel in session.channels.values()
+            for each in channel.consumers.values()
+        ]  # fmt: skip
+
+    @on_the_loop
+    def connections(self) -> list[ConnectionState]:
+        """Return the connections."""
+        return [session.state() for session in self.sessions.values()]
+
+    @on_the_loop
+    def published(self, **wanted: Any) -> list[Message]:
+        """Return what clients have published, the oldest first.
+
+        Args:
+            wanted: attributes of `Message` and properties that it has to have, such as `exchange`, `body` or
+                `message_id`. Of `headers`, those that are named; `settled` may be a state in any queue.
+
+        Raises:
+            TypeError: a name that messages do not have.
+        """
+        return self._log.find(wanted)
+
+    @on_the_loop
+    def assert_published(self, count: int | None = None, **wanted: Any) -> list[Message]:
+        """Return what clients have published, if it is as wanted.
+
+        Args:
+            count: how many messages; None for at least one.
+            wanted: as for `published`.
+
+        Raises:
+            AssertionError: it is not; the text lists what was published, and in what it differs.
+        """
+        return self._log.check(wanted, count)
+
+    @on_the_loop
+    def assert_queue(self, name: str, virtual_host: str | None = None, **wanted: Any) -> None:
+        """Compare a queue with what is wanted of it.
+
+        Args:
+            name, virtual_host: which queue.
+            wanted: fields of `QueueState`; of messages and consumers their number, of messages also bodies.
+
+        Raises:
+            AssertionError: it differs; the text says in what.
+        """
+        check_queue(QueueState.of(self._host(virtual_host).queue(name)), wanted)
+
+    def _host(self, name: str | None) -> VirtualHost:
+        return self.hosts[self._names[0] if name is None else name]
+
+    # -- what tests do
+
+    @on_the_loop
+    def publish(
+        self, exchange: str, routing_key: str, body: bytes, virtual_host: str | None = None, **properties: Any
+    ) -> Message:
+        """Publish a message as the test.
+
+        Args:
+            exchange, routing_key, body: of the message.
+            virtual_host: where; None for the first.
+            properties: of the message.
+
+        Raises:
+            AmqpNotFound: there is no such exchange.
+        """
+        from .. import rabbitmq
+
+        host = self._host(virtual_host)
+        made = rabbitmq.BasicProperties(**properties)
+        message = Message(exchange, routing_key, made, body, virtual_host=host.name)
+        queues = host.route(message, host.exchange(exchange))
+        message.returned = not queues
+        host.deliver(message, queues)
+        return message
+
+    @on_the_loop
+    def block(self, reason: str = "low on memory") -> None:
+        """Tell publishers that nothing is read, and read nothing more of those that publish."""
+        self._set_blocked(reason)
+
+    @on_the_loop
+    def unblock(self) -> None:
+        """Read publishers again."""
+        self._set_blocked("")
+
+    def _on_memory(self) -> None:
+        self._set_blocked("low on memory" if self.store.is_full else "")
+
+    def _set_blocked(self, reason: str) -> None:
+        if self.blocked == reason:
+            return
+        self.blocked = reason
+        for session in list(self.sessions.values()):
+            session.tell_blocked()
+            if not reason:
+                session.resume("blocked")
+
+    @on_the_loop
+    def close_connections(
+        self, code: int = 320, text: str = "CONNECTION_FORCED - broker forced connection closure"
+    ) -> None:
+        """Close all connections.
+
+        Args:
+            code, text: as in connection.close.
+        """
+        for session in list(self.sessions.values()):
+            session.close(code, text)
+
+    @on_the_loop
+    def reset(self) -> None:
+        """Close all connections, and forget all that was declared, published and asked for."""
+        self.faults.clear()
+        self.close_connections()
+        for host in self.hosts.values():
+            for queue in list(host.queues.values()):
+                host.delete_queue(queue)
+        self._make_hosts()
+        self._log.clear()
+        self._begin()
+        self.unblock()
+
+    # -- what sessions ask
+
+    def record(self, message: Message) -> None:
+        """Keep a message that a client has published."""
+        self._log.add(message)
+
+    def ended(self, session: Session, error: Exception | None) -> None:
+        """Forget a connection."""
+        self.sessions.pop(session.number, None)
+        if error is not None:
+            self.errors.append(error)
+
+    def take_replies(self, channel: Channel, tag: str, no_ack: bool) -> None:
+        """Let a channel have a name of its own for replies."""
+        if not no_ack:
+            raise refused.AmqpPreconditionFailed("reply consumer cannot acknowledge")
+        if channel.reply_name:
+            raise refused.AmqpPreconditionFailed("reply consumer already set")
+        channel.reply_tag = tag
+        channel.reply_name = f"{REPLY_TO}.{next(self._reply_names)}"
+        self._reply_channels[channel.reply_name] = channel
+
+    def forget_replies(self, channel: Channel) -> None:
+        """Take its name from a channel."""
+        self._reply_channels.pop(channel.reply_name, None)
+        channel.reply_name = channel.reply_tag = ""
+
+    def reply_channel(self, name: str) -> Channel | None:
+        """Return the channel that has a name for replies."""
+        return self._reply_channels.get(name)
+
+    def reply(self, message: Message) -> bool:
+        """Send a reply to the channel that its routing key names; return False if there is none."""
+        channel = self.reply_channel(message.routing_key)
+        if channel is None:
+            return False
+        channel.deliver_reply(message)
+        return True
+
+
+__all__ = ["Broker"]

@@ -1,0 +1,112 @@
+"""Dead letters: what is written into them, and where they go."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .. import replace
+from . import messages as states
+from .messages import Message
+
+if TYPE_CHECKING:
+    from .hosts import VirtualHost
+    from .queues import Queue
+
+AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for the next turn
+
+
+class DeadLetters:
+    """What has died in the queues of a virtual host, on its way to the exchanges for that.
+
+    They go one after another, and not from within each other: chains of queues may be long.
+    """
+
+    def __init__(self, host: VirtualHost) -> None:
+        self._host = host
+        self._waiting: deque[tuple[Queue, Message, str]] = deque()
+        self._busy = False
+
+    def add(self, queue: Queue, message: Message, reason: str) -> None:
+        """Pass a message on that has died in a queue, where that says so."""
+        if queue.settings.dead_letter_exchange is None:
+            return
+        self._waiting.append((queue, message, reason))
+        if not self._busy:
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        self._busy = True
+        try:
+            for _ in range(AT_ONCE):
+                if not self._waiting:
+                    return
+                self._send(*self._waiting.popleft())
+        finally:
+            self._busy = False
+        if self._waiting:
+            self._host.clock.call_soon(self._pass_on)
+
+    def _send(self, queue: Queue, message: Message, reason: str) -> None:
+        settings = queue.settings
+        exchange = self._host.exchanges.get(settings.dead_letter_exchange or "")
+        if exchange is None:
+            return
+        key = settings.dead_letter_routing_key
+        letter = Message(
+            exchange.name, message.routing_key if key is None else key,
+            _properties(message, queue.name, reason, self._host.clock.now(), key is not None),
+            message.body, virtual_host=message.virtual_host,
+        )  # fmt: skip
+        queues = self._host.route(letter, exchange)
+        if reason != states.REJECTED:
+            queues = [each for each in queues if not _is_cycle(letter, each.name)]
+        self._host.deliver(letter, queues)
+
+
+def _is_cycle(letter: Message, target: str) -> bool:
+    """Return whether a letter would come back to a queue without having been rejected on the way."""
+    deaths = _deaths(letter)
+    for place, death in enumerate(deaths):
+        if death.get("queue") == target:
+            return all(each.get("reason") != states.REJECTED for each in deaths[: place + 1])
+    return False
+
+
+def _deaths(message: Message) -> list[dict[str, Any]]:
+    """Return the deaths of a message so far, the last one first."""
+    found = message.headers.get("x-death")
+    return [death for death in found if isinstance(death, dict)] if isinstance(found, list) else []
+
+
+def _properties(message: Message, queue: str, reason: str, now: datetime, own_key: bool) -> Any:
+    """Return the properties of a dead letter: its headers tell how it died."""
+    headers = dict(message.headers)
+    keys = [message.routing_key, *(headers.get("CC") or ())]
+    headers.pop("BCC", None)
+    if own_key:
+        headers.pop("CC", None)
+    deaths = _deaths(message)
+    same = next((each for each in deaths if (each.get("queue"), each.get("reason")) == (queue, reason)), None)
+    if same is None:
+        death = {
+            "count": 1,
+            "reason": reason,
+            "queue": queue,
+            "time": now,
+            "exchange": message.exchange,
+            "routing-keys": keys,
+        }
+        if message.properties.expiration is not None:
+            death["original-expiration"] = message.properties.expiration
+    else:
+        deaths.remove(same)
+        death = {**same, "count": int(same.get("count", 0)) + 1}
+    headers["x-death"] = [death, *deaths]
+    for name, value in (("exchange", message.exchange), ("queue", queue), ("reason", reason)):
+        headers.setdefault(f"x-first-death-{name}", value)
+    return replace(message.properties, headers=headers, expiration=None)
+
+
+__all__ = ["DeadLetters"]

@@ -1,0 +1,312 @@
+"""Virtual hosts: the exchanges and queues that there are, and how messages get from one to the other.
+
+What cannot be is raised as an exception of `amqpcodec.reply_errors`, which the session tells the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from .. import replace
+from .. import reply_errors as refused
+from .arguments import COMPARED, require_same, settings, shown
+from .clock import Clock
+from .deadletters import DeadLetters
+from .exchanges import MATCHERS, Binding, Exchange
+from .messages import Message
+from .queues import Queue
+
+DEFAULT = ""
+OWN = {
+    "amq.direct": "direct", "amq.fanout": "fanout", "amq.topic": "topic", "amq.headers": "headers",
+    "amq.match": "headers",
+}  # fmt: skip
+LOCKED = (
+    "cannot obtain exclusive access to locked {}. It could be originally declared on another connection "
+    "or the exclusive property value does not match that of the original declaration."
+)
+
+
+class Store:
+    """Counts what all that is kept takes, and refuses more than it may be.
+
+    Args:
+        most_octets: of messages; `is_full` beyond.
+        most_objects: exchanges, queues and bindings.
+        changed: called when it gets full, and when it is not any more.
+    """
+
+    def __init__(self, most_octets: int, most_objects: int, changed: Callable[[], object]) -> None:
+        self.octets = 0
+        self.objects = 0
+        self._most_octets = most_octets
+        self._most_objects = most_objects
+        self._changed = changed
+        self.is_full = False
+
+    def taken(self, octets: int) -> None:
+        """Count octets of messages: more, or less."""
+        self.octets += octets
+        if (self.octets > self._most_octets) is not self.is_full:
+            self.is_full = not self.is_full
+            self._changed()
+
+    def made(self, objects: int = 1) -> None:
+        """Count objects: more, or less.
+
+        Raises:
+            AmqpResourceError: there would be too many.
+        """
+        if objects > 0 and self.objects + objects > self._most_objects:
+            raise refused.AmqpResourceError(
+                f"{self._most_objects} exchanges, queues and bindings are the most"
+            )
+        self.objects += objects
+
+
+class VirtualHost:
+    """One virtual host.
+
+    Attributes:
+        exchanges, queues: by name.
+    """
+
+    def __init__(self, name: str, clock: Clock, store: Store) -> None:
+        self.name = name
+        self.clock = clock
+        self.store = store
+        self.dead_letters = DeadLetters(self)
+        self.exchanges = {DEFAULT: Exchange(DEFAULT, "direct", durable=True)}
+        for own, kind in OWN.items():
+            self.exchanges[own] = Exchange(own, kind, durable=True)
+        self.queues: dict[str, Queue] = {}
+        self._bound: dict[Queue | Exchange, dict[Binding, None]] = {}
+        self._names = count(1)
+
+    # -- messages
+
+    def route(self, message: Message, exchange: Exchange) -> list[Queue]:
+        """Return the queues that a message goes to, each once, by way of other exchanges as well."""
+        if exchange.name == DEFAULT and not message.headers:
+            queue = self.queues.get(message.routing_key)
+            return [] if queue is None else [queue]
+        keys = message.routing_keys
+        if exchange.name == DEFAULT:
+            return [self.queues[key] for key in dict.fromkeys(keys) if key in self.queues]
+        found: dict[Queue, None] = {}
+        seen = {exchange}
+        waiting = [exchange]
+        while waiting:
+            current = waiting.pop()
+            taken = False
+            for destination in current.destinations(message, keys):
+                taken = True
+                if isinstance(destination, Queue):
+                    found[destination] = None
+                elif destination not in seen:
+                    seen.add(destination)
+                    waiting.append(destination)
+            other = None if taken or current.alternate is None else self.exchanges.get(current.alternate)
+            if other is not None and other.name == DEFAULT:
+                found.update(dict.fromkeys(self.queues[key] for key in keys if key in self.queues))
+            elif other is not None and other not in seen:
+                seen.add(other)
+                waiting.append(other)
+        return list(found)
+
+    def deliver(self, message: Message, queues: list[Queue]) -> bool:
+        """Put a message into queues; return False if one of them refuses it."""
+        accepted = True
+        if message.properties.headers and "BCC" in message.headers:
+            message.properties = _without_bcc(message.properties)
+            message.raw = None
+        for queue in queues:
+            accepted = queue.put(message) and accepted
+        return accepted
+
+    # -- exchanges
+
+    def exchange(self, name: str) -> Exchange:
+        """Return the exchange of a name.
+
+        Raises:
+            AmqpNotFound: there is none.
+        """
+        found = self.exchanges.get(name)
+        if found is None:
+            raise refused.AmqpNotFound(f"no exchange '{name}' in vhost '{self.name}'")
+        return found
+
+    def named(self, name: str) -> Exchange:
+        """Return an exchange that may be declared, bound and deleted: any but the default one."""
+        if name == DEFAULT:
+            raise refused.AmqpAccessRefused("operation not permitted on the default exchange")
+        return self.exchange(name)
+
+    def declare_exchange(self, method: Any) -> None:
+        """Make an exchange, or find it as it should be."""
+        name = method.exchange
+        if method.passive:
+            self.named(name)
+            return
+        if method.type not in MATCHERS:
+            raise refused.AmqpCommandInvalid(f"invalid exchange type '{method.type}'")
+        if name == DEFAULT:
+            self.named(name)
+        if name in self.exchanges:
+            self._require_same_exchange(self.exchanges[name], method)
+            return
+        if name.startswith("amq."):
+            raise refused.AmqpAccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        self.store.made()
+        self.exchanges[name] = Exchange(
+            name, method.type, durable=method.durable, auto_delete=method.auto_delete,
+            internal=method.internal, arguments=dict(method.arguments or {}),
+        )  # fmt: skip
+
+    def _require_same_exchange(self, current: Exchange, method: Any) -> None:
+        where = f"exchange '{current.name}' in vhost '{self.name}'"
+        facts = (
+            ("type", current.kind, method.type), ("durable", current.durable, method.durable),
+            ("auto_delete", current.auto_delete, method.auto_delete),
+            ("internal", current.internal, method.internal),
+        )  # fmt: skip
+        _require_facts(where, facts)
+        require_same(where, current.arguments, dict(method.arguments or {}), ("alternate-exchange",))
+
+    def delete_exchange(self, name: str, if_unused: bool) -> None:
+        """Delete an exchange, if it is there."""
+        if name == DEFAULT:
+            self.named(name)
+        if name in OWN:
+            text = f"deletion of system exchange '{name}' in vhost '{self.name}' not allowed"
+            raise refused.AmqpAccessRefused(text)
+        exchange = self.exchanges.get(name)
+        if exchange is None:
+            return
+        if if_unused and exchange.bindings:
+            raise refused.AmqpPreconditionFailed(f"exchange '{name}' in vhost '{self.name}' in use")
+        self._drop_exchange(exchange)
+
+    def _drop_exchange(self, exchange: Exchange) -> None:
+        if self.exchanges.pop(exchange.name, None) is None:
+            return
+        self.store.made(-1 - len(exchange.bindings))
+        for binding in exchange.bindings.values():
+            del self._bound[binding.destination][binding]
+        exchange.bindings.clear()
+        self._unbind_all(exchange)
+
+    def bind(self, source: str, destination: Queue | Exchange, key: str, arguments: Any) -> None:
+        """Have an exchange pass messages on."""
+        exchange = self.named(source)
+        binding = Binding(exchange, destination, key, dict(arguments or {}))
+        if binding.key not in exchange.bindings:
+            self.store.made()
+            exchange.bind(binding)
+            self._bound.setdefault(destination, {})[binding] = None
+
+    def unbind(self, source: str, destination: Queue | Exchange, key: str, arguments: Any) -> None:
+        """Have it pass them on no more."""
+        exchange = self.named(source)
+        binding = exchange.bindings.get(Binding(exchange, destination, key, dict(arguments or {})).key)
+        if binding is not None:
+            self._unbind(binding)
+
+    def _unbind(self, binding: Binding) -> None:
+        """Drop a binding; the exchange may delete itself then."""
+        source = binding.source
+        source.unbind(binding)
+        self.store.made(-1)
+        del self._bound[binding.destination][binding]
+        if source.auto_delete and not source.bindings:
+            self._drop_exchange(source)
+
+    def _unbind_all(self, destination: Queue | Exchange) -> None:
+        """Unbind what is deleted."""
+        for binding in list(self._bound.get(destination, ())):
+            self._unbind(binding)
+        self._bound.pop(destination, None)
+
+    # -- queues
+
+    def queue(self, name: str, user: object = None) -> Queue:
+        """Return the queue of a name, for a connection that may use it.
+
+        Raises:
+            AmqpNotFound: there is none.
+            AmqpResourceLocked: it is that of another connection.
+        """
+        found = self.queues.get(name)
+        if found is None:
+            raise refused.AmqpNotFound(f"no queue '{name}' in vhost '{self.name}'")
+        if found.owner is not None and user is not None and found.owner is not user:
+            raise refused.AmqpResourceLocked(LOCKED.format(self.where(found)))
+        return found
+
+    def where(self, queue: Queue | str) -> str:
+        """Return a queue as texts have it."""
+        name = queue if isinstance(queue, str) else queue.name
+        return f"queue '{name}' in vhost '{self.name}'"
+
+    def declare_queue(self, method: Any, user: object) -> Queue:
+        """Make a queue, or find it as it should be; an empty name makes one up."""
+        name = method.queue
+        if method.passive:
+            return self.queue(name, user)
+        arguments = dict(method.arguments or {})
+        if name in self.queues:
+            queue = self.queue(name, user)
+            self._require_same_queue(queue, method, arguments)
+            return queue
+        if name.startswith("amq."):
+            raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        name = name or f"amq.gen-{next(self._names)}"
+        found = settings(self.where(name), arguments)
+        self.store.made()
+        queue = self.queues[name] = Queue(
+            self, name, found, durable=method.durable, auto_delete=method.auto_delete,
+            owner=user if method.exclusive else None, arguments=arguments,
+        )  # fmt: skip
+        return queue
+
+    def _require_same_queue(self, queue: Queue, method: Any, arguments: dict[str, Any]) -> None:
+        where = self.where(queue)
+        if (queue.owner is not None) != method.exclusive:
+            raise refused.AmqpResourceLocked(LOCKED.format(where))
+        facts = (
+            ("durable", queue.durable, method.durable),
+            ("auto_delete", queue.auto_delete, method.auto_delete),
+        )
+        _require_facts(where, facts)
+        require_same(where, queue.arguments, arguments, COMPARED)
+        queue.used()
+
+    def delete_queue(self, queue: Queue) -> int:
+        """Delete a queue; return how many messages waited in it."""
+        if self.queues.get(queue.name) is not queue:
+            return 0
+        del self.queues[queue.name]
+        self.store.made(-1)
+        number = len(queue.ready)
+        self._unbind_all(queue)
+        queue.end()
+        return number
+
+
+def _require_facts(where: str, facts: tuple[tuple[str, Any, Any], ...]) -> None:
+    """Refuse a declaration that differs: of names, what there is, and what was received."""
+    for name, current, received in facts:
+        if current != received:
+            text = f"received '{shown(received)}' but current is '{shown(current)}'"
+            raise refused.AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")
+
+
+def _without_bcc(properties: Any) -> Any:
+    headers = {name: value for name, value in properties.headers.items() if name != "BCC"}
+    return replace(properties, headers=headers)
+
+
+__all__ = ["Store", "VirtualHost"]

@@ -1,0 +1,113 @@
+"""Messages, and what becomes of them in each queue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+OVERHEAD = 512  # octets that a message takes in memory beyond its body, about
+
+READY = "ready"
+UNACKNOWLEDGED = "unacknowledged"
+ACKNOWLEDGED = "acknowledged"
+REJECTED = "rejected"
+EXPIRED = "expired"
+MAXLEN = "maxlen"
+PURGED = "purged"
+DELETED = "deleted"
+
+
+class Message:
+    """A message that was published, and how it went on.
+
+    Attributes:
+        exchange, routing_key, body, properties: as published.
+        raw: the properties as they came, to go on as they are; None where they have changed.
+        mandatory: whether it was to be returned where no queue takes it.
+        virtual_host: where.
+        connection, channel: the numbers of who has published it; 0 for the broker and the test.
+        returned: whether it went back, because no queue took it.
+        confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
+        settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
+            ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"purged"``, ``"deleted"``.
+    """
+
+    __slots__ = (
+        "body", "channel", "confirm", "connection", "exchange", "mandatory", "properties", "raw",
+        "returned", "routing_key", "settled", "virtual_host",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        properties: Any,
+        body: bytes,
+        *,
+        raw: Any = None,
+        mandatory: bool = False,
+        virtual_host: str = "/",
+        connection: int = 0,
+        channel: int = 0,
+    ) -> None:
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.properties = properties
+        self.raw = raw
+        self.body = body
+        self.mandatory = mandatory
+        self.virtual_host = virtual_host
+        self.connection = connection
+        self.channel = channel
+        self.returned = False
+        self.confirm = ""
+        self.settled: dict[str, str] = {}
+
+    @property
+    def headers(self) -> dict[str, Any]:
+        """Its headers; empty if it has none."""
+        return self.properties.headers or {}
+
+    @property
+    def routing_keys(self) -> list[str]:
+        """Return its routing key, and those of the headers CC and BCC."""
+        properties = self.properties
+        keys = [self.routing_key]
+        if properties.headers:
+            keys += properties.headers.get("CC") or ()
+            keys += properties.headers.get("BCC") or ()
+        return keys
+
+    def __repr__(self) -> str:
+        body = self.body if len(self.body) <= 40 else self.body[:40] + b"..."
+        settled = ", ".join(f"{queue}: {state}" for queue, state in self.settled.items())
+        fate = "returned" if self.returned else settled or "in no queue"
+        return f"<message to {self.exchange!r} by {self.routing_key!r}: {body!r}; {fate}>"
+
+
+class Entry:
+    """A message in one queue.
+
+    Attributes:
+        message: the message.
+        position: where it stands in the queue, which requeueing restores.
+        priority: of those that the queue tells apart.
+        expires_at: when it ends, in seconds of the clock; None for never.
+        redelivered: whether it was delivered before.
+    """
+
+    __slots__ = ("expires_at", "message", "position", "priority", "redelivered")
+
+    def __init__(self, message: Message, position: int, priority: int, expires_at: float | None) -> None:
+        self.message = message
+        self.position = position
+        self.priority = priority
+        self.expires_at = expires_at
+        self.redelivered = False
+
+    @property
+    def size(self) -> int:
+        """Octets that it takes in memory, about."""
+        return len(self.message.body) + OVERHEAD
+
+
+__all__ = ["Entry", "Message"]

@@ -1,0 +1,342 @@
+"""Queues: messages that wait, the consumers that take them by turns, and how messages end.
+
+A queue knows nothing of connections. Its virtual host gets what has died in it (`dead_letters`).
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterator
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import messages as states
+from .arguments import Settings, expiration
+from .clock import Timer
+from .messages import Entry, Message
+
+if TYPE_CHECKING:
+    from .hosts import VirtualHost
+
+
+class Consumer(Protocol):
+    """Takes messages from a queue.
+
+    Attributes:
+        priority: consumers of a higher one come first.
+        exclusive: whether it is to be the only one.
+    """
+
+    priority: int
+    exclusive: bool
+
+    def takes_more(self) -> bool:
+        """Return whether a message may be delivered now."""
+
+    def deliver(self, entry: Entry) -> None:
+        """Take a message."""
+
+    def cancelled(self) -> None:
+        """Take note that the queue is gone."""
+
+
+class Ready:
+    """The messages of a queue that wait: a line for each priority, each in the order of positions."""
+
+    def __init__(self, max_priority: int) -> None:
+        self.lines: list[deque[Entry]] = [deque() for _ in range(max_priority + 1)]
+        self.octets = 0
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Entry]:
+        for line in reversed(self.lines):
+            yield from line
+
+    def add(self, entry: Entry) -> None:
+        """Add a message where its position says, mostly last."""
+        line = self.lines[entry.priority]
+        if not line or line[-1].position < entry.position:
+            line.append(entry)
+        elif entry.position < line[0].position:
+            line.appendleft(entry)
+        else:
+            insort(line, entry, key=lambda each: each.position)
+        self._count += 1
+        self.octets += len(entry.message.body)
+
+    def take(self) -> Entry:
+        """Take the first message away."""
+        line = next(line for line in reversed(self.lines) if line)
+        return self._taken(line)
+
+    def take_expired(self, now: float) -> Entry | None:
+        """Take a message away that heads its line and whose time is over; None if there is none."""
+        for line in self.lines:
+            if line and line[0].expires_at is not None and line[0].expires_at <= now:
+                return self._taken(line)
+        return None
+
+    def next_expiry(self) -> float | None:
+        """Return when the next of those that head a line ends."""
+        times = [line[0].expires_at for line in self.lines if line and line[0].expires_at is not None]
+        return min(times, default=None)
+
+    def _taken(self, line: deque[Entry]) -> Entry:
+        entry = line.popleft()
+        self._count -= 1
+        self.octets -= len(entry.message.body)
+        return entry
+
+
+class Queue:
+    """A queue.
+
+    Attributes:
+        owner: the only connection that may use it; None for any.
+        consumers: in the order in which they are asked.
+        unacknowledged: delivered and not settled.
+    """
+
+    def __init__(
+        self,
+        host: VirtualHost,
+        name: str,
+        settings: Settings,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        owner: object = None,
+        arguments: dict[str, Any] | None = None,
+    ) -> None:
+        self.host = host
+        self.name = name
+        self.settings = settings
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.owner = owner
+        self.arguments = arguments or {}
+        self.ready = Ready(settings.max_priority)
+        self.unacknowledged: dict[Entry, None] = {}
+        self.consumers: list[Consumer] = []
+        self.deleted = False
+        self._positions = count()
+        self._is_timed = False  # no message has had an end so far
+        self._expiry: Timer | None = None
+        self._used_at = host.clock.time()
+        self._idle: Timer | None = None
+        self.used()
+
+    # -- messages come
+
+    def put(self, message: Message) -> bool:
+        """Take a message; return False if the queue is full and refuses it."""
+        settings = self.settings
+        if settings.overflow != "drop-head" and self._is_full(1, len(message.body)):
+            message.settled[self.name] = states.REJECTED
+            if settings.overflow == "reject-publish-dlx":
+                self.host.dead_letters.add(self, message, states.MAXLEN)
+            return False
+        priority = (
+            min(message.properties.priority or 0, settings.max_priority) if settings.max_priority else 0
+        )
+        entry = Entry(message, next(self._positions), priority, self._ends_at(message))
+        message.settled[self.name] = states.READY
+        if entry.expires_at is not None:
+            self._is_timed = True
+        self.host.store.taken(entry.size)
+        self.ready.add(entry)
+        self.dispatch()
+        if self.ready:
+            while self.ready and self._is_full(0, 0):
+                self._die(self.ready.take(), states.MAXLEN)
+            if self._is_timed:
+                self._expire()
+        return True
+
+    def put_copy(self, entry: Entry) -> None:
+        """Put the same message again where it was, as a broker does that has lost track of it."""
+        copy = Entry(entry.message, entry.position, entry.priority, entry.expires_at)
+        copy.redelivered = True
+        self.host.store.taken(copy.size)
+        self.ready.add(copy)
+
+    def _is_full(self, more: int, octets: int) -> bool:
+        settings, ready = self.settings, self.ready
+        return (settings.max_length is not None and len(ready) + more > settings.max_length) or (
+            settings.max_length_bytes is not None and ready.octets + octets > settings.max_length_bytes
+        )
+
+    def _ends_at(self, message: Message) -> float | None:
+        own = expiration(message.properties.expiration)
+        shared = self.settings.message_ttl
+        if own is None and shared is None:
+            return None
+        return self.host.clock.time() + min(time for time in (own, shared) if time is not None)
+
+    # -- messages go
+
+    def dispatch(self) -> None:
+        """Deliver as long as there is a message, and a consumer that takes more."""
+        ready = self.ready
+        while len(ready):
+            consumer = self._next_consumer()
+            if consumer is None:
+                return
+            if self._is_timed:
+                self._expire()
+                if not len(ready):
+                    return
+            consumer.deliver(self.take())
+
+    def take(self) -> Entry:
+        """Take the first message away, to be delivered."""
+        entry = self.ready.take()
+        entry.message.settled[self.name] = states.UNACKNOWLEDGED
+        self.unacknowledged[entry] = None
+        if self._is_timed:
+            self._expire()
+        return entry
+
+    def get(self) -> Entry | None:
+        """Take the first message away, for somebody who asks; None if there is none."""
+        self.used()
+        self._expire()
+        return self.take() if self.ready else None
+
+    def _next_consumer(self) -> Consumer | None:
+        """Return the consumer whose turn it is, who comes last of its priority then."""
+        consumers = self.consumers
+        if self.settings.single_active_consumer:
+            first = consumers[0] if consumers else None
+            return first if first is not None and first.takes_more() else None
+        for place, consumer in enumerate(consumers):
+            if consumer.takes_more():
+                if len(consumers) > 1:
+                    del consumers[place]
+                    self._line_up(consumer)
+                return consumer
+        return None
+
+    def acknowledge(self, entry: Entry) -> None:
+        """End a message that was delivered, and has arrived."""
+        self._gone(entry, states.ACKNOWLEDGED)
+
+    def reject(self, entry: Entry) -> None:
+        """End a message that was delivered, and is not wanted."""
+        self._die(entry, states.REJECTED)
+
+    def requeue(self, entry: Entry) -> None:
+        """Put a message that was delivered back to where it was; `dispatch` is the caller's."""
+        if entry in self.unacknowledged:
+            del self.unacknowledged[entry]
+            entry.redelivered = True
+            entry.message.settled[self.name] = states.READY
+            self.ready.add(entry)
+            self._expire()
+
+    def _die(self, entry: Entry, reason: str) -> None:
+        """End a message; it goes to the dead letter exchange."""
+        if self._gone(entry, reason):
+            self.host.dead_letters.add(self, entry.message, reason)
+
+    def _gone(self, entry: Entry, state: str) -> bool:
+        """End a message; return False if the queue has ended before it."""
+        if self.deleted:
+            return False
+        self.unacknowledged.pop(entry, None)
+        entry.message.settled[self.name] = state
+        self.host.store.taken(-entry.size)
+        return True
+
+    def purge(self, state: str = states.PURGED) -> int:
+        """Drop what waits; return how much it was."""
+        number = len(self.ready)
+        while self.ready:
+            self._gone(self.ready.take(), state)
+        return number
+
+    # -- time
+
+    def _expire(self) -> None:
+        """End what heads a line and whose time is over; come back for the next."""
+        now = self.host.clock.time()
+        while (entry := self.ready.take_expired(now)) is not None:
+            self._die(entry, states.EXPIRED)
+        following = self.ready.next_expiry()
+        if self._expiry is not None:
+            if self._expiry.when() == following:
+                return
+            self._expiry.cancel()
+            self._expiry = None
+        if following is not None:
+            self._expiry = self.host.clock.call_at(following, self._on_expiry)
+
+    def _on_expiry(self) -> None:
+        self._expiry = None
+        self._expire()
+
+    def used(self) -> None:
+        """Begin to count anew for ``x-expires``."""
+        self._used_at = self.host.clock.time()
+        if self.settings.expires is not None and self._idle is None and not self.deleted:
+            self._idle = self.host.clock.call_at(self._used_at + self.settings.expires, self._on_idle)
+
+    def _on_idle(self) -> None:
+        self._idle = None
+        if self.consumers:
+            return  # the last of them to leave begins to count
+        unused_until = self._used_at + (self.settings.expires or 0)
+        if self.host.clock.time() >= unused_until:
+            self.host.delete_queue(self)
+        else:
+            self._idle = self.host.clock.call_at(unused_until, self._on_idle)
+
+    # -- consumers
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Let a consumer take its turns; `dispatch` is the caller's."""
+        self.used()
+        self._line_up(consumer)
+
+    def _line_up(self, consumer: Consumer) -> None:
+        """Place a consumer last of its priority; an active single consumer keeps its place."""
+        place = len(self.consumers)
+        kept = 1 if self.settings.single_active_consumer else 0
+        while place > kept and self.consumers[place - 1].priority < consumer.priority:
+            place -= 1
+        self.consumers.insert(place, consumer)
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Deliver no more to a consumer; the last one takes a queue along that deletes itself."""
+        if consumer in self.consumers:
+            self.consumers.remove(consumer)
+        if self.consumers or self.deleted:
+            return
+        self.used()
+        if self.auto_delete:
+            self.host.delete_queue(self)
+
+    @property
+    def is_exclusively_used(self) -> bool:
+        """Whether a consumer wants to be the only one."""
+        return any(consumer.exclusive for consumer in self.consumers)
+
+    def end(self) -> None:
+        """Drop all there is, and tell consumers: the queue is deleted."""
+        self.purge(states.DELETED)
+        for entry in list(self.unacknowledged):
+            self._gone(entry, states.DELETED)
+        self.deleted = True
+        for timer in (self._expiry, self._idle):
+            if timer is not None:
+                timer.cancel()
+        consumers, self.consumers = self.consumers, []
+        for consumer in consumers:
+            consumer.cancelled()
+
+
+__all__ = ["Consumer", "Queue"]

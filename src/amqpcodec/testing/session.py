@@ -1,0 +1,363 @@
+"""One connection of a client: the handshake, and events to channels and their answers."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from ..connection import (
+    ChannelClosed,
+    ConnectionClosed,
+    Event,
+    FlowChanged,
+    MessageReceived,
+    MethodReceived,
+    ProtocolHeaderReceived,
+    Settled,
+    Violation,
+)
+from ..connection.login import credentials
+from ..errors import DecodeError, ReplyError
+from ..reply_errors import AmqpNotImplemented
+from .arguments import NotInTestsError
+from .channels import Channel
+from .methods import SETTLING, handlers_of
+from .records import ConnectionState
+
+if TYPE_CHECKING:
+    from .broker import Broker
+    from .hosts import VirtualHost
+    from .messages import Message
+    from .queues import Queue
+    from .wire import BrokerStream, Wire
+
+MECHANISMS = "PLAIN AMQPLAIN"
+UNREAD_OCTETS = 16 << 20  # answers that a client has not read, beyond which it is not read either
+CAPABILITIES = {
+    "publisher_confirms": True,
+    "exchange_exchange_bindings": True,
+    "basic.nack": True,
+    "consumer_cancel_notify": True,
+    "connection.blocked": True,
+    "consumer_priorities": True,
+    "authentication_failure_close": True,
+    "per_consumer_qos": True,
+    "direct_reply_to": True,
+}
+# Clients look at the product to know what to expect of a broker.
+SERVER_PROPERTIES = {
+    "product": "RabbitMQ",
+    "version": "3.13.0",
+    "platform": "amqpcodec.testing",
+    "information": "a broker in memory, for tests",
+    "capabilities": CAPABILITIES,
+}
+
+
+class Session:
+    """The broker's end of a connection, which takes the events of its stream.
+
+    Attributes:
+        number: which connection it is, from 1.
+        user: who has logged in.
+        host: the virtual host, once it is opened.
+    """
+
+    host: VirtualHost
+
+    def __init__(self, broker: Broker, stream: BrokerStream, number: int) -> None:
+        self.broker = broker
+        self.clock = broker.clock
+        self.faults = broker.faults
+        self.stream = stream
+        self.connection = stream.connection
+        self.amqp: Any = stream.connection.dialect
+        self.number = number
+        self.user = ""
+        self.client_properties: dict[str, Any] = {}
+        self.channels: dict[int, Channel] = {}
+        self.tags = broker.consumer_tags
+        self.wire: Wire | None = None
+        self._handlers = handlers_of(self.amqp)
+        self._deferred: deque[Event] = deque()
+        self._pauses: set[str] = set()  # why nothing is read
+        self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
+        self._is_cut = False
+
+    def connected(self, wire: Wire) -> None:
+        """Begin, now that there is a transport."""
+        self.wire = wire
+        self.faults.connected(self)
+
+    # -- events
+
+    def event_received(self, event: Event) -> None:
+        """Take an event of the stream, now or after what it has to wait for."""
+        if self._is_cut:
+            return
+        if "late" in self._pauses:
+            self._deferred.append(event)
+        elif not (self.faults.armed and self.faults.received(self, event)):
+            self.handle(event)
+
+    def handle(self, event: Event) -> None:
+        """Do what an event asks for, and close what it says if that cannot be."""
+        try:
+            self._handle(event)
+        except ReplyError as error:
+            self._refuse(event, error.code, str(error), error.closes)
+        except DecodeError as error:  # of properties, which are read when they are asked for
+            self._refuse(event, error.reply_code, str(error), "connection")
+        if self.connection.bytes_to_send > UNREAD_OCTETS:
+            self.pause("answers")
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case MessageReceived(number):
+                if self.broker.blocked:
+                    self.pause("blocked")
+                self.channels[number].publish(event)
+            case Settled(number, method, tags):
+                how = SETTLING[method.spec.name]
+                if how == "reject" and method.requeue:  # type: ignore[attr-defined]
+                    how = "requeue"
+                self.channels[number].settle(tags, how)
+            case MethodReceived(0, method):
+                self._on_connection_method(method)
+            case MethodReceived(number, method):
+                self._on_method(number, method)
+            case ProtocolHeaderReceived(accepted=True):
+                self.send(0, self._start())
+            case FlowChanged(active=False):
+                raise AmqpNotImplemented("active=false")
+            case ChannelClosed(number) | Violation(number) if number:
+                self._forget(number)
+            case Violation() | ConnectionClosed():
+                self.end()
+
+    def _on_method(self, number: int, method: Any) -> None:
+        if isinstance(method, self.amqp.Channel.Open):
+            self.broker.store.made()
+            self.channels[number] = Channel(self, number)
+            self.send(number, self.amqp.Channel.OpenOk())
+            return
+        handler = self._handlers.get(type(method))
+        if handler is None:
+            raise NotInTestsError(method.spec.name)
+        answer = handler(self.channels[number], method)
+        no_wait = getattr(method, "no_wait", False) or getattr(method, "nowait", False)
+        if answer is not None and not no_wait:
+            self.send(number, answer)
+
+    # -- the handshake
+
+    def _start(self) -> Any:
+        properties = dict(SERVER_PROPERTIES, cluster_name="amqpcodec.testing")
+        return self.amqp.Connection.Start(0, 9, properties, MECHANISMS.encode(), b"en_US")
+
+    def _on_connection_method(self, method: Any) -> None:
+        classes = self.amqp.Connection
+        if isinstance(method, classes.StartOk):
+            self._log_in(method)
+        elif isinstance(method, classes.Open):
+            self._open(method.virtual_host)
+        elif isinstance(method, classes.UpdateSecret):
+            self.send(0, classes.UpdateSecretOk())
+
+    def _log_in(self, start_ok: Any) -> None:
+        self.client_properties = dict(start_ok.client_properties)
+        mechanism = start_ok.mechanism
+        known = credentials(self.connection, start_ok) if mechanism in MECHANISMS.split() else None
+        if known is not None and self.broker.users.get(known[0]) == known[1]:
+            self.user = known[0]
+            self.send(0, self.connection.tune())
+            return
+        text = (
+            f"Login was refused using authentication mechanism {mechanism}. "
+            "For details see the broker logfile."
+        )
+        if self.can("authentication_failure_close"):
+            self.close(403, f"ACCESS_REFUSED - {text}")
+        else:
+            self.stream.end()
+
+    def _open(self, name: str) -> None:
+        host = self.broker.hosts.get(name)
+        if host is None:
+            shown = name.encode("ascii", "replace").decode()[:127]
+            method = self.amqp.Connection.Open.spec
+            self.close(530, f"NOT_ALLOWED - vhost {shown} not found", method.class_id, method.method_id)
+            return
+        self.host = host
+        self.send(0, self.amqp.Connection.OpenOk())
+        if self.broker.blocked:
+            self.tell_blocked()
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it only waits for the client's answer to a close, or for nothing at all."""
+        return self.connection.state in ("closing", "closed") and not self.connection.bytes_to_send
+
+    def state(self) -> ConnectionState:
+        """Return what there is to know of it."""
+        host = getattr(self, "host", None)
+        return ConnectionState(
+            self.number, self.user, host.name if host is not None else "", tuple(self.channels),
+            self.client_properties,
+        )  # fmt: skip
+
+    def can(self, capability: str) -> bool:
+        """Return whether the client has said that it knows something."""
+        capabilities = self.client_properties.get("capabilities")
+        return isinstance(capabilities, dict) and capabilities.get(capability) is True
+
+    # -- what goes to the client
+
+    def send(self, channel: int, method: Any) -> None:
+        """Send a method, while the connection is open; a fault may come first."""
+        if self.connection.state in ("closing", "closed"):
+            return
+        if not (self.faults.armed and self.faults.sends(self, channel, method)):
+            self.connection.send(channel, method)
+
+    def send_message(self, channel: int, method: Any, message: Message) -> None:
+        """Send a method with a message, likewise."""
+        if self.connection.state != "open":
+            return
+        if not (self.faults.armed and self.faults.sends(self, channel, method)):
+            properties = message.properties if message.raw is None else message.raw
+            self.connection.send_message(channel, method, properties, message.body)
+
+    def takes_deliveries(self, queue: Queue) -> bool:
+        """Return whether the client reads; if not, its queue is asked again once it does."""
+        if not self.stream.writable:
+            self._waiting[queue] = None
+            return False
+        return self.connection.state == "open"
+
+    def resume_writing(self) -> None:
+        """Go on, now that the client has read."""
+        waiting, self._waiting = self._waiting, {}
+        for queue in waiting:
+            queue.dispatch()
+        self.resume("answers")
+
+    def tell_blocked(self) -> None:
+        """Tell the client that its publishes are not read, or are again, if it knows of that."""
+        if not self.can("connection.blocked") or self.connection.state != "open":
+            return
+        classes = self.amqp.Connection
+        reason = self.broker.blocked
+        self.send(0, classes.Blocked(reason) if reason else classes.Unblocked())
+
+    # -- waiting
+
+    def pause(self, reason: str) -> None:
+        """Read nothing more, for a reason."""
+        if not self._pauses and self.wire is not None:
+            self.wire.pause_reading()
+        self._pauses.add(reason)
+
+    def resume(self, reason: str) -> None:
+        """Read again, if there is no other reason not to."""
+        if reason in self._pauses:
+            self._pauses.remove(reason)
+            if not self._pauses and self.wire is not None and not self.wire.is_closing():
+                self.wire.resume_reading()
+
+    def defer(self, event: Event | None, seconds: float | None) -> None:
+        """Take an event, and all that follow, only after so many seconds; None for never."""
+        if event is not None:
+            self._deferred.appendleft(event)
+        self.pause("late")
+        if seconds is not None:
+            self.clock.call_later(seconds, self._catch_up, event is not None)
+
+    def _catch_up(self, is_handled_first: bool) -> None:
+        """Take what was deferred; a fault has had its say about the first."""
+        waiting, self._deferred = self._deferred, deque()
+        self.resume("late")
+        if waiting and is_handled_first:
+            self.handle(waiting.popleft())
+        for event in waiting:
+            self.event_received(event)
+
+    def hold(self, seconds: float | None) -> None:
+        """Write nothing for so many seconds; None for ever."""
+        wire = self.wire
+        if wire is not None:
+            self.stream.flush()
+            wire.holds = True
+            if seconds is not None:
+                self.clock.call_later(seconds, wire.release)
+
+    def send_octets(self, octets: bytes) -> None:
+        """Send octets of a test's own, behind what was sent."""
+        if self.wire is not None:
+            self.stream.flush()
+            self.wire.put(octets)
+
+    def abort(self) -> None:
+        """Cut the TCP connection; nothing of it is heard any more."""
+        self._is_cut = True
+        if self.wire is not None:
+            self.wire.abort()
+
+    # -- the end
+
+    def _refuse(self, event: Any, code: int, text: str, closes: str) -> None:
+        """Close the channel or the connection, whichever an error says."""
+        number = event.channel
+        method = event.method if hasattr(event, "method") else self.amqp.Channel.Flow()
+        name = _name_of(code)
+        ids = method.spec.class_id, method.spec.method_id
+        if closes == "channel":
+            self.close_channel(number, code, f"{name} - {text}", *ids)
+        else:
+            self.close(code, f"{name} - {text}", *ids)
+
+    def close_channel(self, number: int, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
+        """Close a channel."""
+        self._forget(number)
+        if self.connection.channel_state(number) == "open":
+            self.connection.close_channel(number, code, fitting(text), class_id, method_id)
+
+    def close(self, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
+        """Close the connection."""
+        if self.connection.state in ("handshake", "open"):
+            self.connection.close(code, fitting(text), class_id, method_id)
+        self.end()
+
+    def _forget(self, number: int) -> None:
+        channel = self.channels.pop(number, None)
+        if channel is not None:
+            self.broker.store.made(-1)
+            channel.end()
+
+    def end(self) -> None:
+        """Give back all that the connection has."""
+        for number in list(self.channels):
+            self._forget(number)
+        for host in self.broker.hosts.values():
+            for queue in [queue for queue in host.queues.values() if queue.owner is self]:
+                host.delete_queue(queue)
+
+    def stream_ended(self, error: Exception | None) -> None:
+        """Take the end of the stream; an error is one of the broker, which it keeps to be seen."""
+        self._deferred.clear()
+        self.end()
+        self.broker.ended(self, error)
+
+
+def _name_of(code: int) -> str:
+    from .._generated.codes import REPLY_NAMES
+
+    return REPLY_NAMES.get(code, "internal-error").upper().replace("-", "_")
+
+
+def fitting(text: str) -> str:
+    """Return a text that a short string can carry."""
+    return text.encode("utf-8", "replace")[:255].decode("utf-8", "ignore")
+
+
+__all__ = ["Session"]

@@ -1,0 +1,197 @@
+"""Does what a probe lists at a broker, and tells what has come back.
+
+A probe is a list of steps. A method is sent on channel 1 and, where it has a reply, that or a close is waited for.
+`On` is another channel, `Publish` a message, a number seconds to wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.aio import AmqpStream, connect
+from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceived, MethodReceived, Settled
+
+# What probes use, and what is cleaned away after each.
+QUEUES = ("q", "q1", "q2", "q3", "dead")
+EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
+REPLY_SECONDS = 5.0
+OPEN_CHANNELS = 3
+
+
+@dataclass
+class Publish:
+    """A message to publish."""
+
+    exchange: str
+    routing_key: str
+    body: bytes = b""
+    mandatory: bool = False
+    immediate: bool = False
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class On:
+    """A step on another channel than 1."""
+
+    channel: int
+    step: Any
+
+
+@dataclass
+class Raw:
+    """A method that the client's own side would refuse to send."""
+
+    method: Any
+
+
+def publish(exchange: str, routing_key: str, body: bytes = b"", **properties: Any) -> Publish:
+    """Return a message to publish; `mandatory` and `immediate` are not of its properties."""
+    flags = {name: properties.pop(name, False) for name in ("mandatory", "immediate")}
+    return Publish(exchange, routing_key, body, **flags, properties=properties)
+
+
+class Probing:
+    """One connection of a probe, and what came on it."""
+
+    def __init__(self, stream: AmqpStream) -> None:
+        self.stream = stream
+        self.answers: list[Any] = []
+        self.deliveries: list[Any] = []
+        self.last = 0
+        self.came = asyncio.Event()
+        self.over = False
+
+    async def read(self) -> None:
+        """Keep what comes."""
+        async for event in self.stream:
+            self.last += 1
+            self._keep(event)
+            self.came.set()
+        self.over = True
+        self.came.set()
+
+    def _keep(self, event: Any) -> None:
+        match event:
+            case MessageReceived(number, method, properties, body):
+                kept = (number, *shown(method), shown_properties(properties), body)
+                is_delivery = isinstance(method, amqp.Basic.Deliver)
+                (self.deliveries if is_delivery else self.answers).append(kept)
+            case MethodReceived(number, method):
+                self.answers.append((number, *shown(method)))
+            case Settled(number, method, tags):
+                self.answers.append((number, method.spec.name, tags))
+            case ChannelClosed(number, "peer", code, text, class_id, method_id):
+                self.answers.append((number, "channel.close", code, text, class_id, method_id))
+            case ConnectionClosed(by, code, text, class_id, method_id):
+                if by == "peer":
+                    self.answers.append((0, "connection.close", code, text, class_id, method_id))
+                elif by != "local":
+                    self.answers.append((0, by))
+
+    async def do(self, channel: int, step: Any) -> None:
+        """Do a step, and wait for its answer."""
+        if isinstance(step, On):
+            await self.do(step.channel, step.step)
+        elif isinstance(step, Raw):
+            await self.stream.drain()
+            self.stream._transport.write(amqp.encode_method(channel, step.method))
+        elif isinstance(step, (int, float)):
+            await asyncio.sleep(step)
+        elif self.stream.connection.channel_state(channel) == "open" or (
+            channel == 0 or isinstance(step, amqp.Channel.Open)
+        ):
+            before = len(self.answers)
+            self._send(channel, step)
+            await self._answered(step, before)
+
+    def _send(self, channel: int, step: Any) -> None:
+        connection = self.stream.connection
+        if connection.state != "open":
+            return
+        if isinstance(step, Publish):
+            method = amqp.Basic.Publish(step.exchange, step.routing_key, step.mandatory, step.immediate)
+            connection.send_message(channel, method, amqp.BasicProperties(**step.properties), step.body)
+        else:
+            connection.send(channel, step)
+
+    async def _answered(self, step: Any, before: int) -> None:
+        responses = () if isinstance(step, Publish) else step.spec.responses
+        if not responses or getattr(step, "no_wait", False) or getattr(step, "nowait", False):
+            await asyncio.sleep(0)
+            return
+        async with asyncio.timeout(REPLY_SECONDS):
+            while not self._has_answer(step, before) and not self.over:
+                self.came.clear()
+                await self.came.wait()
+
+    def _has_answer(self, step: Any, before: int) -> bool:
+        prefix = step.spec.name.partition(".")[0]
+        wanted = {f"{prefix}.{name}" for name in step.spec.responses} | {"channel.close", "connection.close"}
+        if isinstance(step, amqp.Channel.Open):
+            return bool(self.stream.connection.channel_state(1) == "open" or self.over)
+        if isinstance(step, amqp.Channel.Close):
+            return self.over or not any(
+                self.stream.connection.channel_state(n) == "closing" for n in (1, 2, 3)
+            )
+        return any(answer[1] in wanted for answer in self.answers[before:])
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait until nothing has come for so long."""
+        seen = -1
+        while seen != self.last:
+            seen = self.last
+            await asyncio.sleep(seconds)
+
+
+def shown(method: Any) -> tuple[Any, ...]:
+    """Return a method's name and values."""
+    return (method.spec.name, *(getattr(method, field.attribute) for field in method.spec.fields))
+
+
+def shown_properties(properties: Any) -> dict[str, Any]:
+    """Return the properties that are there; of deaths, the time is left out."""
+    names = [field.attribute for field in properties.spec.fields]
+    found = {name: getattr(properties, name) for name in names}
+    found = {name: value for name, value in found.items() if value is not None}
+    for death in (found.get("headers") or {}).get("x-death", ()):
+        death.pop("time", None)
+    return found
+
+
+async def probe(url: str, steps: list[Any], quiet: float) -> tuple[list[Any], list[Any]]:
+    """Do the steps on a connection of their own; return the answers, and the deliveries."""
+    async with await connect(url) as stream:
+        probing = Probing(stream)
+        reader = asyncio.create_task(probing.read())
+        for channel in range(1, OPEN_CHANNELS + 1):
+            stream.connection.send(channel, amqp.Channel.Open())
+        await asyncio.sleep(0)
+        while not probing.over and stream.connection.channel_state(OPEN_CHANNELS) != "open":
+            probing.came.clear()
+            await probing.came.wait()
+        for step in steps:
+            await probing.do(1, step)
+        await probing.quiet(quiet)
+        await stream.close()
+        await reader
+    await clean(url)
+    return probing.answers, probing.deliveries
+
+
+async def clean(url: str) -> None:
+    """Delete all that probes declare."""
+    async with await connect(url) as stream:
+        stream.connection.send(1, amqp.Channel.Open())
+        for name in QUEUES:
+            stream.connection.send(1, amqp.Queue.Delete(queue=name))
+        for name in EXCHANGES:
+            stream.connection.send(1, amqp.Exchange.Delete(exchange=name))
+        deleted = 0
+        async for event in stream:
+            deleted += isinstance(event, MethodReceived)
+            if deleted == len(QUEUES) + len(EXCHANGES):
+                break
