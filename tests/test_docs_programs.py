@@ -27,6 +27,7 @@ NEEDED = {
     "stats.md": ("pyarrow",),
     "start/capture.md": ("pyarrow", "plotly"),
     "start/tables.md": ("pyarrow",),
+    "testing.md": ("pika",),
 }
 COMMAND = re.compile(r"^    (?:\$ |.*\| )?amqpcodec .*[^\\]$", re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Ordinary clients work with the broker of the examples, and through its proxy with RabbitMQ."""
+"""Ordinary clients work with the broker for tests, and through its proxy with RabbitMQ."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_client_works_with_rabbitmq_as_the_sessions_say(client: str, rabbitmq:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_works_with_the_broker_of_the_examples(client: str, own_broker: str) -> None:
+def test_a_client_works_with_the_broker_for_tests(client: str, own_broker: str) -> None:
     assert session(client, own_broker) == SEEN
 
 

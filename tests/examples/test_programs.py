@@ -11,7 +11,7 @@ import sys
 import pytest
 from support.examples import EXAMPLES, ROOT
 
-PROGRAMS = ("client", "broker", "broker_channel", "broker_queues", "proxy", "blocking")
+PROGRAMS = ("client", "broker", "proxy", "blocking")
 LINES = 250
 
 

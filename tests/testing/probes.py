@@ -313,6 +313,18 @@ QUEUEING: dict[str, list[Any]] = {
         no_ack=True),
     ],
     "direct reply-to without a consumer": [publish("", "q", reply_to="amq.rabbitmq.reply-to"), 0.1],
+    "direct reply-to, and back": [
+        consume("r", "amq.rabbitmq.reply-to", no_ack=True),
+        declare(queue="amq.rabbitmq.reply-to", passive=True),
+    ],
+    "prefetch of a channel makes room for others": [
+        queue(), queue("q1"), Basic.Qos(prefetch_count=1, global_=True), consume("c"), consume("d", "q1"),
+        publish("", "q", b"1"), 0.1, publish("", "q1", b"2"), 0.1, Basic.Ack(1), 0.1,
+    ],
+    "reject-publish takes again": [
+        queue(max_length=1, overflow="reject-publish"), Confirm.Select(), publish("", "q", b"1"), 0.1,
+        publish("", "q", b"2"), 0.1, get(), publish("", "q", b"3"), 0.1, get(),
+    ],
     "tx commits": [
         queue(), Tx.Select(), publish("", "q", b"1"), 0.1, passive(), Tx.Commit(), 0.05, get(),
     ],

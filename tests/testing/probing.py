@@ -1,6 +1,6 @@
 """Does what a probe lists at a broker, and tells what has come back.
 
-A probe is a list of steps. A method is sent on channel 1 and, where it has a reply, that or a close is waited for.
+A probe is a list of steps. A method is sent on channel 1; its reply or a close is waited for, if it has one.
 `On` is another channel, `Publish` a message, a number seconds to wait.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from amqpcodec import rabbitmq as amqp
@@ -19,6 +20,7 @@ QUEUES = ("q", "q1", "q2", "q3", "dead")
 EXCHANGES = ("e", "e1", "e2", "e3", "ae", "dlx")
 REPLY_SECONDS = 5.0
 OPEN_CHANNELS = 3
+QUIET_SECONDS = 0.1
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Probing:
             case MethodReceived(number, method):
                 self.answers.append((number, *shown(method)))
             case Settled(number, method, tags):
-                self.answers.append((number, method.spec.name, tags))
+                self.answers += [(number, method.spec.name, tag) for tag in tags]  # cumulative or not
             case ChannelClosed(number, "peer", code, text, class_id, method_id):
                 self.answers.append((number, "channel.close", code, text, class_id, method_id))
             case ConnectionClosed(by, code, text, class_id, method_id):
@@ -139,6 +141,14 @@ class Probing:
             )
         return any(answer[1] in wanted for answer in self.answers[before:])
 
+    async def open_channels(self) -> None:
+        """Open the channels that steps may use."""
+        for channel in range(1, OPEN_CHANNELS + 1):
+            self.stream.connection.send(channel, amqp.Channel.Open())
+        while not self.over and self.stream.connection.channel_state(OPEN_CHANNELS) != "open":
+            self.came.clear()
+            await self.came.wait()
+
     async def quiet(self, seconds: float) -> None:
         """Wait until nothing has come for so long."""
         seen = -1
@@ -162,24 +172,33 @@ def shown_properties(properties: Any) -> dict[str, Any]:
     return found
 
 
-async def probe(url: str, steps: list[Any], quiet: float) -> tuple[list[Any], list[Any]]:
-    """Do the steps on a connection of their own; return the answers, and the deliveries."""
+async def probe(url: str, steps: list[Any], quiet: float) -> list[str]:
+    """Do the steps on a connection of their own; return what has come, a line each, of each channel in order.
+
+    Deliveries stand last: they come from queues, and answers to requests may pass them.
+    """
     async with await connect(url) as stream:
         probing = Probing(stream)
         reader = asyncio.create_task(probing.read())
-        for channel in range(1, OPEN_CHANNELS + 1):
-            stream.connection.send(channel, amqp.Channel.Open())
-        await asyncio.sleep(0)
-        while not probing.over and stream.connection.channel_state(OPEN_CHANNELS) != "open":
-            probing.came.clear()
-            await probing.came.wait()
+        await probing.open_channels()
         for step in steps:
             await probing.do(1, step)
         await probing.quiet(quiet)
         await stream.close()
         await reader
-    await clean(url)
-    return probing.answers, probing.deliveries
+    return [f"{line}" for came in (probing.answers, probing.deliveries) for line in in_order(came)]
+
+
+def in_order(came: list[Any]) -> list[str]:
+    """Return lines, by channels; what dicts have in them is sorted."""
+    return [repr(plain(each)) for each in sorted(came, key=lambda each: each[0])]
+
+
+def plain(value: Any) -> Any:
+    """Return a value with its dicts sorted."""
+    if isinstance(value, dict):
+        return {key: plain(value[key]) for key in sorted(value)}
+    return type(value)(map(plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 async def clean(url: str) -> None:
@@ -195,3 +214,14 @@ async def clean(url: str) -> None:
             deleted += isinstance(event, MethodReceived)
             if deleted == len(QUEUES) + len(EXCHANGES):
                 break
+
+
+def stored(path: Path) -> dict[str, list[str]]:
+    """Return the lines of each probe in a file that `record_answers.py` has written."""
+    found: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        if line.startswith("== "):
+            lines = found[line[3:]] = []
+        elif not line.startswith("#"):
+            lines.append(line)
+    return found

@@ -12,50 +12,25 @@ not-implemented on the channel.
 
 from __future__ import annotations
 
+from . import faults
 from .broker import Broker
 from .clock import Clock
-from .faults import (
-    Block,
-    CloseChannel,
-    CloseConnection,
-    Cut,
-    Drop,
-    Fault,
-    Faults,
-    Ignore,
-    Late,
-    LoseHeartbeats,
-    Raw,
-    Refuse,
-    Stall,
-    Twice,
-)
+from .faults import Fault, Faults
 from .messages import Message
 from .records import BindingState, ConnectionState, ConsumerState, ExchangeState, QueueState
 from .threads import running_broker
 
 __all__ = [
     "BindingState",
-    "Block",
     "Broker",
     "Clock",
-    "CloseChannel",
-    "CloseConnection",
     "ConnectionState",
     "ConsumerState",
-    "Cut",
-    "Drop",
     "ExchangeState",
     "Fault",
     "Faults",
-    "Ignore",
-    "Late",
-    "LoseHeartbeats",
     "Message",
     "QueueState",
-    "Raw",
-    "Refuse",
-    "Stall",
-    "Twice",
+    "faults",
     "running_broker",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
@@ -19,7 +18,6 @@ class NotInTestsError(AmqpNotImplemented):
     closes = "channel"
 
 
-@dataclass
 class Settings:
     """What the arguments of a queue say. Times are in seconds; None is no limit."""
 

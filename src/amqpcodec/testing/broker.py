@@ -9,6 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from .. import dialect as find_dialect
 from .. import reply_errors as refused
 from ..connection import Connection, ConnectionLimits
 from ..limits import Limits
@@ -94,8 +95,9 @@ class Broker:
         self._wished_port = port
         self._tls = tls
         self._server: asyncio.Server | None = None
+        self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
         self._options = {
-            "dialect": dialect, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
+            "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
             "properties": "raw", "limits": Limits(body_size=BODY_OCTETS),
             "connection_limits": ConnectionLimits(unacknowledged=UNSETTLED, open_bytes=OPEN_OCTETS),
@@ -145,7 +147,7 @@ class Broker:
         connection: Any = Connection("server", clock=self.clock.time, **self._options)
         stream = BrokerStream(self, connection)
         session = Session(self, stream, next(self._connections))
-        stream.session = self.sessions[session.number] = session
+        stream.session = session
         stream.set_sink(session)
         return stream
 
@@ -163,7 +165,7 @@ class Broker:
                     if all(session.is_last for session in self.sessions.values()):
                         break
         for session in list(self.sessions.values()):
-            session.abort()
+            session.wire.abort()
         await asyncio.sleep(0)
         self.clock.stop()
         self._server = None
@@ -301,10 +303,8 @@ class Broker:
         Raises:
             AmqpNotFound: there is no such exchange.
         """
-        from .. import rabbitmq
-
         host = self._host(virtual_host)
-        made = rabbitmq.BasicProperties(**properties)
+        made = self._amqp.BasicProperties(**properties)
         message = Message(exchange, routing_key, made, body, virtual_host=host.name)
         queues = host.route(message, host.exchange(exchange))
         message.returned = not queues
@@ -353,9 +353,9 @@ class Broker:
         for host in self.hosts.values():
             for queue in list(host.queues.values()):
                 host.delete_queue(queue)
-        self._make_hosts()
         self._log.clear()
         self._begin()
+        self._make_hosts()
         self.unblock()
 
     # -- what sessions ask

@@ -56,10 +56,8 @@ class Subscription:
             channel.held[tag] = entry, self.queue, self
         basic = channel.session.amqp.Basic
         method = basic.Deliver(self.tag, tag, entry.redelivered, message.exchange, message.routing_key)
-        session = channel.session
-        session.send_message(channel.number, method, message)
-        if session.faults.armed and session.faults.delivers_twice(session, method):
-            self.queue.put_copy(entry)
+        channel.last_delivery = self.queue, entry
+        channel.session.send_message(channel.number, method, message)
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""
@@ -92,6 +90,7 @@ class Channel:
         self.consumers: dict[str, Subscription] = {}
         self.held: dict[int, tuple[Entry, Queue, Subscription | None]] = {}
         self.held_by_consumers = 0
+        self.last_delivery: tuple[Queue, Entry] | None = None
         self.transaction: list[Any] | None = None
         self.reply_name = ""
         self.reply_tag = ""
@@ -263,6 +262,12 @@ class Channel:
             self.held[tag] = entry, queue, None
         self.session.send_message(self.number, method, message)
         return None
+
+    def deliver_again(self) -> None:
+        """Put the message that was delivered last into its queue again."""
+        if self.last_delivery is not None:
+            queue, entry = self.last_delivery
+            queue.put_copy(entry)
 
     def deliver_reply(self, message: Message) -> None:
         """Send the consumer of replies a message, without a queue."""

@@ -1,10 +1,9 @@
-"""Faults on demand: what goes wrong (actions), and when (`Faults.add`)."""
+"""Faults on demand: what goes wrong (functions that make actions), and when (`Faults.add`)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..connection import MessageReceived
@@ -18,247 +17,211 @@ if TYPE_CHECKING:
 Action = Callable[["Session", Any], bool]
 
 
-@dataclass(frozen=True)
-class _Sent:
-    """A method of the broker, as an action sees it."""
+class Sent:
+    """A method that the broker is about to send, as actions see it."""
 
-    channel: int
-    method: Any
+    def __init__(self, channel: int, method: Any) -> None:
+        self.channel = channel
+        self.method = method
 
 
-@dataclass(frozen=True)
-class CloseChannel:
-    """Close the channel, in place of what the method asks for.
+def close_channel(code: int = 406, text: str = "PRECONDITION_FAILED - a fault of the test") -> Action:
+    """Close the channel, in place of what the method asks for; all channels, if it is not about one.
 
-    Attributes:
+    Args:
         code, text: as in channel.close.
     """
 
-    code: int = 406
-    text: str = "PRECONDITION_FAILED - a fault of the test"
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it: to all channels, where it is not about one."""
+    def act(session: Session, event: Any) -> bool:
         if event is None:
             for number in list(session.channels):
-                session.close_channel(number, self.code, self.text)
-            return True
-        spec = event.method.spec
-        session.close_channel(event.channel, self.code, self.text, spec.class_id, spec.method_id)
+                session.close_channel(number, code, text)
+        else:
+            spec = event.method.spec
+            session.close_channel(event.channel, code, text, spec.class_id, spec.method_id)
         return True
 
+    return act
 
-@dataclass(frozen=True)
-class CloseConnection:
+
+def close_connection(code: int = 320, text: str = "CONNECTION_FORCED - a fault of the test") -> Action:
     """Close the connection, in place of what the method asks for.
 
-    Attributes:
+    Args:
         code, text: as in connection.close.
     """
 
-    code: int = 320
-    text: str = "CONNECTION_FORCED - a fault of the test"
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        session.close(self.code, self.text)
+    def act(session: Session, event: Any) -> bool:
+        session.close(code, text)
         return True
 
+    return act
 
-@dataclass(frozen=True)
-class Drop:
-    """Cut the TCP connection, without a close."""
 
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        session.abort()
+def drop() -> Action:
+    """End the TCP connection, without a close."""
+
+    def act(session: Session, event: Any) -> bool:
+        session.cut_off()
         return True
 
+    return act
 
-@dataclass(frozen=True)
-class Late:
-    """Answer only after some time, this and all that follows on the connection.
 
-    Attributes:
-        seconds: of the broker's clock.
-    """
+def late(seconds: float) -> Action:
+    """Answer only after some seconds of the broker's clock, this and all that follows on the connection."""
 
-    seconds: float
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it; what the broker sends is late on the wire."""
-        if isinstance(event, _Sent):
-            session.hold(self.seconds)
+    def act(session: Session, event: Any) -> bool:
+        if isinstance(event, Sent):
+            session.hold(seconds)
             return False
-        session.defer(event, self.seconds)
+        session.defer(event, seconds)
         return True
 
+    return act
 
-@dataclass(frozen=True)
-class Stall:
+
+def stall(seconds: float | None = None) -> Action:
     """Neither read nor write any more, as behind a cable that was pulled.
 
-    Attributes:
+    Args:
         seconds: of the broker's clock; None for good.
     """
 
-    seconds: float | None = None
+    def act(session: Session, event: Any) -> bool:
+        session.hold(seconds)
+        is_received = not isinstance(event, Sent)
+        session.defer(event if is_received else None, seconds)
+        return is_received
 
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        session.hold(self.seconds)
-        session.defer(None if isinstance(event, _Sent) else event, self.seconds)
-        return not isinstance(event, _Sent)
+    return act
 
 
-@dataclass(frozen=True)
-class Refuse:
-    """Refuse a publish: basic.nack where it is confirmed; nothing takes it."""
+def refuse() -> Action:
+    """Refuse a publish: nothing takes it, and basic.nack says so where it is confirmed."""
 
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
+    def act(session: Session, event: Any) -> bool:
         if not isinstance(event, MessageReceived):
             return False
         if event.sequence_number is not None:
             session.send(event.channel, session.amqp.Basic.Nack(event.sequence_number))
         return True
 
+    return act
 
-@dataclass(frozen=True)
-class Ignore:
+
+def ignore() -> Action:
     """Do nothing at all: no answer comes, or nothing is sent."""
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        return True
+    return lambda session, event: True
 
 
-@dataclass(frozen=True)
-class Raw:
-    """Send octets of the test's own first.
+def raw(octets: bytes) -> Action:
+    """Send octets of the test's own first, as they are."""
 
-    Attributes:
-        octets: sent as they are.
-    """
-
-    octets: bytes
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        session.send_octets(self.octets)
+    def act(session: Session, event: Any) -> bool:
+        session.send_octets(octets)
         return False
 
+    return act
 
-@dataclass(frozen=True)
-class Cut:
-    """Write frames in pieces from now on, wherever that cuts them.
 
-    Attributes:
-        octets: of a piece.
-    """
+def cut(octets: int = 1) -> Action:
+    """Write in pieces of so many octets from now on, wherever that cuts frames."""
 
-    octets: int = 1
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        if session.wire is not None:
-            session.wire.cut = self.octets
+    def act(session: Session, event: Any) -> bool:
+        session.wire.cut = octets
         return False
 
+    return act
 
-@dataclass(frozen=True)
-class LoseHeartbeats:
+
+def lose_heartbeats() -> Action:
     """Send no heartbeats from now on."""
 
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        if session.wire is not None:
-            session.wire.loses_heartbeats = True
+    def act(session: Session, event: Any) -> bool:
+        session.wire.loses_heartbeats = True
         return False
 
+    return act
 
-@dataclass(frozen=True)
-class Block:
-    """Say that publishes are not read: connection.blocked, to all connections.
 
-    Attributes:
-        reason: as the client is told.
-    """
+def block(reason: str = "low on memory") -> Action:
+    """Block publishers: connection.blocked, to all connections."""
 
-    reason: str = "low on memory"
-
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Do it."""
-        session.broker.block(self.reason)
+    def act(session: Session, event: Any) -> bool:
+        session.broker.block(reason)
         return False
 
+    return act
 
-@dataclass(frozen=True)
-class Twice:
-    """Deliver a message twice: again, as redelivered, though it was not given back. For ``basic.deliver``."""
 
-    def __call__(self, session: Session, event: Any) -> bool:
-        """Leave it to `Faults.delivers_twice`."""
+def twice() -> Action:
+    """Deliver a message again, as redelivered, though it was not given back: for ``basic.deliver``."""
+
+    def act(session: Session, event: Any) -> bool:
+        session.channels[event.channel].deliver_again()
         return False
 
+    return act
 
-@dataclass
+
 class Fault:
     """A fault that was asked for.
 
     Attributes:
-        action: what happens.
         fired: how often it has happened.
     """
 
-    action: Action
-    method: str | None
-    connection: int | None
-    skip: int
-    times: int | None
-    received: int | None
-    sent: int | None
-    fields: dict[str, Any]
-    fired: int = 0
-    _seen: dict[int, None] = field(default_factory=dict)  # connections that it has happened to, by octets
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it will not happen again."""
-        return self.times is not None and self.fired >= self.times
-
-    def meets(self, session: Session, method: Any) -> bool:
-        """Return whether a method is the one; those to be skipped are counted."""
-        if self.is_over or self.method != method.spec.name or not self._concerns(session):
-            return False
-        if any(getattr(method, name, None) != value for name, value in self.fields.items()):
-            return False
-        if self.skip > 0:
-            self.skip -= 1
-            return False
-        return True
-
-    def passes(self, session: Session, octets: int, limit: int | None) -> bool:
-        """Return whether so many octets are enough, for the first time on this connection."""
-        if limit is None or octets < limit or self.is_over or session.number in self._seen:
-            return False
-        return self._concerns(session)
-
-    def _concerns(self, session: Session) -> bool:
-        return self.connection is None or self.connection == session.number
+    def __init__(self, action: Action, options: dict[str, Any], fields: dict[str, Any]) -> None:
+        self.fired = 0
+        self._action = action
+        self._method: str | None = options["method"]
+        self._connection: int | None = options["connection"]
+        self._received: int | None = options["received"]
+        self._sent: int | None = options["sent"]
+        self._skip: int = options["skip"]
+        self._times: int | None = options["times"]
+        self._fields = fields
+        self._passed: set[int] = set()  # connections on which its octets have passed
 
     def fire(self, session: Session, event: Any) -> bool:
-        """Let it happen."""
+        """Let it happen, if this is a connection for it and it is not over; return whether all is done."""
+        if self._times is not None and self.fired >= self._times:
+            return False
+        if self._connection not in (None, session.number):
+            return False
         self.fired += 1
-        self._seen[session.number] = None
-        return self.action(session, event)
+        return self._action(session, event)
+
+    def meets(self, session: Session, method: Any) -> bool:
+        """Return whether it is for a method; those to be skipped are counted."""
+        if self._method != method.spec.name or self._connection not in (None, session.number):
+            return False
+        if any(getattr(method, name, None) != value for name, value in self._fields.items()):
+            return False
+        self._skip -= 1
+        return self._skip < 0
+
+    def passes(self, session: Session, received: int) -> bool:
+        """Return whether a connection has now received the octets it is for, for the first time."""
+        if self._received is None or received < self._received or session.number in self._passed:
+            return False
+        self._passed.add(session.number)
+        return True
+
+    def place(self, session: Session, sent: int, octets: int) -> int | None:
+        """Return after how many of the octets to be sent it happens; None for not among them."""
+        if self._sent is None or session.number in self._passed or sent + octets < self._sent:
+            return None
+        self._passed.add(session.number)
+        return self._sent - sent
 
 
 class Faults:
     """The faults that were asked for.
 
     Attributes:
-        armed: whether there are any: what is asked before all else.
+        armed: whether there are any that wait to happen: what is asked before all else.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -282,20 +245,21 @@ class Faults:
         sent: int | None = None,
         connection: int | None = None,
         skip: int = 0,
-        times: int | None = 1,
+        times: int | None = None,
         **fields: Any,
     ) -> Fault:
         """Ask for a fault. With neither method, seconds nor octets it happens now, to what is connected.
 
-            broker.faults.add(CloseChannel(405), method="queue.declare", queue="orders")
-            broker.faults.add(Drop(), method="basic.publish", skip=2)
-            broker.faults.add(Drop(), sent=1000)
-            broker.faults.add(Stall(), seconds=5)
+            broker.faults.add(close_channel(405), method="queue.declare", queue="orders")
+            broker.faults.add(drop(), method="basic.publish", skip=2, times=1)
+            broker.faults.add(drop(), sent=1000)
+            broker.faults.add(stall(), seconds=5)
 
         Args:
-            action: what happens: one of this module, or a callable of the same kind.
+            action: what happens: made by a function of this module, or a callable of the same kind.
             method: at a method with this name, received or sent by the broker.
-            seconds: after so many seconds of the broker's clock, to what is connected then.
+            seconds: not before so many seconds of the broker's clock; without a method or octets, to all
+                that is connected then.
             received, sent: once a connection has received or sent so many octets.
             connection: to the connection of this number alone, from 1; None for any.
             skip: methods to let pass first.
@@ -305,16 +269,16 @@ class Faults:
         Returns:
             The fault, which tells how often it has happened.
         """
-        fault = Fault(action, method, connection, skip, times, received, sent, fields)
-        if method is None and received is None and sent is None:
-            if seconds is None:
-                self._now(fault)
-            else:
-                self._broker.clock.call_later(seconds, self._now, fault)
-        elif seconds is not None:
-            self._broker.clock.call_later(seconds, self._arm, fault)
+        options = {
+            "method": method, "received": received, "sent": sent, "connection": connection, "skip": skip,
+            "times": times,
+        }  # fmt: skip
+        fault = Fault(action, options, fields)
+        happens = self._now if method is None and received is None and sent is None else self._arm
+        if seconds is None:
+            happens(fault)
         else:
-            self._arm(fault)
+            self._broker.clock.call_later(seconds, happens, fault)
         return fault
 
     @on_the_loop
@@ -329,75 +293,36 @@ class Faults:
 
     def _now(self, fault: Fault) -> None:
         for session in list(self._broker.sessions.values()):
-            if fault._concerns(session):
-                fault.fire(session, None)
+            fault.fire(session, None)
 
     # -- what sessions ask
 
-    def connected(self, session: Session) -> None:
-        """Let happen what happens before the first octet."""
-        self.receiving(session)
-
-    def received(self, session: Session, event: Any) -> bool:
-        """Return whether faults have dealt with an event."""
+    def met(self, session: Session, event: Any) -> bool:
+        """Return whether faults have dealt with an event, or with a method that is about to be sent."""
         method = getattr(event, "method", None)
-        return method is not None and self._met(session, method, event)
+        return method is not None and any(
+            fault.meets(session, method) and fault.fire(session, event) for fault in list(self._faults)
+        )
 
-    def sends(self, session: Session, channel: int, method: Any) -> bool:
-        """Return whether faults have dealt with a method that the broker would send."""
-        return self._met(session, method, _Sent(channel, method))
-
-    def _met(self, session: Session, method: Any, event: Any) -> bool:
-        dealt_with = False
-        for fault in self._faults:
-            if not isinstance(fault.action, Twice) and not dealt_with and fault.meets(session, method):
-                dealt_with = fault.fire(session, event)
-        return dealt_with
-
-    def delivers_twice(self, session: Session, method: Any) -> bool:
-        """Return whether a delivery is to come again."""
-        for fault in self._faults:
-            if isinstance(fault.action, Twice) and fault.meets(session, method):
+    def received(self, session: Session, octets: int) -> None:
+        """Let happen what happens once a connection has received so many octets."""
+        for fault in list(self._faults):
+            if fault.passes(session, octets):
                 fault.fire(session, None)
-                return True
-        return False
 
-    def receiving(self, session: Session) -> bool:
-        """Return whether a fault has ended the connection, for what it has received."""
-        octets = session.wire.received if session.wire is not None else 0
-        for fault in self._faults:
-            if fault.passes(session, octets, fault.received) and fault.fire(session, None):
-                return True
-        return False
-
-    def sending(self, session: Session, octets: int) -> None:
-        """Let happen what happens once so many octets more are sent; a `Drop` comes at the octet."""
-        wire = session.wire
-        if not self.armed or wire is None:
-            return
-        for fault in self._faults:
-            if fault.passes(session, wire.sent + octets, fault.sent):
-                if isinstance(fault.action, Drop):
-                    fault.fired += 1
-                    fault._seen[session.number] = None
-                    wire.only((fault.sent or 0) - wire.sent)
-                else:
-                    fault.fire(session, None)
+    def cut_at(self, session: Session, sent: int, data: bytes) -> Iterator[tuple[bytes, Fault | None]]:
+        """Yield what is to be sent in parts, each with the fault that happens behind it."""
+        places = [(fault.place(session, sent, len(data)), fault) for fault in list(self._faults)]
+        begin = 0
+        for place, fault in sorted(
+            ((max(place, 0), fault) for place, fault in places if place is not None), key=lambda each: each[0]
+        ):
+            yield data[begin:place], fault
+            begin = place
+        yield data[begin:], None
 
 
 __all__ = [
-    "Block",
-    "CloseChannel",
-    "CloseConnection",
-    "Cut",
-    "Drop",
-    "Fault",
-    "Faults",
-    "Ignore",
-    "Late",
-    "LoseHeartbeats",
-    "Raw",
-    "Refuse",
-    "Stall",
-    "Twice",
-]
+    "Fault", "Faults", "block", "close_channel", "close_connection", "cut", "drop", "ignore", "late",
+    "lose_heartbeats", "raw", "refuse", "stall", "twice",
+]  # fmt: skip

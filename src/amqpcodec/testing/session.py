@@ -21,6 +21,7 @@ from ..errors import DecodeError, ReplyError
 from ..reply_errors import AmqpNotImplemented
 from .arguments import NotInTestsError
 from .channels import Channel
+from .faults import Sent
 from .methods import SETTLING, handlers_of
 from .records import ConnectionState
 
@@ -61,9 +62,12 @@ class Session:
         number: which connection it is, from 1.
         user: who has logged in.
         host: the virtual host, once it is opened.
+        wire: its transport.
+        is_cut_off: whether a fault has ended it.
     """
 
     host: VirtualHost
+    wire: Wire
 
     def __init__(self, broker: Broker, stream: BrokerStream, number: int) -> None:
         self.broker = broker
@@ -77,27 +81,26 @@ class Session:
         self.client_properties: dict[str, Any] = {}
         self.channels: dict[int, Channel] = {}
         self.tags = broker.consumer_tags
-        self.wire: Wire | None = None
         self._handlers = handlers_of(self.amqp)
         self._deferred: deque[Event] = deque()
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
-        self._is_cut = False
+        self.is_cut_off = False
 
     def connected(self, wire: Wire) -> None:
-        """Begin, now that there is a transport."""
+        """Begin, now that there is a transport; before that, TLS may have failed."""
         self.wire = wire
-        self.faults.connected(self)
+        self.broker.sessions[self.number] = self
 
     # -- events
 
     def event_received(self, event: Event) -> None:
         """Take an event of the stream, now or after what it has to wait for."""
-        if self._is_cut:
+        if self.is_cut_off:
             return
         if "late" in self._pauses:
             self._deferred.append(event)
-        elif not (self.faults.armed and self.faults.received(self, event)):
+        elif not (self.faults.armed and self.faults.met(self, event)):
             self.handle(event)
 
     def handle(self, event: Event) -> None:
@@ -217,14 +220,14 @@ class Session:
         """Send a method, while the connection is open; a fault may come first."""
         if self.connection.state in ("closing", "closed"):
             return
-        if not (self.faults.armed and self.faults.sends(self, channel, method)):
+        if not (self.faults.armed and self.faults.met(self, Sent(channel, method))):
             self.connection.send(channel, method)
 
     def send_message(self, channel: int, method: Any, message: Message) -> None:
         """Send a method with a message, likewise."""
         if self.connection.state != "open":
             return
-        if not (self.faults.armed and self.faults.sends(self, channel, method)):
+        if not (self.faults.armed and self.faults.met(self, Sent(channel, method))):
             properties = message.properties if message.raw is None else message.raw
             self.connection.send_message(channel, method, properties, message.body)
 
@@ -254,7 +257,7 @@ class Session:
 
     def pause(self, reason: str) -> None:
         """Read nothing more, for a reason."""
-        if not self._pauses and self.wire is not None:
+        if not self._pauses:
             self.wire.pause_reading()
         self._pauses.add(reason)
 
@@ -262,7 +265,7 @@ class Session:
         """Read again, if there is no other reason not to."""
         if reason in self._pauses:
             self._pauses.remove(reason)
-            if not self._pauses and self.wire is not None and not self.wire.is_closing():
+            if not self._pauses and not self.wire.is_closing():
                 self.wire.resume_reading()
 
     def defer(self, event: Event | None, seconds: float | None) -> None:
@@ -284,24 +287,20 @@ class Session:
 
     def hold(self, seconds: float | None) -> None:
         """Write nothing for so many seconds; None for ever."""
-        wire = self.wire
-        if wire is not None:
-            self.stream.flush()
-            wire.holds = True
-            if seconds is not None:
-                self.clock.call_later(seconds, wire.release)
+        self.stream.flush()
+        self.wire.holds = True
+        if seconds is not None:
+            self.clock.call_later(seconds, self.wire.release)
 
     def send_octets(self, octets: bytes) -> None:
         """Send octets of a test's own, behind what was sent."""
-        if self.wire is not None:
-            self.stream.flush()
-            self.wire.put(octets)
+        self.stream.flush()
+        self.wire.put(octets)
 
-    def abort(self) -> None:
-        """Cut the TCP connection; nothing of it is heard any more."""
-        self._is_cut = True
-        if self.wire is not None:
-            self.wire.abort()
+    def cut_off(self) -> None:
+        """End the TCP connection without a close; nothing of it is heard any more."""
+        self.is_cut_off = True
+        self.wire.close()
 
     # -- the end
 

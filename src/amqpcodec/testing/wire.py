@@ -29,7 +29,7 @@ class Wire:
         self._transport = transport
         self._session = session
         self._waiting: deque[bytes] = deque()
-        self._pumping = False
+        self._is_pumping = False
         self._closes = False
         self.received = 0
         self.sent = 0
@@ -41,42 +41,46 @@ class Wire:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Write, unless a fault comes first."""
+        """Write whole frames, as far as faults let them."""
         if self.loses_heartbeats:
             data = without_heartbeats(data)
-        if data:
-            self._session.faults.sending(self._session, len(data))
+        faults = self._session.faults
+        if not faults.armed:
             self.put(data)
+            return
+        for part, fault in faults.cut_at(self._session, self.sent, data):
+            self.put(part)
+            if fault is not None:
+                fault.fire(self._session, None)
 
     def put(self, data: bytes) -> None:
         """Write octets as they are, once it is their turn."""
+        if not data or self._transport.is_closing():
+            return
+        self.sent += len(data)
         if self.holds or self.cut or self._waiting:
             self._waiting.append(data)
             self._pump()
         else:
-            self._write(data)
-
-    def _write(self, data: bytes) -> None:
-        self.sent += len(data)
-        self._transport.write(data)
+            self._transport.write(data)
 
     def _pump(self) -> None:
         """Write a piece of what waits, and the next in the next turn of the loop."""
-        if self._pumping or self.holds or not self._waiting:
+        if self._is_pumping or self.holds or not self._waiting:
             return
         data = self._waiting.popleft()
         if self.cut and len(data) > self.cut:
             self._waiting.appendleft(data[self.cut :])
             data = data[: self.cut]
-        self._write(data)
+        self._transport.write(data)
         if self._waiting:
-            self._pumping = True
+            self._is_pumping = True
             self._session.clock.call_soon(self._go_on)
         elif self._closes:
             self._transport.close()
 
     def _go_on(self) -> None:
-        self._pumping = False
+        self._is_pumping = False
         if not self._transport.is_closing():
             self._pump()
 
@@ -85,34 +89,11 @@ class Wire:
         self.holds = False
         self._pump()
 
-    def only(self, octets: int) -> None:
-        """Write so many octets of what is queued from now on, and then cut the connection."""
-        self._transport = _Ending(self._transport, octets)
-
     def close(self) -> None:
-        """Close once all is written."""
+        """Close once all is written; what is held never is."""
         if self._waiting and not self.holds:
             self._closes = True
         else:
-            self._transport.close()
-
-
-class _Ending:
-    """A transport that takes so many octets more, and then is cut."""
-
-    def __init__(self, transport: Any, octets: int) -> None:
-        self._transport = transport
-        self._left = octets
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-    def write(self, data: bytes) -> None:
-        if self._transport.is_closing():
-            return
-        self._transport.write(data[: self._left])
-        self._left -= len(data)
-        if self._left <= 0:
             self._transport.close()
 
 
@@ -131,18 +112,17 @@ def without_heartbeats(data: bytes) -> bytes:
 class BrokerStream(AmqpStream):
     """A stream of the broker: its time is that of the broker's clock, and its transport a `Wire`."""
 
+    session: Session
+
     def __init__(self, broker: Broker, connection: Connection) -> None:
         super().__init__(connection)
         self._loop: Any = broker.clock
-        self.wire: Wire | None = None
-        self.session: Session | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Take the transport, as a wire."""
-        assert self.session is not None
-        self.wire = Wire(transport, self.session)
-        super().connection_made(self.wire)
-        self.session.connected(self.wire)
+        wire = Wire(transport, self.session)
+        self.session.connected(wire)
+        super().connection_made(wire)
 
     def flush(self) -> None:
         """Write what is sent so far."""
@@ -150,12 +130,12 @@ class BrokerStream(AmqpStream):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Take octets, unless a fault comes first."""
-        assert self.wire is not None
-        assert self.session is not None
-        self.wire.received += nbytes
-        if self.session.faults.armed and self.session.faults.receiving(self.session):
-            return
-        super().buffer_updated(nbytes)
+        session = self.session
+        session.wire.received += nbytes
+        if session.faults.armed:
+            session.faults.received(session, session.wire.received)
+        if not session.is_cut_off:
+            super().buffer_updated(nbytes)
 
 
 __all__ = ["BrokerStream", "Wire"]

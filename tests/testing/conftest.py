@@ -1,0 +1,53 @@
+"""A broker for each test, of either build; coroutine functions run beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from types import ModuleType
+from typing import Any
+
+import pytest
+from support.implementation import Implementation
+
+from amqpcodec import _backend
+from amqpcodec.testing import Broker
+from amqpcodec.testing import broker as broker_module
+
+
+@pytest.fixture
+def options(impl: Implementation, amqp: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What a broker of the build is made with."""
+    machine = _backend.load("amqpcodec.connection.machine", impl.name)
+    monkeypatch.setattr(broker_module, "Connection", machine.Connection)
+    return {"dialect": amqp}
+
+
+@pytest.fixture
+def broker(options: dict[str, Any]) -> Broker:
+    """A broker that runs while a coroutine function does."""
+    return Broker(**options)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run coroutine functions; what the broker itself does wrong is a failure."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+
+    async def run() -> None:
+        reported: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        broker = given.get("broker")
+        async with asyncio.timeout(30):
+            if broker is None:
+                await pyfuncitem.obj(**given)
+            else:
+                async with broker:
+                    await pyfuncitem.obj(**given)
+                assert broker.errors == []
+        assert reported == []
+
+    asyncio.run(run())
+    return True

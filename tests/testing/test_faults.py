@@ -1,0 +1,224 @@
+"""What is asked to go wrong goes wrong, when and where it was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from probes import consume, get, queue
+from probing import publish
+from talking import talk
+
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.aio import connect
+from amqpcodec.errors import AmqpError
+from amqpcodec.testing import Broker
+from amqpcodec.testing.faults import (
+    block,
+    close_channel,
+    close_connection,
+    cut,
+    drop,
+    ignore,
+    late,
+    lose_heartbeats,
+    raw,
+    refuse,
+    stall,
+    twice,
+)
+
+Confirm = amqp.Confirm
+
+
+async def test_a_method_closes_the_channel(broker: Broker) -> None:
+    fault = broker.faults.add(close_channel(405, "as asked"), method="queue.declare", queue="q", times=1)
+    async with talk(broker) as client:
+        said = await client.say(queue("q1"), queue("q"))
+        assert said[-1] == (1, "channel.close", 405, "as asked", 50, 10)
+        await client.say(amqp.Channel.Open(), queue("q"))
+        assert set(broker.queues()) == {"q", "q1"}
+        assert fault.fired == 1
+
+
+async def test_a_method_closes_the_connection(broker: Broker) -> None:
+    broker.faults.add(close_connection(541, "as asked"), method="basic.publish", skip=1)
+    async with talk(broker) as client:
+        said = await client.say(queue(), publish("", "q"), publish("", "q"))
+        assert said[-1] == (0, "connection.close", 541, "as asked", 0, 0)
+        broker.assert_queue("q", ready=1)
+
+
+async def test_a_method_ends_the_tcp_connection(broker: Broker) -> None:
+    broker.faults.add(drop(), method="basic.get")
+    async with talk(broker) as client:
+        assert (await client.say(queue(), get()))[-1] == (0, "eof")
+
+
+@pytest.mark.parametrize("octets", [0, 1, 7, 8, 100, 500, 600])
+async def test_a_connection_ends_after_so_many_octets(broker: Broker, octets: int) -> None:
+    broker.faults.add(drop(), sent=octets)
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    start_ok = amqp.Connection.StartOk({}, "PLAIN", b"\0guest\0guest", "en_US")
+    writer.write(amqp.protocol_header() + amqp.encode_method(0, start_ok))
+    tune_ok = amqp.encode_method(0, amqp.Connection.TuneOk(2047, 131072, 0))
+    writer.write(tune_ok + amqp.encode_method(0, amqp.Connection.Open("/")))
+    writer.write(b"".join(amqp.encode_method(number, amqp.Channel.Open()) for number in range(1, 50)))
+    assert len(await reader.read()) == octets
+    writer.close()
+
+
+async def test_a_connection_ends_once_it_has_sent_so_many_octets(broker: Broker) -> None:
+    broker.faults.add(drop(), received=8)
+    with pytest.raises((AmqpError, OSError)):
+        await connect(broker.url)
+
+
+async def test_an_answer_is_late_by_the_clock_of_the_broker(broker: Broker) -> None:
+    broker.faults.add(late(30), method="queue.declare", times=1)
+    async with talk(broker) as client:
+        client.stream.connection.send(1, queue())
+        client.stream.connection.send(1, queue("q1"))
+        await client.quiet(0.02)
+        assert client.answers == []
+        broker.clock.advance(30)
+        await client.quiet(0.02)
+        assert [answer[2] for answer in client.answers] == ["q", "q1"]
+
+
+async def test_a_delivery_is_late(broker: Broker) -> None:
+    broker.faults.add(late(30), method="basic.deliver", times=1)
+    async with talk(broker) as client:
+        await client.say(queue(), consume("c"), publish("", "q", b"1"))
+        assert client.bodies() == []
+        broker.clock.advance(30)
+        await client.quiet(0.02)
+        assert client.bodies() == [b"1"]
+
+
+async def test_a_stalled_connection_says_nothing_more(broker: Broker) -> None:
+    async with talk(broker) as client:
+        broker.faults.add(stall(), connection=1)
+        client.stream.connection.send(1, queue())
+        await client.quiet(0.05)
+        assert (client.answers, client.over, broker.queues()) == ([], False, {})
+
+
+async def test_a_stall_ends(broker: Broker) -> None:
+    async with talk(broker) as client:
+        broker.faults.add(stall(5))
+        client.stream.connection.send(1, queue())
+        await client.quiet(0.02)
+        assert client.answers == []
+        broker.clock.advance(5)
+        await client.quiet(0.02)
+        assert client.answers == [(1, "queue.declare-ok", "q", 0, 0)]
+
+
+async def test_a_publish_is_refused(broker: Broker) -> None:
+    broker.faults.add(refuse(), method="basic.publish", skip=1, times=1)
+    async with talk(broker) as client:
+        said = await client.say(queue(), Confirm.Select(), *[publish("", "q")] * 3)
+        assert said[2:] == [(1, "basic.ack", 1), (1, "basic.nack", 2), (1, "basic.ack", 3)]
+        broker.assert_queue("q", ready=2)
+
+
+async def test_an_answer_does_not_come(broker: Broker) -> None:
+    broker.faults.add(ignore(), method="basic.publish")
+    async with talk(broker) as client:
+        assert (await client.say(queue(), Confirm.Select(), publish("", "q")))[2:] == []
+
+
+async def test_publishers_are_blocked_until_they_are_not(broker: Broker) -> None:
+    broker.faults.add(block("no room"), method="queue.declare", times=1)
+    async with talk(broker) as client:
+        await client.say(queue())
+        assert client.stream.connection.blocked
+        await client.say(*[publish("", "q", bytes(1000))] * 3)
+        client.stream.connection.send(1, queue())
+        await client.quiet(0.02)
+        assert len(client.answers) == 1  # what stands behind a publish is not read
+        broker.unblock()
+        await client.quiet(0.02)
+        assert not client.stream.connection.blocked
+        assert client.answers[-1] == (1, "queue.declare-ok", "q", 3, 0)
+
+
+async def test_a_message_is_delivered_twice(broker: Broker) -> None:
+    broker.faults.add(twice(), method="basic.deliver", times=1)
+    async with talk(broker) as client:
+        await client.say(queue(), publish("", "q", b"1"), publish("", "q", b"2"), consume("c"))
+        assert [(each[4], each[-1]) for each in client.deliveries] == [
+            (False, b"1"),
+            (True, b"1"),
+            (False, b"2"),
+        ]
+
+
+@pytest.mark.parametrize("octets", [1, 3, 9])
+async def test_frames_are_cut_in_odd_places(broker: Broker, octets: int) -> None:
+    broker.faults.add(cut(octets), received=8)
+    async with talk(broker) as client:
+        await client.say(queue(), publish("", "q", b"whole"), consume("c"))
+        await client.quiet(0.2)
+        assert client.bodies() == [b"whole"]
+
+
+async def test_octets_of_the_test_are_sent(broker: Broker) -> None:
+    broker.faults.add(raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), method="queue.declare")
+    async with talk(broker) as client:
+        await client.say(queue())
+        assert client.stream.connection.state != "open"
+
+
+async def test_heartbeats_get_lost(broker: Broker) -> None:
+    async with talk(broker, heartbeat=4) as client, talk(broker, heartbeat=4) as other:
+        broker.faults.add(lose_heartbeats(), connection=1)
+        wires = [session.wire for session in broker.sessions.values()]
+        before = [wire.sent for wire in wires]
+        broker.clock.advance(3)
+        await asyncio.sleep(0.02)
+        assert [wire.sent - sent for wire, sent in zip(wires, before, strict=True)] == [0, 8]
+        assert not client.over
+        assert not other.over
+
+
+async def test_a_fault_comes_after_a_time(broker: Broker) -> None:
+    broker.faults.add(close_channel(), seconds=10)
+    async with talk(broker) as client:
+        assert await client.say() == []
+        broker.clock.advance(10)
+        assert [answer[:3] for answer in await client.say(0)] == [
+            (number, "channel.close", 406) for number in (1, 2, 3)
+        ]
+
+
+async def test_a_fault_may_be_of_ones_own(broker: Broker) -> None:
+    seen: list[Any] = []
+
+    def watch(session: Any, event: Any) -> bool:
+        seen.append((session.number, event.channel, event.method.spec.name))
+        return False
+
+    broker.faults.add(watch, method="queue.declare-ok")
+    async with talk(broker) as client:
+        await client.say(queue())
+    assert seen == [(1, 1, "queue.declare-ok")]
+
+
+async def test_cleared_faults_do_not_happen(broker: Broker) -> None:
+    broker.faults.add(drop(), method="queue.declare")
+    broker.faults.clear()
+    async with talk(broker) as client:
+        assert len(await client.say(queue())) == 1
+
+
+async def test_a_broker_with_faults_ends_at_once(options: dict[str, Any]) -> None:
+    begin = time.monotonic()
+    async with Broker(**options) as broker:
+        stream = await connect(broker.url)
+        broker.faults.add(stall())
+    assert time.monotonic() - begin < 1.5
+    stream.end()

@@ -1,0 +1,193 @@
+"""Hostile clients neither end the broker nor make it grow; what a client leaves behind is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+from probes import bind, consume, declare, queue
+from probing import On, publish
+from talking import talk
+
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.testing import Broker
+from amqpcodec.testing import broker as broker_module
+
+HELLO = amqp.protocol_header() + b"".join(
+    amqp.encode_method(0, method)
+    for method in (
+        amqp.Connection.StartOk({}, "PLAIN", b"\0guest\0guest", "en_US"),
+        amqp.Connection.TuneOk(2047, 131072, 0),
+        amqp.Connection.Open("/"),
+    )
+) + amqp.encode_method(1, amqp.Channel.Open())  # fmt: skip
+
+
+async def send(broker: Broker, octets: bytes) -> None:
+    """Send octets, and read until the broker ends the connection or is silent."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    try:
+        writer.write(octets)
+        async with asyncio.timeout(0.1):
+            while await reader.read(65536):
+                pass
+    except (TimeoutError, ConnectionError):
+        pass
+    finally:
+        writer.transport.abort()
+
+
+async def is_well(broker: Broker) -> None:
+    """Check that the broker serves, and keeps nothing of those who have gone."""
+    async with talk(broker) as client:
+        said = await client.say(queue("well"), publish("", "well", b"1"), consume("c", "well", no_ack=True))
+        assert client.bodies() == [b"1"]
+        assert said[0][1] == "queue.declare-ok"
+        await client.say(amqp.Queue.Delete(queue="well"))
+    await asyncio.sleep(0.05)
+    assert broker.connections() == []
+    assert broker.errors == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_random_octets_do_no_harm(broker: Broker, seed: int) -> None:
+    chance = random.Random(seed)
+    floods = [chance.randbytes(chance.randrange(2000)) for _ in range(20)]
+    await asyncio.gather(*[send(broker, flood) for flood in floods])
+    await asyncio.gather(*[send(broker, HELLO + flood) for flood in floods])
+    await is_well(broker)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_random_methods_do_no_harm(broker: Broker, seed: int) -> None:
+    chance = random.Random(seed)
+
+    def value(kind: str) -> Any:
+        match kind:
+            case "bit":
+                return chance.random() < 0.3
+            case "table":
+                key = chance.choice(
+                    ["x-message-ttl", "x-max-length", "x-match", "x-priority", "alternate-exchange"]
+                )
+                return {key: chance.choice([0, 1, -1, "q", "all", True, None, [1], 1 << 40])}
+            case "shortstr":
+                return chance.choice(
+                    ["", "q", "e", "amq.direct", "amq.topic", "fanout", "c", "amq.rabbitmq.reply-to"]
+                )
+        return chance.choice([0, 1, 2, 200])
+
+    methods = [
+        cls for cls in amqp.METHODS.values() if cls.spec.server is not None and cls.spec.class_id != 10
+    ]
+    for _ in range(60):
+        octets = HELLO
+        for _ in range(30):
+            cls = chance.choice(methods)
+            kinds = {field.attribute: field.type for field in cls.spec.fields if not field.reserved}
+            method = cls(**{name: value(kind) for name, kind in kinds.items() if kind != "longstr"})
+            if cls.spec.content:
+                octets += amqp.encode_message(1, method, amqp.BasicProperties(priority=1), b"x")
+            else:
+                octets += amqp.encode_method(chance.choice([1, 1, 1, 2]), method)
+        _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        writer.write(octets)
+        await asyncio.sleep(0.003)
+        writer.transport.abort()
+    await is_well(broker)
+
+
+async def test_properties_that_are_no_properties_close_the_connection(broker: Broker) -> None:
+    frames = amqp.encode_message(
+        1, amqp.Basic.Publish("", "q"), amqp.BasicProperties(content_type="text"), b"x"
+    )
+    await send(broker, HELLO + frames.replace(b"\x04text", b"\xfftext"))
+    await is_well(broker)
+
+
+async def test_what_a_client_has_is_given_back(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(
+            declare(queue="q", exclusive=True), bind(queue="q", exchange="amq.topic"),
+            consume("c"), On(2, consume("d")), publish("", "q", bytes(1000)), amqp.Tx.Select(),
+            publish("", "q", bytes(1000)),
+        )  # fmt: skip
+        assert broker.store.octets > 2000
+    await asyncio.sleep(0.05)
+    assert (broker.store.octets, broker.store.objects, broker.queues()) == (0, 0, {})
+
+
+async def test_too_many_objects_are_refused(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(broker_module, "MOST_OBJECTS", 100)
+    broker.reset()
+    async with talk(broker) as client:
+        said = await client.say(*[queue(f"q{number}") for number in range(200)])
+        assert said[-1][1:3] == ("connection.close", 506)
+        assert len(broker.queues()) < 100
+
+
+async def test_a_flood_of_messages_is_blocked(options: dict[str, Any]) -> None:
+    async with Broker(memory_limit=1 << 20, **options) as broker, talk(broker) as client:
+        await client.say(queue(), *[publish("", "q", bytes(100_000)) for _ in range(100)])
+        assert broker.blocked == "low on memory"
+        assert broker.store.octets < 3 << 20  # what had come when it was full
+        async with talk(broker) as other:
+            await other.say(amqp.Queue.Purge(queue="q"))
+        assert broker.blocked == "low on memory" or broker.store.octets < 1 << 20
+
+
+async def test_a_client_that_does_not_read_holds_up_nobody_else(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue())
+        _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+        writer.write(HELLO + amqp.encode_method(1, amqp.Basic.Consume(queue="q", no_ack=True)))
+        await asyncio.sleep(0.05)
+        for _ in range(60):
+            await client.say(publish("", "q", bytes(1 << 20)))
+        waiting = len(broker.queue("q").ready)
+        assert waiting > 30  # the rest is in buffers of sockets
+        writer.transport.abort()
+        assert (await client.say(amqp.Queue.Delete(queue="q")))[-1] == (1, "queue.delete-ok", waiting)
+
+
+async def test_a_client_that_asks_and_does_not_read_is_not_read_either(broker: Broker) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    ask = amqp.encode_method(1, amqp.Basic.Publish("", "none", mandatory=True))
+    ask = amqp.encode_message(1, amqp.Basic.Publish("", "none", mandatory=True), None, bytes(100_000))
+    writer.write(HELLO)
+    for _ in range(400):
+        writer.write(ask)
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.2)
+    (session,) = broker.sessions.values()
+    assert session.connection.bytes_to_send < 24 << 20
+    writer.transport.abort()
+    await is_well(broker)
+
+
+async def test_half_open_connections_end(broker: Broker) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", broker.port)
+    await asyncio.sleep(0.02)
+    assert len(broker.connections()) == 1
+    broker.clock.advance(11)
+    await asyncio.sleep(0.02)
+    assert broker.connections() == []
+    writer.close()
+
+
+async def test_long_chains_of_dead_letters_end(broker: Broker) -> None:
+    async with talk(broker) as client:
+        links = [
+            declare(
+                queue=f"q{number}",
+                arguments={
+                    "x-message-ttl": 0, "x-dead-letter-exchange": "",
+                    "x-dead-letter-routing-key": f"q{number + 1}",
+                },
+            )
+            for number in range(300)
+        ]  # fmt: skip
+        await client.say(*links, queue("q300"), publish("", "q0", b"far"))
+        broker.assert_queue("q300", ready=[b"far"])

@@ -1,0 +1,59 @@
+"""The broker answers as RabbitMQ has answered, and as one that can be started answers now."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from probes import PROBES
+from probing import QUIET_SECONDS, clean, probe, stored
+
+from amqpcodec.testing import Broker
+
+ANSWERS = Path(__file__).resolve().parents[1] / "data" / "broker" / "rabbitmq-3.10.8.txt"
+AT_ONCE = 25
+# docs/testing.md says the same.
+DIFFERENCES = {
+    "errors: flow stops": "channel.flow is answered before the connection is closed",
+    "errors: a channel that is open already": "another text",
+}
+
+
+async def answers(options: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what a broker for tests answers, a new one to each probe."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(steps: list[Any]) -> list[str]:
+        async with room, Broker(**options) as broker:
+            found = await probe(broker.url, steps, QUIET_SECONDS)
+            assert broker.errors == []
+            return found
+
+    found = await asyncio.gather(*map(ask, PROBES.values()))
+    return dict(zip(PROBES, found, strict=True))
+
+
+def differing(ours: dict[str, list[str]], theirs: dict[str, list[str]]) -> set[str]:
+    """Print where answers differ; return of which probes."""
+    found = {name for name in ours if ours[name] != theirs.get(name)}
+    for name in sorted(found):
+        print(f"{name}: {DIFFERENCES.get(name, 'not expected')}")
+        print("  here     ", *ours[name], sep="\n    ")
+        print("  RabbitMQ ", *theirs.get(name, ["nothing is stored"]), sep="\n    ")
+    return found
+
+
+async def test_the_broker_answers_as_rabbitmq_has(options: dict[str, Any]) -> None:
+    assert differing(await answers(options), stored(ANSWERS)) == set(DIFFERENCES)
+
+
+def test_rabbitmq_answers_as_it_has(rabbitmq: str) -> None:
+    async def ask() -> dict[str, list[str]]:
+        found = {}
+        for name, steps in PROBES.items():
+            found[name] = await probe(rabbitmq, steps, QUIET_SECONDS)
+            await clean(rabbitmq)
+        return found
+
+    assert differing(stored(ANSWERS), asyncio.run(ask())) == set()

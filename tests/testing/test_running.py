@@ -1,0 +1,95 @@
+"""Brokers on threads, with TLS, and as fixtures of pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from probes import queue
+from talking import talk
+
+from amqpcodec.testing import Broker, running_broker
+
+TEST = """
+import sys
+
+def test_imports():
+    assert not [name for name in sys.modules if name.partition(".")[0] in ("amqpcodec", "asyncio")]
+
+def test_one(amqp_broker):
+    assert amqp_broker.url.startswith("amqp://guest:guest@127.0.0.1:")
+    amqp_broker.publish("", "none", b"")
+
+def test_other(amqp_broker, amqp_broker_session):
+    assert amqp_broker.port != amqp_broker_session.port
+    assert amqp_broker.published() == []
+"""
+
+
+def test_a_broker_runs_on_a_thread_and_is_asked_from_others(options: dict[str, Any]) -> None:
+    with running_broker(**options) as broker:
+        broker.clock.advance(5)
+        assert (broker.queues(), broker.connections()) == ({}, [])
+        with pytest.raises(AssertionError):
+            broker.assert_published()
+        assert "amqpcodec broker" in [thread.name for thread in threading.enumerate()]
+    assert "amqpcodec broker" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_port_that_is_taken_is_an_error(options: dict[str, Any]) -> None:
+    with (
+        running_broker(**options) as broker,
+        pytest.raises(OSError, match="in use"),
+        running_broker(port=broker.port, **options),
+    ):
+        pass
+
+
+def test_a_blocking_client_works(options: dict[str, Any]) -> None:
+    pika = pytest.importorskip("pika")
+    with running_broker(**options) as broker:
+        connection = pika.BlockingConnection(pika.URLParameters(broker.url))
+        channel = connection.channel()
+        channel.queue_declare("q")
+        channel.basic_publish("", "q", b"body")
+        assert channel.basic_get("q", auto_ack=True)[2] == b"body"
+        broker.assert_published(routing_key="q", settled="acknowledged", count=1)
+        connection.close()
+
+
+async def test_a_certificate_is_made(options: dict[str, Any]) -> None:
+    pytest.importorskip("trustme")
+    import ssl
+
+    async with Broker(tls=True, **options) as broker:
+        context = ssl.create_default_context(cadata=broker.certificate.decode())
+        async with talk(broker, ssl=context) as client:
+            await client.say(queue())
+        assert broker.url.startswith("amqps://")
+        assert "q" in broker.queues()
+        with pytest.raises(OSError, match="certificate"):
+            async with talk(broker, ssl=True):
+                pass
+        assert broker.connections() == []
+
+
+def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TEST)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "pytest_amqpcodec", "-p", "no:cacheprovider"]
+    command += [
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:hypothesispytest",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:anyio",
+        "test_it.py",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "3 passed" in done.stdout, done.stdout + done.stderr
