@@ -1,4 +1,4 @@
-"""`make bench-brokers`: the broker for tests beside RabbitMQ, with the same client; for orientation.
+"""`make bench-brokers`: the broker of the examples beside RabbitMQ, with the same client; for orientation.
 
 The client publishes messages with confirms, then consumes and acknowledges them. A first round compares every
 body and header, and is not timed. Figures are medians of the rounds, in messages a second by the clock.
@@ -30,7 +30,7 @@ from support.examples import example, serving
 from amqpcodec import IMPL
 from amqpcodec import rabbitmq as amqp
 
-OWN = "amqpcodec.testing"
+OWN = "examples/broker.py"
 client = example("client")
 
 

@@ -378,15 +378,15 @@ def _brokers(results: Results) -> Iterator[str]:
     found = results.brokers
     if not found:
         return
-    yield "\n## The broker for tests\n"
+    yield "\n## The broker of the examples\n"
     yield from paragraph(f"""
-        For orientation: `amqpcodec.testing.Broker` beside RabbitMQ {found["rabbitmq"]}, with `examples/client.py`
+        For orientation: `examples/broker.py` beside RabbitMQ {found["rabbitmq"]}, with `examples/client.py`
         as the client of both (`make bench-brokers`; CPython {found["python"]}, {found["cores"]} cores). The
         client publishes {found["messages"]:,} messages of 256 B with three headers to one queue, with
         confirms. Then it consumes and acknowledges them. Every body and header is compared in a round that is
         not timed. The brokers alternate in {found["rounds"]} rounds. Figures are medians, in messages a
-        second by the clock. RabbitMQ writes persistent messages to disk, and uses every core. The broker for
-        tests keeps them in memory, and uses one.
+        second by the clock. RabbitMQ writes persistent messages to disk, and uses every core. The broker of
+        the examples keeps them in memory, and uses one.
     """)
     yield "| broker | published and confirmed | consumed and acknowledged |\n| --- | ---: | ---: |"
     for name, rates in found["brokers"].items():

@@ -42,7 +42,7 @@ def goes_wrong(asked: wrong.Faults) -> None:
     assert_type(fault, Fault)
     assert_type(fault.fired, int)
     for action in (
-        wrong.close_connection(541, "INTERNAL_ERROR"), wrong.drop(), wrong.late(2), wrong.stall(), wrong.stall(5),
+        wrong.close_connection(541, "INTERNAL_ERROR"), wrong.drop(), wrong.late(2), wrong.stall(5),
         wrong.refuse(), wrong.ignore(), wrong.raw(b"HTTP"), wrong.cut(3), wrong.lose_heartbeats(),
         wrong.block(), wrong.twice(), own,
     ):  # fmt: skip

@@ -13,13 +13,13 @@ OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
 
 
 class NotInTestsError(AmqpNotImplemented):
-    """What RabbitMQ has and this broker lacks: it closes the channel alone, and a page lists it."""
+    """Refuses what RabbitMQ has and this broker lacks: the channel alone is closed, and a page lists it."""
 
     closes = "channel"
 
 
 class Settings:
-    """What the arguments of a queue say. Times are in seconds; None is no limit."""
+    """Holds what the arguments of a queue say. Times are in seconds; None is no limit."""
 
     message_ttl: float | None = None
     expires: float | None = None

@@ -96,7 +96,7 @@ class Broker:
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
-        self._options = {
+        self._options: dict[str, Any] = {
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
             "properties": "raw", "limits": Limits(body_size=BODY_OCTETS),

@@ -18,7 +18,7 @@ AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for th
 
 
 class DeadLetters:
-    """What has died in the queues of a virtual host, on its way to the exchanges for that.
+    """Takes what has died in the queues of a virtual host to the exchanges for that.
 
     They go one after another, and not from within each other: chains of queues may be long.
     """

@@ -15,7 +15,7 @@ MATCHES = ("all", "any", "all-with-x", "any-with-x")
 
 
 class Binding:
-    """What an exchange passes on, and to whom."""
+    """Says what an exchange passes on, and to whom."""
 
     __slots__ = ("arguments", "destination", "key", "routing_key", "source", "takes")
 

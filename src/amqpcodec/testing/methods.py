@@ -1,4 +1,4 @@
-"""What each method of a client does: `HANDLERS`, by the names of the specification.
+"""Does what each method of a client asks for: `HANDLERS`, by the names of the specification.
 
 A handler takes the channel and the method, and returns the answer, or None if it has none to give.
 """

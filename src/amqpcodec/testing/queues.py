@@ -322,7 +322,7 @@ class Queue:
 
     @property
     def is_exclusively_used(self) -> bool:
-        """Whether a consumer wants to be the only one."""
+        """Return whether a consumer wants to be the only one."""
         return any(consumer.exclusive for consumer in self.consumers)
 
     def end(self) -> None:

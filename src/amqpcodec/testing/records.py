@@ -1,4 +1,4 @@
-"""What a test may look at: what was published, and what there is; and assertions that say what differs."""
+"""Records of what was published and of what there is, and assertions that say what differs."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ConnectionState(NamedTuple):
 
 
 class Log:
-    """What was published, the oldest first.
+    """Keeps what was published, the oldest first.
 
     Args:
         most: messages that are kept; older ones are counted alone.

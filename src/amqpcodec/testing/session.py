@@ -198,7 +198,7 @@ class Session:
 
     @property
     def is_last(self) -> bool:
-        """Whether it only waits for the client's answer to a close, or for nothing at all."""
+        """Return whether it only waits for the client's answer to a close, or for nothing at all."""
         return self.connection.state in ("closing", "closed") and not self.connection.bytes_to_send
 
     def state(self) -> ConnectionState:
