@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from probes import bind, consume, declare, queue
+from probes import bind, consume, declare, get, queue
 from probing import On, publish
 from talking import talk
 
@@ -191,3 +191,52 @@ async def test_long_chains_of_dead_letters_end(broker: Broker) -> None:
         ]  # fmt: skip
         await client.say(*links, queue("q300"), publish("", "q0", b"far"))
         broker.assert_queue("q300", ready=[b"far"])
+
+
+async def test_a_client_that_reads_late_gets_all(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(), consume("c", no_ack=True))
+        client.stream._transport.pause_reading()
+        for _ in range(40):
+            broker.publish("", "q", bytes(1 << 19))
+        await asyncio.sleep(0.05)
+        assert broker.queue("q").ready
+        client.stream._transport.resume_reading()
+        while len(client.deliveries) < 40:
+            client.came.clear()
+            await client.came.wait()
+        broker.assert_queue("q", ready=0)
+
+
+async def test_answers_that_are_read_late_all_come(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(), publish("", "q", bytes(1 << 20)))
+        client.stream._transport.pause_reading()
+        for _ in range(100):
+            client.stream.connection.send(1, get(no_ack=False))
+            client.stream.connection.send(1, amqp.Basic.Recover(True))
+        await client.stream.drain()
+        await asyncio.sleep(0.1)
+        client.stream._transport.resume_reading()
+        while len(client.answers) < 201:
+            client.came.clear()
+            await client.came.wait()
+
+
+async def test_what_is_too_large_for_a_consumer_is_not_its_publishers_fault(broker: Broker) -> None:
+    async with talk(broker, frame_max=4096) as small, talk(broker) as client:
+        await small.say(queue(), consume("c"))
+        said = await client.say(publish("", "q", headers={"long": "x" * 10_000}), queue("q1"))
+        assert said == [(1, "queue.declare-ok", "q1", 0, 0)]
+        await small.ended()
+        assert small.answers[-1][:3] == (0, "connection.close", 506)
+        broker.assert_queue("q", ready=1)
+
+
+async def test_what_a_dead_letter_says_of_itself_is_not_believed(broker: Broker) -> None:
+    async with talk(broker) as client:
+        dead = queue(dead_letter_exchange="", dead_letter_routing_key="dead")
+        lies = {"x-death": [{"queue": "q", "reason": "rejected", "count": "many"}, 5]}
+        await client.say(queue("dead"), dead, publish("", "q", headers=lies), get(no_ack=False))
+        await client.say(amqp.Basic.Reject(1, False))
+        assert broker.queue("dead").ready[0].headers["x-death"][0]["count"] == 1

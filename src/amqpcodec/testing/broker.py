@@ -322,7 +322,15 @@ class Broker:
         self._set_blocked("")
 
     def _on_memory(self) -> None:
-        self._set_blocked("low on memory" if self.store.is_full else "")
+        """Block at once; read again only when what makes room is done."""
+        if self.store.is_full:
+            self._set_blocked("low on memory")
+        else:
+            self.clock.call_soon(self._on_room)
+
+    def _on_room(self) -> None:
+        if not self.store.is_full:
+            self._set_blocked("")
 
     def _set_blocked(self, reason: str) -> None:
         if self.blocked == reason:

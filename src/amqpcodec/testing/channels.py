@@ -230,8 +230,8 @@ class Channel:
         self.end_transaction(commits=False)
         self.transaction = None
         self.session.broker.forget_replies(self)
-        for tag in list(self.consumers):
-            consumer = self.consumers.pop(tag)
+        while self.consumers:
+            _, consumer = self.consumers.popitem()
             self.session.broker.store.made(-1)
             if consumer in consumer.queue.consumers:
                 consumer.queue.consumers.remove(consumer)

@@ -102,7 +102,8 @@ def _properties(message: Message, queue: str, reason: str, now: datetime, own_ke
             death["original-expiration"] = message.properties.expiration
     else:
         deaths.remove(same)
-        death = {**same, "count": int(same.get("count", 0)) + 1}
+        before = same.get("count")
+        death = {**same, "count": (before if isinstance(before, int) else 0) + 1}
     headers["x-death"] = [death, *deaths]
     for name, value in (("exchange", message.exchange), ("queue", queue), ("reason", reason)):
         headers.setdefault(f"x-first-death-{name}", value)

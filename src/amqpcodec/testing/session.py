@@ -17,7 +17,7 @@ from ..connection import (
     Violation,
 )
 from ..connection.login import credentials
-from ..errors import DecodeError, ReplyError
+from ..errors import DecodeError, EncodeError, LocalProtocolError, ReplyError
 from ..reply_errors import AmqpNotImplemented
 from .arguments import NotInTestsError
 from .channels import Channel
@@ -85,6 +85,7 @@ class Session:
         self._deferred: deque[Event] = deque()
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
+        self._seen: Event | None = None  # by faults
         self.is_cut_off = False
 
     def connected(self, wire: Wire) -> None:
@@ -96,11 +97,15 @@ class Session:
 
     def event_received(self, event: Event) -> None:
         """Take an event of the stream, now or after what it has to wait for."""
-        if self.is_cut_off:
-            return
-        if "late" in self._pauses:
+        if self._pauses or self._deferred:
             self._deferred.append(event)
-        elif not (self.faults.armed and self.faults.met(self, event)):
+        else:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        """Do what an event asks for, unless faults deal with it. Those see each event once."""
+        is_new = event is not self._seen
+        if not self.is_cut_off and not (self.faults.armed and is_new and self.faults.met(self, event)):
             self.handle(event)
 
     def handle(self, event: Event) -> None:
@@ -116,11 +121,11 @@ class Session:
 
     def _handle(self, event: Event) -> None:
         match event:
-            case MessageReceived(number):
+            case MessageReceived(number) if number in self.channels:
                 if self.broker.blocked:
                     self.pause("blocked")
                 self.channels[number].publish(event)
-            case Settled(number, method, tags):
+            case Settled(number, method, tags) if number in self.channels:
                 how = SETTLING[method.spec.name]
                 if how == "reject" and method.requeue:  # type: ignore[attr-defined]
                     how = "requeue"
@@ -144,10 +149,13 @@ class Session:
             self.channels[number] = Channel(self, number)
             self.send(number, self.amqp.Channel.OpenOk())
             return
+        channel = self.channels.get(number)
+        if channel is None:
+            return  # closed while this method had to wait
         handler = self._handlers.get(type(method))
         if handler is None:
             raise NotInTestsError(method.spec.name)
-        answer = handler(self.channels[number], method)
+        answer = handler(channel, method)
         no_wait = getattr(method, "no_wait", False) or getattr(method, "nowait", False)
         if answer is not None and not no_wait:
             self.send(number, answer)
@@ -229,7 +237,10 @@ class Session:
             return
         if not (self.faults.armed and self.faults.met(self, Sent(channel, method))):
             properties = message.properties if message.raw is None else message.raw
-            self.connection.send_message(channel, method, properties, message.body)
+            try:
+                self.connection.send_message(channel, method, properties, message.body)
+            except (EncodeError, LocalProtocolError) as error:  # its own fault, not of who has published
+                self.close(506, f"RESOURCE_ERROR - {error}")
 
     def takes_deliveries(self, queue: Queue) -> bool:
         """Return whether the client reads; if not, its queue is asked again once it does."""
@@ -262,28 +273,23 @@ class Session:
         self._pauses.add(reason)
 
     def resume(self, reason: str) -> None:
-        """Read again, if there is no other reason not to."""
-        if reason in self._pauses:
-            self._pauses.remove(reason)
-            if not self._pauses and not self.wire.is_closing():
-                self.wire.resume_reading()
+        """Read again, if there is no other reason not to; first comes what had to wait."""
+        if reason not in self._pauses:
+            return
+        self._pauses.remove(reason)
+        while self._deferred and not self._pauses:
+            self._take(self._deferred.popleft())
+        if not self._pauses and not self.wire.is_closing():
+            self.wire.resume_reading()
 
     def defer(self, event: Event | None, seconds: float | None) -> None:
         """Take an event, and all that follow, only after so many seconds; None for never."""
         if event is not None:
+            self._seen = event
             self._deferred.appendleft(event)
         self.pause("late")
         if seconds is not None:
-            self.clock.call_later(seconds, self._catch_up, event is not None)
-
-    def _catch_up(self, is_handled_first: bool) -> None:
-        """Take what was deferred; a fault has had its say about the first."""
-        waiting, self._deferred = self._deferred, deque()
-        self.resume("late")
-        if waiting and is_handled_first:
-            self.handle(waiting.popleft())
-        for event in waiting:
-            self.event_received(event)
+            self.clock.call_later(seconds, self.resume, "late")
 
     def hold(self, seconds: float | None) -> None:
         """Write nothing for so many seconds; None for ever."""
@@ -324,7 +330,10 @@ class Session:
     def close(self, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
         """Close the connection."""
         if self.connection.state in ("handshake", "open"):
-            self.connection.close(code, fitting(text), class_id, method_id)
+            try:
+                self.connection.close(code, fitting(text), class_id, method_id)
+            except LocalProtocolError:  # nobody has said anything yet
+                self.stream.end()
         self.end()
 
     def _forget(self, number: int) -> None:
