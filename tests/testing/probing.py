@@ -168,7 +168,8 @@ def shown_properties(properties: Any) -> dict[str, Any]:
     found = {name: getattr(properties, name) for name in names}
     found = {name: value for name, value in found.items() if value is not None}
     for death in (found.get("headers") or {}).get("x-death", ()):
-        death.pop("time", None)
+        if isinstance(death, dict):
+            death.pop("time", None)
     return found
 
 

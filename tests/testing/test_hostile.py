@@ -199,6 +199,7 @@ async def test_a_client_that_reads_late_gets_all(broker: Broker) -> None:
         client.stream._transport.pause_reading()
         for _ in range(40):
             broker.publish("", "q", bytes(1 << 19))
+            await asyncio.sleep(0.001)
         await asyncio.sleep(0.05)
         assert broker.queue("q").ready
         client.stream._transport.resume_reading()
