@@ -18,6 +18,7 @@ from .clock import Clock
 from .faults import Faults
 from .hosts import Store, VirtualHost
 from .messages import Message
+from .methods import handlers_of
 from .records import (
     BindingState,
     ConnectionState,
@@ -96,6 +97,7 @@ class Broker:
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
+        self.handlers = handlers_of(self._amqp)
         self._options: dict[str, Any] = {
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.

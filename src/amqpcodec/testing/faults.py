@@ -248,18 +248,15 @@ class Faults:
         times: int | None = None,
         **fields: Any,
     ) -> Fault:
-        """Ask for a fault. With neither method, seconds nor octets it happens now, to what is connected.
+        """Ask for a fault. With neither a method nor octets it happens by itself, to all that is connected.
 
-            broker.faults.add(close_channel(405), method="queue.declare", queue="orders")
-            broker.faults.add(drop(), method="basic.publish", skip=2, times=1)
-            broker.faults.add(drop(), sent=1000)
+            broker.faults.add(close_channel(405), method="queue.declare", queue="orders", times=1)
             broker.faults.add(stall(), seconds=5)
 
         Args:
             action: what happens: made by a function of this module, or a callable of the same kind.
             method: at a method with this name, received or sent by the broker.
-            seconds: not before so many seconds of the broker's clock; without a method or octets, to all
-                that is connected then.
+            seconds: not before so many seconds of the broker's clock.
             received, sent: once a connection has received or sent so many octets.
             connection: to the connection of this number alone, from 1; None for any.
             skip: methods to let pass first.

@@ -6,7 +6,6 @@ A handler takes the channel and the method, and returns the answer, or None if i
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from .. import reply_errors as refused
@@ -207,7 +206,6 @@ HANDLERS: dict[str, Handler] = {
 SETTLING = {"basic.ack": "acknowledge", "basic.nack": "reject", "basic.reject": "reject"}
 
 
-@cache
 def handlers_of(amqp: Any) -> dict[type, Handler]:
     """Return the handler of each method class of a dialect."""
     return {cls: HANDLERS[cls.spec.name] for cls in amqp.METHODS.values() if cls.spec.name in HANDLERS}

@@ -22,7 +22,7 @@ from ..reply_errors import AmqpNotImplemented
 from .arguments import NotInTestsError
 from .channels import Channel
 from .faults import Sent
-from .methods import SETTLING, handlers_of
+from .methods import SETTLING
 from .records import ConnectionState
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Session:
         self.client_properties: dict[str, Any] = {}
         self.channels: dict[int, Channel] = {}
         self.tags = broker.consumer_tags
-        self._handlers = handlers_of(self.amqp)
+        self._handlers = broker.handlers
         self._deferred: deque[Event] = deque()
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
