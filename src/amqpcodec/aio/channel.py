@@ -140,7 +140,7 @@ class Channel:
         text of the CancelledError says that the broker may have it.
 
         Args:
-            body: bytes-like.
+            body: bytes-like. Neither it nor the properties may be changed until the broker has the message.
             exchange, routing_key: where to.
             properties: of class basic; None for none.
             mandatory: whether the broker returns the message where no queue takes it.
@@ -238,14 +238,19 @@ class Channel:
     async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
         """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
         consumer.has_left = True
-        self._give_back(consumer.method, consumer.unread())
-        if self._link is not None and self._consumers.get(consumer.tag) is consumer:
-            with suppress(AmqpError):  # the consumer is gone in any case
-                reply = self._request(self._basic.Cancel(consumer.tag))
-                if at_once:
-                    reply.cancel()
+        with suppress(AmqpError):  # the consumer is gone in any case
+            reply = None
+            if self._consumers.get(consumer.tag) is consumer:
+                if self._link is None:
+                    del self._consumers[consumer.tag]
                 else:
-                    await reply
+                    reply = self._request(self._basic.Cancel(consumer.tag))
+            # Behind the request: else the broker delivers them to this consumer once more.
+            self._give_back(consumer.method, consumer.unread())
+            if reply is not None and at_once:
+                reply.cancel()
+            elif reply is not None:
+                await reply
 
     async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
         """Fetch one message of a queue.

@@ -124,7 +124,8 @@ class Client:
             The channel, which is opened again on each further connection.
 
         Raises:
-            LocalProtocolError: all channels of the connection are in use, or the client is not entered.
+            LocalProtocolError: all channels of the connection are in use; the dialect has no confirms; or the
+                client is not entered.
             ReplyError, ConnectionLostError: the client is over.
             ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
         """
@@ -133,6 +134,8 @@ class Client:
         if not 0 <= prefetch < 1 << 16:
             raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
         await self._until_ready()
+        if confirm and not hasattr(self._dialect, "Confirm"):
+            raise LocalProtocolError(f"{self._dialect.DIALECT.name} has no publisher confirms")
         return self._new_channel(window=window, prefetch=prefetch, confirm=confirm, republish=republish)
 
     def _new_channel(self, **options: Any) -> Channel:
@@ -197,16 +200,18 @@ class Client:
         loop = asyncio.get_running_loop()
         seconds = self._seconds_to_close(timeout)
         deadline = loop.time() + seconds
+        left = 0.0
         try:
             if self._error is None and seconds > 0:
                 await self._drain(seconds)
+            left = deadline - loop.time()
         finally:
             for channel in self._channels:
                 channel._flush()
             self._fail(self._error or closed_by_program())
             try:
                 if self._link is not None:
-                    await self._link.close(deadline - loop.time())
+                    await self._link.close(left)
             finally:
                 task.cancel()
                 await asyncio.wait((task,))
@@ -258,7 +263,10 @@ class Client:
 
     async def _connect(self) -> Link:
         """Return a connection that is set up, on which all goes on that was there before."""
-        self._link = link = Link(await connect(self._url, **self._options), self._lost)
+        link = Link(await connect(self._url, **self._options), self._lost)
+        if link.ended.done():
+            raise link.ended.result()
+        self._link = link
         try:
             self._open_channels(link)
             if self._on_connect is not None:

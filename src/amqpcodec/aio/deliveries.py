@@ -190,8 +190,12 @@ class Consumer:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: Any) -> None:
-        self._leave(kind, *error)
-        await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
+        try:
+            self._leave(kind, *error)
+            while self._entered:  # by tasks that have asked for no further delivery
+                self._entered.popitem()[1].__exit__(None, None, None)
+        finally:
+            await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
 
     def __aiter__(self) -> Consumer:
         return self
@@ -214,15 +218,16 @@ class Consumer:
             try:
                 await waiter
             except asyncio.CancelledError:
-                if ready:
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                elif ready:
                     self._wake()  # somebody else, where this one was about to take it
                 raise
-        delivery = ready.popleft()
         if self._around is not None:
-            around = self._around(delivery)
+            around = self._around(ready[0])
             around.__enter__()
             self._entered[asyncio.current_task()] = around
-        return delivery
+        return ready.popleft()
 
     def _leave(self, *error: Any) -> None:
         """Leave what the client's `around_delivery` has begun for this task."""

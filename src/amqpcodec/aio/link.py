@@ -19,6 +19,7 @@ from ..connection import (
     MethodReceived,
     Settled,
     Unblocked,
+    Violation,
 )
 from ..errors import ConnectionLostError, LocalProtocolError
 from .connecting import closed_error, reply_error
@@ -126,9 +127,11 @@ class Link:
                 log.info("the broker takes messages again")
                 self.is_blocked = False
                 self.resume_writing()
-            case ChannelClosed(number, _, code, text):
-                if number in self.channels:  # else the program has closed it
+            case ChannelClosed(number, _, code, text) | Violation(number, code, text) if number != 0:
+                if number in self.channels:  # else it is closed already
                     self.channels[number]._fail(reply_error(code, text))
+            case Violation(_, code, text):
+                self.drop(reply_error(code, text))  # the peer's answer is not waited for
             case ConnectionClosed():
                 self.end(closed_error(event, self.stream.reason))
 
@@ -162,8 +165,11 @@ class Link:
     def end(self, error: Exception) -> None:
         """Take note that the connection is over, and why."""
         if not self.ended.done():
+            try:
+                self._on_end(self, error)
+            except Exception as fault:  # which ends the client, too
+                error = fault
             self.ended.set_result(error)
-            self._on_end(self, error)
 
     def drop(self, error: Exception) -> None:
         """End the connection for a reason of this side, without waiting for the broker."""

@@ -25,10 +25,21 @@ class Publish:
     Attributes:
         confirmed: done once the broker has the message, or is known not to have it.
         number: its sequence number on this connection; 0 while it is not written.
+        was_written: whether it was, on this connection or one before.
+        is_given_up: whether it is counted that nobody waits for it any more.
         returned: how the broker has returned it.
     """
 
-    __slots__ = ("body", "confirmed", "method", "number", "properties", "returned")
+    __slots__ = (
+        "body",
+        "confirmed",
+        "is_given_up",
+        "method",
+        "number",
+        "properties",
+        "returned",
+        "was_written",
+    )
 
     def __init__(self, confirmed: asyncio.Future[None], method: Any, properties: Any, body: Any) -> None:
         self.confirmed = confirmed
@@ -36,6 +47,8 @@ class Publish:
         self.properties = properties
         self.body = body
         self.number = 0
+        self.was_written = False
+        self.is_given_up = False
         self.returned: ReturnedError | None = None
 
 
@@ -81,12 +94,16 @@ class Publishes:
         while self._error is None and len(self._sent) + len(self._unsent) >= self._window:
             if self._purge():
                 continue
+            self._refuse_in_set_up()
             waiter = self._loop.create_future()
             self._waiting.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
-                self._wake()  # somebody else, where this one was about to go on
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                else:
+                    self._wake()  # somebody else, where this one was about to go on
                 raise
 
     def put(self, method: Any, properties: Any, body: Any) -> Publish:
@@ -99,8 +116,7 @@ class Publishes:
             raise self._error.with_traceback(None)
         publish = Publish(self._loop.create_future(), method, properties, body)
         if self._unsent or not self._may_write():
-            if self._link is None and in_set_up() is not None:  # it would wait for itself
-                raise LocalProtocolError("on_connect publishes on channels that it has opened")
+            self._refuse_in_set_up()
             self._unsent.append(publish)
             if self._link is not None:
                 self._link.waiting[self] = None
@@ -108,23 +124,38 @@ class Publishes:
             self._write(publish)
         return publish
 
+    def _refuse_in_set_up(self) -> None:
+        """Refuse to let `on_connect` wait for what goes on after it."""
+        if self._link is None and in_set_up() is not None:
+            raise LocalProtocolError("on_connect publishes on channels that it has opened")
+
     def cancelled(self, publish: Publish) -> bool:
         """Take note that nobody waits for a message any more; return whether it was written."""
-        if publish.number:
-            self._stats.abandoned += 1
-            return True
-        self._cancelled += 1
-        if 2 * self._cancelled > len(self._unsent):
-            self._purge()
-        return False
+        self._count_cancelled(publish)
+        if not publish.number:
+            self._cancelled += 1
+            if 2 * self._cancelled > len(self._unsent):
+                self._purge()
+        return publish.was_written
 
     def _purge(self) -> bool:
         """Drop what was cancelled before it was written; return whether there was anything."""
-        before = len(self._unsent)
-        self._unsent = deque(publish for publish in self._unsent if not publish.confirmed.done())
+        before = self._unsent
+        self._unsent = deque(publish for publish in before if not publish.confirmed.done())
         self._cancelled = 0
-        self._stats.withdrawn += before - len(self._unsent)
-        return len(self._unsent) < before
+        for publish in before:
+            if publish.confirmed.done():
+                self._count_cancelled(publish)
+        return len(self._unsent) < len(before)
+
+    def _count_cancelled(self, publish: Publish) -> None:
+        if publish.is_given_up:
+            return
+        publish.is_given_up = True
+        if publish.was_written:
+            self._stats.abandoned += 1
+        else:
+            self._stats.withdrawn += 1
 
     # -- writing
 
@@ -147,6 +178,7 @@ class Publishes:
             publish.confirmed.set_result(None)  # the broker says no more of it
         else:
             publish.number = number
+            publish.was_written = True
             self._sent[number] = publish
 
     def flush(self) -> None:
@@ -155,7 +187,7 @@ class Publishes:
         while unsent and self._may_write():
             publish = unsent.popleft()
             if publish.confirmed.done():
-                self._stats.withdrawn += 1
+                self._count_cancelled(publish)
                 continue
             try:
                 self._write(publish)
@@ -196,8 +228,8 @@ class Publishes:
                 stats.confirmed += 1
             confirmed = publish.confirmed
             if confirmed.done():
-                continue
-            if taken and publish.returned is None:
+                self._count_cancelled(publish)
+            elif taken and publish.returned is None:
                 confirmed.set_result(None)
             else:
                 nacked = "the broker has not taken the message"
@@ -234,7 +266,7 @@ class Publishes:
 
     def resume(self, link: Link, number: int) -> None:
         """Go on with a connection, on a channel of it: first with what was not confirmed before."""
-        self._link, self._number, self._stopped = link, number, False
+        self._link, self._number = link, number
         if self._unsent:
             link.waiting[self] = None
         self.flush()
@@ -242,11 +274,12 @@ class Publishes:
     def lost(self, error: Exception) -> None:
         """Queue again, in order, what was not confirmed: the connection is over."""
         self._link = None
+        self._stopped = False
         again, over = [], []
         for publish in self._sent.values():
             if publish.confirmed.done():
-                continue
-            if publish.returned is not None:
+                self._count_cancelled(publish)
+            elif publish.returned is not None:
                 publish.confirmed.set_exception(publish.returned)
             elif self._republish:
                 publish.number = 0
