@@ -1,4 +1,4 @@
-"""What a client counts, and how long it waits before it tries again."""
+"""Counters of a client, and its waits between attempts to connect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 @dataclass(slots=True)
 class ClientStats:
-    """What a client has done since it began.
+    """Counts of what a client has done since it began.
 
     Attributes:
         connections: that were there and set up.

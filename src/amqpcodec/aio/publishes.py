@@ -53,7 +53,7 @@ class Publish:
 
 
 class Publishes:
-    """What waits to be written, and what waits to be confirmed.
+    """Hold the messages of a channel that wait to be written, or to be confirmed.
 
     Args:
         window: how many may wait to be confirmed, or for `room`.
