@@ -238,18 +238,18 @@ class Channel:
     async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
         """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
         consumer.has_left = True
-        with suppress(AmqpError):  # the consumer is gone in any case
-            reply = None
-            if self._consumers.get(consumer.tag) is consumer:
-                if self._link is None:
-                    del self._consumers[consumer.tag]
-                else:
-                    reply = self._request(self._basic.Cancel(consumer.tag))
-            # Behind the request: else the broker delivers them to this consumer once more.
-            self._give_back(consumer.method, consumer.unread())
-            if reply is not None and at_once:
-                reply.cancel()
-            elif reply is not None:
+        reply = None
+        if self._consumers.get(consumer.tag) is consumer:
+            if self._link is None or consumer.link is not self._link:  # or not there yet
+                del self._consumers[consumer.tag]
+            else:
+                reply = self._request(self._basic.Cancel(consumer.tag))
+        # Behind the request: else the broker delivers them to this consumer once more.
+        self._give_back(consumer.method, consumer.unread())
+        if reply is not None and at_once:
+            reply.cancel()
+        elif reply is not None:
+            with suppress(AmqpError):  # the consumer is gone in any case
                 await reply
 
     async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
@@ -287,7 +287,7 @@ class Channel:
                 delivery.nack()
         elif deliveries:
             self._stats.dropped += len(deliveries)
-            log.warning("%d deliveries without acknowledgement were not read", len(deliveries))
+            log.warning("deliveries lost that needed no acknowledgement: %d", len(deliveries))
 
     # -- ending
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from ..connection import Address
+from ..connection import Address, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked
 from .channel import Channel, call_name, no_answer
@@ -20,6 +20,7 @@ from .link import Link, in_set_up, setting_up
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)
+LASTING_SECONDS = 1.0  # after which a connection counts as well: the waits start again
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -68,6 +69,8 @@ class Client:
         around_delivery: Callable[[Delivery], AbstractContextManager[Any]] | None = None,
         **options: Any,
     ) -> None:
+        if "sock" in options:
+            raise ValueError("sock is of one connection: a client makes its own")
         for each in [url] if isinstance(url, str) else url:
             if "://" in each and options.get("ssl") is None:
                 Address.parse(each).tls_context()  # says at once what no attempt can mend
@@ -244,13 +247,16 @@ class Client:
 
     async def _keep_connected(self) -> None:
         """Connect, and connect again, until an error is final."""
-        waits = self._backoff.waits()
+        loop = asyncio.get_running_loop()
+        waits, last = self._backoff.waits(), 0.0
         while True:
             try:
                 link = await self._connect()
-                waits = self._backoff.waits()
+                since = loop.time()
                 await asyncio.wait((link.ended,))
                 error = link.ended.result()
+                if loop.time() - since > min(last, LASTING_SECONDS):
+                    waits = self._backoff.waits()
             except Exception as raised:
                 error = raised
             if self._is_over:
@@ -260,10 +266,12 @@ class Client:
                 raise error
             log.warning("connecting again in %.2g seconds: %r", wait, error)
             await asyncio.sleep(wait)
+            last = wait
 
     async def _connect(self) -> Link:
         """Return a connection that is set up, on which all goes on that was there before."""
-        link = Link(await connect(self._url, **self._options), self._lost)
+        limits = self._options.get("connection_limits") or ConnectionLimits()
+        link = Link(await connect(self._url, **self._options), self._lost, limits.send_buffer)
         if link.ended.done():
             raise link.ended.result()
         self._link = link
@@ -320,7 +328,9 @@ class Client:
             cause, error = error, ConnectionLostError(str(error))
             error.__cause__ = cause
         link.calls.fail(error)
-        for channel in list(link.channels.values()):
+        channels = list(link.channels.values())
+        link.channels.clear()  # events may be left
+        for channel in channels:
             channel._lost(error)
 
     def _fail(self, error: Exception) -> None:

@@ -46,7 +46,9 @@ class ClientStats:
 
 
 class Backoff(NamedTuple):
-    """How long to wait before each further attempt: twice as long each time, less a random part.
+    """Waits before each further attempt to connect: twice as long each time, less a random part.
+
+    They start again after a connection that was set up, unless it ends within the last wait, or a second.
 
     Attributes:
         first: seconds before the second attempt.

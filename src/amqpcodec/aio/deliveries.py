@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, ConnectionLostError
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .failures import AlreadySettledError, ConsumerCancelledError
 
 if TYPE_CHECKING:
@@ -170,9 +170,12 @@ class Consumer:
         self._channel = channel
         self._ready: deque[Delivery] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._error: Exception | None = None
+        self._error: Exception | None = LocalProtocolError(
+            "enter the consumer by async with, to iterate over it"
+        )
+        self._is_entered = False
         self._around = around
-        self._entered: dict[Any, AbstractContextManager[Any]] = {}  # by task
+        self._entered: dict[asyncio.Task[Any], AbstractContextManager[Any]] = {}
 
     @property
     def tag(self) -> str:
@@ -184,17 +187,25 @@ class Consumer:
 
         Raises:
             ReplyError: there is no such queue, say: the broker closes the channel.
-            LocalProtocolError: the channel has a consumer of this tag.
+            LocalProtocolError: the channel has a consumer of this tag; or this one was entered before.
         """
+        if self._is_entered:
+            raise LocalProtocolError("a consumer is entered once")
+        self._is_entered = True
+        self._error = None
         await self._channel._start(self)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         try:
             self._leave(kind, *error)
-            while self._entered:  # by tasks that have asked for no further delivery
-                self._entered.popitem()[1].__exit__(None, None, None)
+            for task in list(self._entered):  # others, that have asked for no further delivery
+                if task.done():
+                    self._leave_for(task)
+                else:
+                    task.add_done_callback(self._leave_for)
         finally:
+            self.end(StopAsyncIteration())
             await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
 
     def __aiter__(self) -> Consumer:
@@ -224,16 +235,29 @@ class Consumer:
                     self._wake()  # somebody else, where this one was about to take it
                 raise
         if self._around is not None:
-            around = self._around(ready[0])
-            around.__enter__()
-            self._entered[asyncio.current_task()] = around
+            try:
+                around = self._around(ready[0])
+                around.__enter__()
+            except BaseException:
+                self._wake()  # somebody else may take it
+                raise
+            self._entered[_running_task()] = around
         return ready.popleft()
 
     def _leave(self, *error: Any) -> None:
         """Leave what the client's `around_delivery` has begun for this task."""
-        around = self._entered.pop(asyncio.current_task(), None)
+        around = self._entered.pop(_running_task(), None)
         if around is not None:
             around.__exit__(*error)
+
+    def _leave_for(self, task: asyncio.Task[Any]) -> None:
+        """Leave it for a task that is done, whose context variables cannot be set back here."""
+        around = self._entered.pop(task, None)
+        if around is not None:
+            try:
+                around.__exit__(None, None, None)
+            except Exception as error:
+                log.warning("around_delivery, left for a task that is done: %r", error)
 
     def _wake(self) -> None:
         while self._waiting:
@@ -269,6 +293,12 @@ class Consumer:
         error = ConsumerCancelledError(f"the broker has cancelled consumer {self.tag!r}")
         log.warning("%s", error)
         self.end(error)
+
+
+def _running_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None  # coroutines are run by tasks
+    return task
 
 
 __all__ = ["Consumer", "Delivery", "Unsettled"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .publishes import Publishes
     from .stream import AmqpStream
 
+OUT_BYTES = 1 << 18  # queued for the transport, beyond which messages wait
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -76,8 +77,10 @@ class Link:
     Args:
         stream: the connection, open.
         on_end: called with the link and the error once the connection is over.
+        send_buffer: how many octets the connection takes until they are written.
 
     Attributes:
+        out_bytes: octets that wait to be written, beyond which messages wait.
         channels: by number.
         calls: requests on channel 0.
         waiting: where messages wait to be written; a set that keeps the order.
@@ -86,13 +89,16 @@ class Link:
         ended: done once the connection is over; the result is the error that says why.
     """
 
-    def __init__(self, stream: AmqpStream, on_end: Callable[[Link, Exception], None]) -> None:
+    def __init__(
+        self, stream: AmqpStream, on_end: Callable[[Link, Exception], None], send_buffer: int = OUT_BYTES
+    ) -> None:
         self.stream = stream
         self.connection = stream.connection
         self._on_end = on_end
         self.channels: dict[int, Channel] = {}
         self.calls = Calls()
         self.waiting: dict[Publishes, None] = {}
+        self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False
         self.is_set_up = False
         self.ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()

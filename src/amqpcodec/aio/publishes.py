@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, LocalProtocolError
+from ..errors import LocalProtocolError
 from .failures import NackedError, ReturnedError
 from .link import in_set_up
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .counters import ClientStats
     from .link import Link
 
-OUT_BYTES = 1 << 18  # queued for the transport, beyond which publishes wait
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -166,7 +165,7 @@ class Publishes:
             and not link.is_blocked
             and not self._stopped
             and len(self._sent) < self._window
-            and link.connection.bytes_to_send < OUT_BYTES
+            and link.connection.bytes_to_send < link.out_bytes
         )
 
     def _write(self, publish: Publish) -> None:
@@ -191,7 +190,7 @@ class Publishes:
                 continue
             try:
                 self._write(publish)
-            except AmqpError as error:
+            except Exception as error:  # a value that cannot be encoded
                 publish.confirmed.set_exception(error)
         if self._waiting:
             self._wake()
@@ -317,7 +316,7 @@ class Publishes:
             confirmed.exception()  # the line below is enough where nobody asks
         if waiting:
             self._stats.unconfirmed += len(waiting)
-            log.warning("%d messages were not confirmed: %s", len(waiting), error)
+            log.warning("messages not confirmed: %d; %s", len(waiting), error)
 
 
 __all__ = ["Publishes"]
