@@ -373,13 +373,14 @@ class Channel:
     def _on_message(self, event: Any) -> None:
         """Take a delivery, a returned message, or the answer to basic.get."""
         _, method, properties, body, request, _ = event
-        basic = self._basic
+        basic, unsettled = self._basic, self._unsettled
+        assert unsettled is not None  # there is a connection
         if type(method) is basic.Deliver:
             consumer = self._consumers.get(method.consumer_tag)
             if consumer is None:
                 log.warning("a delivery to no consumer: %r", method)
                 return
-            delivery = self._delivery(method, properties, body, consumer.method.no_ack)
+            delivery = unsettled.delivery(method, properties, body, consumer.method.no_ack)
             if consumer.has_left:
                 self._give_back(consumer.method, [delivery])
             else:
@@ -387,17 +388,9 @@ class Channel:
         elif type(method) is basic.Return:
             self._publishes.returned(method, properties, body)
         elif type(method) is basic.GetOk:
-            delivery = self._delivery(method, properties, body, request.no_ack)
+            delivery = unsettled.delivery(method, properties, body, request.no_ack)
             if not self._calls.answered(request, delivery):
                 self._give_back(request, [delivery])
-
-    def _delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
-        unsettled = self._unsettled
-        assert unsettled is not None  # there is a connection
-        self._stats.delivered += 1
-        if not no_ack:
-            unsettled.add(method.delivery_tag)
-        return Delivery(method, properties, body, unsettled)
 
     def _on_reply(self, request: Any, reply: Any) -> None:
         """Take the reply to a request."""

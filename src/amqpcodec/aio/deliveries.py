@@ -41,17 +41,22 @@ class Unsettled:
         self._last = 0
         self._sorted = True
 
-    def add(self, tag: int) -> None:
-        """Take a delivery that is to be settled."""
-        if tag < self._last:
-            self._sorted = False  # RabbitMQ sends them in order
-        self._last = tag
-        self._open[tag] = None
+    def delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
+        """Take a message that has come."""
+        self._stats.delivered += 1
+        if not no_ack:
+            tag = method.delivery_tag
+            if tag < self._last:
+                self._sorted = False  # RabbitMQ sends them in order
+            self._last = tag
+            self._open[tag] = None
+        return Delivery(method, properties, body, self)
 
     def ack(self, tag: int) -> bool:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
-        if not self._close(tag):
-            return False
+        if self._link is None or tag not in self._open:
+            return self._late(tag)
+        del self._open[tag]
         if not self._acked:
             self._loop.call_soon(self.flush)
         self._acked.append(tag)
@@ -59,25 +64,22 @@ class Unsettled:
 
     def reject(self, tag: int, requeue: bool, nack: bool) -> bool:
         """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
-        if not self._close(tag):
-            return False
+        if self._link is None or tag not in self._open:
+            return self._late(tag)
+        del self._open[tag]
         if nack and hasattr(self._basic, "Nack"):
             self._send(self._basic.Nack(tag, False, requeue))
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
 
-    def _close(self, tag: int) -> bool:
-        if self._link is None:
-            self._stats.stale += 1
-            log.info("delivery %d comes again: it was settled after its connection was gone", tag)
-            return False
-        try:
-            del self._open[tag]
-        except KeyError:
-            message = f"delivery {tag} is settled already, or needs no acknowledgement"
-            raise AlreadySettledError(message) from None
-        return True
+    def _late(self, tag: int) -> bool:
+        """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
+        if self._link is not None:
+            raise AlreadySettledError(f"delivery {tag} is settled already, or needs no acknowledgement")
+        self._stats.stale += 1
+        log.info("delivery %d comes again: it was settled after its connection was gone", tag)
+        return False
 
     def flush(self) -> None:
         """Send the acknowledgements of this turn."""
