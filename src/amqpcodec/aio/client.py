@@ -25,8 +25,10 @@ log = logging.getLogger("amqpcodec.aio")
 
 
 def may_pass(error: Exception) -> bool:
-    """Return whether another attempt may do better; a certificate that does not hold is a ValueError, too."""
-    return isinstance(error, PASSING) and not isinstance(error, ValueError)
+    """Return whether another attempt may do better."""
+    if isinstance(error, ValueError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+        return False  # a certificate that does not hold; a server without TLS
+    return isinstance(error, PASSING)
 
 
 class Client:
