@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import pytest
@@ -94,6 +94,30 @@ async def test_of_equal_messages_the_oldest_was_returned(world: World) -> None:
             each.send_back() if each.channel == came[-1].channel and each.number == 1 else None
             each.ack()
         assert await outcomes(*sent) == ["ReturnedError", "ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"tables": "raw"}, {"properties": "raw"}, {"profile": "wg-0-9-1"}], ids=str
+)
+async def test_messages_that_differ_in_headers_are_told_apart_however_they_are_read(
+    world: World, options: dict[str, Any]
+) -> None:
+    """Microseconds are cut, a tuple is a list, and no NaN equals another."""
+
+    world.broker.on("basic.publish", hold)
+    when = datetime(2026, 1, 1, 0, 0, 0, 5, UTC)
+    async with world.client(**options) as client:
+        channel = await client.channel()
+        sent = []
+        for number in range(6):
+            headers = {"there": number % 2 == 0, "list": (1, 2), "nan": float("nan")}
+            properties = world.amqp.BasicProperties(timestamp=when, headers=headers)
+            sent.append(await channel.publish_soon(b"same", properties=properties))
+        came = await world.broker.got("basic.publish", 6)
+        for received in came[1::2]:
+            received.send_back()
+        came[-1].ack(multiple=True)
+        assert await outcomes(*sent) == ["ok", "ReturnedError"] * 3
 
 
 async def test_a_message_that_was_not_mandatory_is_not_taken_for_a_returned_one(world: World) -> None:

@@ -69,7 +69,7 @@ class Channel:
         self._setup = [client._dialect.Basic.Qos(prefetch_count=prefetch)] if prefetch else []
         if confirm:
             self._setup.append(client._dialect.Confirm.Select())
-        self._publishes = Publishes(window, republish, client._stats)
+        self._publishes = Publishes(window, republish, client._stats, client._headers())
         self._calls = Calls()
         self._consumers: dict[str, Consumer] = {}
         self._unsettled: Unsettled | None = None

@@ -17,6 +17,7 @@ from .connecting import connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, in_set_up, setting_up
+from .publishes import Headers
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)
@@ -352,6 +353,9 @@ class Client:
         """The module of the dialect that is spoken."""
         assert self._link is not None  # channels are made on a connection
         return self._link.connection.dialect
+
+    def _headers(self) -> Headers:
+        return Headers(self._dialect, self._options)
 
     async def _until_ready(self) -> None:
         """Wait for a connection that is set up; `on_connect` does not wait for itself.

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LocalProtocolError
+from ..errors import AmqpError, LocalProtocolError
 from .failures import NackedError, ReturnedError
 from .link import in_set_up
 
@@ -51,6 +53,34 @@ class Publish:
         self.returned: ReturnedError | None = None
 
 
+class Headers:
+    """Compares content headers by their octets: values may be read otherwise than they were given.
+
+    Args:
+        dialect: its module.
+        options: those of the connection.
+    """
+
+    def __init__(self, dialect: Any, options: Mapping[str, Any]) -> None:
+        given = {name: value for name, value in options.items() if value is not None} | {"frame_max": 0}
+        writing = {name: given[name] for name in given.keys() & {"frame_max", "profile", "strict", "limits"}}
+        reading = {name: given[name] for name in given.keys() & {"tables", "properties"}} | writing
+        self._encoder = dialect.Encoder(**writing)
+        self._decoder = partial(dialect.MessageDecoder, **reading)
+        self._method = dialect.Basic.Publish()
+
+    def _octets(self, properties: Any) -> bytes:
+        return self._encoder.encode_message(1, self._method, properties, b"")  # type: ignore[no-any-return]
+
+    def are_equal(self, given: Any, read: Any) -> bool:
+        """Return whether properties of the program are those that were read."""
+        try:
+            [message] = self._decoder().feed(self._octets(given))
+            return self._octets(message.properties) == self._octets(read)
+        except AmqpError:  # changed since they were written
+            return False
+
+
 class Publishes:
     """Hold the messages of a channel that wait to be written, or to be confirmed.
 
@@ -58,14 +88,16 @@ class Publishes:
         window: how many may wait to be confirmed, or for `room`.
         republish: whether messages of a lost connection are written again.
         stats: where to count.
+        headers: compares what is returned with what was published.
     """
 
     __slots__ = (
-        "_cancelled", "_error", "_link", "_loop", "_number", "_republish", "_sent", "_stats", "_stopped",
-        "_unsent", "_waiting", "_window",
+        "_cancelled", "_error", "_headers", "_link", "_loop", "_number", "_republish", "_sent", "_stats",
+        "_stopped", "_unsent", "_waiting", "_window",
     )  # fmt: skip
 
-    def __init__(self, window: int, republish: bool, stats: ClientStats) -> None:
+    def __init__(self, window: int, republish: bool, stats: ClientStats, headers: Headers) -> None:
+        self._headers = headers
         self._window = window
         self._republish = republish
         self._stats = stats
@@ -240,8 +272,8 @@ class Publishes:
         """Take a message back that no queue took.
 
         Returns come in the order of publishing, each in front of the confirm of its message. So it is the
-        oldest message that is equal and not returned yet. Where some differ in their properties alone, as
-        those to an exchange that looks at headers, equal properties decide; else the oldest of them.
+        oldest message that is equal and not returned yet. Some may differ in their properties alone, as those
+        to an exchange that looks at headers.
         """
         self._stats.returned += 1
         alike = [
@@ -257,9 +289,12 @@ class Publishes:
             self._stats.unmatched += 1
             log.warning("a message to exchange %r was returned that is not known", method.exchange)
             return
-        empty = type(properties)()
-        same = (publish for publish in alike if (publish.properties or empty) == properties)
-        next(same, alike[0]).returned = ReturnedError(method.reply_code, method.reply_text)
+        equal = alike[0]
+        if len(alike) > 1:
+            equal = next(
+                (each for each in alike if self._headers.are_equal(each.properties, properties)), equal
+            )
+        equal.returned = ReturnedError(method.reply_code, method.reply_text)
 
     # -- connections come and go
 
