@@ -10,6 +10,7 @@ from typing import Any
 import chart
 from peers import FACTORIES
 from prose import paragraph, verdict_table
+from report_client import client_section
 from report_spark import spark_section
 from results import FOLDER, Results
 from targets import MB, PEERS, client_verdicts, column_verdicts, verdicts
@@ -30,8 +31,9 @@ INTRODUCTION = """\
 # Benchmarks
 
 `make bench-report` writes this page; it is not edited by hand. It shows stored runs of `make bench`,
-`bench-c`, `bench-budgets`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-connections`,
-`bench-brokers`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and `spark-equality`.
+`bench-c`, `bench-budgets`, `bench-profile`, `bench-interpreters`, `bench-clients`, `bench-client-layer`,
+`bench-connections`, `bench-brokers`, `bench-columnar`, `bench-spark`, `bench-spark-memory` and
+`spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
 before the work is timed. Times are CPU time. Ratios within this run are meaningful; times on another machine
@@ -139,6 +141,7 @@ def main() -> int:
             *_interpreters(results),
             *_clients(results),
             *_connections(results),
+            *client_section(results),
             *_brokers(results),
             *_columns(results),
             *spark_section(results),

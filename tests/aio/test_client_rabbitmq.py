@@ -24,7 +24,7 @@ from support.broker import NoBrokerError, Node, free_ports, started
 from support.memory import traced
 from support.relay import Relay
 from support.soak_certificates import self_signed
-from support.soak_faults import HEARTBEAT, TEN, control
+from support.soak_faults import HEARTBEAT, TEN, control, keep_declarations
 from support.soak_messages import LANES, Faults, Lane, Ledger, read_all
 from world import World, numbers, outcomes, published
 
@@ -87,6 +87,7 @@ def test_what_is_confirmed_survives_ten_kills(world: World, node: Node, how: str
                 on_connect=lambda client: client.call(amqp.Queue.Declare(queue=queue, durable=True)),
             )
             async with client:
+                await keep_declarations(node)
                 faults = Faults(node, relay, client)
                 lanes = [Lane(n, MESSAGES // LANES, lambda: not breaking.done()) for n in range(LANES)]
                 breaking = asyncio.ensure_future(
@@ -127,6 +128,7 @@ def test_what_is_consumed_through_ten_kills_is_not_lost(world: World, node: Node
     async def work() -> None:
         async with world.client(node.url) as client:
             await client.call(amqp.Queue.Declare(queue=queue, durable=True))
+            await keep_declarations(node)
             lane = Lane(0, MESSAGES, lambda: False)
             properties = amqp.BasicProperties(delivery_mode=2)
             await lane.publish_soon(await client.channel(), routing_key=queue, properties=properties)

@@ -40,6 +40,11 @@ def control(node: Node, *arguments: str) -> str:
     return done.stdout
 
 
+async def keep_declarations(node: Node) -> None:
+    """Have a node write down what was declared: a kill within two seconds would take the queue with it."""
+    await asyncio.to_thread(control, node, "eval", "mnesia:sync_log().")
+
+
 async def kill(node: Node, relay: Relay) -> None:
     """Kill the process of the node, and start it again."""
     await asyncio.to_thread(node.end, False)
