@@ -127,10 +127,10 @@ CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP
 
-# The examples at a RabbitMQ. BROKER_MESSAGES messages with bodies of up to 64 MiB; a node that is stopped, and killed.
+# The client and the examples at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and connections are cut.
 BROKER_MESSAGES ?= 100000
 test-broker: build
-	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples
+	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples tests/aio/test_client_rabbitmq.py -m "broker or not broker"
 
 # Style, types, and whether the generated files are those of the specifications.
 lint: types
@@ -208,7 +208,7 @@ clean:
 	find src -name '*.so' -delete
 
 include benchmarks/bench.mk
-bench bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
+bench bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-guard bench-guard-accept bench-peers bench-profile bench-budgets bench-report: build .venv/bench
 bench-against: build
 
 include fuzz/fuzz.mk

@@ -217,11 +217,7 @@ def instructions(sources: Path) -> tuple[str, list[str]]:
     """Return the part of the text that is about instructions, and the items that need more of them."""
     if not available():
         return "Instructions are not counted: valgrind is not installed.\n", []
-    try:
-        before = guard.counted(sources)
-    except SystemExit as reason:
-        return f"Instructions are not compared, since the base cannot do what is counted: {reason}\n", []
-    rows = guard.rows(guard.counted(), before)
+    rows = guard.rows(guard.counted(), guard.counted(sources))
     note = f"Instructions of an operation in the compiled build, margin {guard.MARGIN:.0%}."
     return f"{note}\n\n{table(rows, guard.MARGIN, str)}", [
         row.work for row in rows if row.fails(guard.MARGIN)

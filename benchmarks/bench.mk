@@ -5,7 +5,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
+.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
@@ -48,6 +48,22 @@ BENCH_CLIENT_MESSAGES ?= 10000
 BENCH_CLIENT_ROUNDS ?= 7
 bench-clients:
 	$(PYTHON) benchmarks/clients.py --messages $(BENCH_CLIENT_MESSAGES) --rounds $(BENCH_CLIENT_ROUNDS)
+
+# `aio.Client` beside other clients, the floor of asyncio, and rabbitmq-c. At a RabbitMQ of their own; what is missing
+# is named. Then the memory of a client after a million messages.
+BENCH_LAYER_MESSAGES ?= 20000
+BENCH_LAYER_ROUNDS ?= 6
+BENCH_MEMORY_MESSAGES ?= 1000000
+BENCH_CLIENTS := build/bench/clients
+bench-client-layer:
+	$(PYTHON) benchmarks/client_layer.py --messages $(BENCH_LAYER_MESSAGES) --rounds $(BENCH_LAYER_ROUNDS)
+	$(PYTHON) benchmarks/client_layer.py --memory $(BENCH_MEMORY_MESSAGES)
+
+# Node's amqplib, and uvloop, in a folder of their own.
+bench-client-peers:
+	@mkdir -p $(BENCH_CLIENTS)
+	$(PYTHON) -m pip install -q --upgrade --target $(BENCH_CLIENTS)/python uvloop
+	npm install --no-audit --no-fund --prefix $(BENCH_CLIENTS) amqplib
 
 # Messages through connections, in one process and without sockets: ours, aiormq's, pika's and py-amqp's.
 bench-connections:

@@ -49,25 +49,18 @@ async def one_round(url: str, count: int, compared: bool) -> tuple[float, float]
         compared: whether what has come is compared with what was published.
     """
     messages = [message(number) for number in range(count)]
-    found = []
     queue = f"amqpcodec-{uuid4()}"
-    async with client.Client(url, queue) as peer:
-        await (await peer.publish(b"the queue is there"))
+    async with client.client_with(queue, url) as peer:
         begin = perf_counter()
-        await asyncio.gather(*[await peer.publish(body, properties) for body, properties in messages])
+        await client.publish(peer, queue, messages)
         published = perf_counter() - begin
         begin = perf_counter()
-        async for delivery in peer.deliveries():
-            peer.acknowledge(delivery)
-            found.append((delivery.body, delivery.properties))
-            if len(found) == count + 1:
-                break
+        found = await client.consume(peer, queue, count)
         consumed = perf_counter() - begin
-        if compared and found[1:] != messages:
+        if compared and [(each.body, each.properties) for each in found] != messages:
             raise AssertionError(f"{url}: what was consumed is not what was published")
-        peer._stream.connection.send(client.PUBLISHING, amqp.Queue.Delete(queue=queue))
-        await peer._stream.drain()
-    return count / published, (count + 1) / consumed
+        await peer.call(amqp.Queue.Delete(queue=queue))
+    return count / published, count / consumed
 
 
 async def version(url: str) -> str:

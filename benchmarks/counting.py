@@ -32,7 +32,7 @@ def available() -> bool:
 def per_operation(items: list[str], sources: Path | None = None) -> dict[str, int]:
     """Instructions of one operation of each work item of guard_work.py.
 
-    `sources` is a folder with another amqpcodec, compiled in place, to count.
+    `sources` is a folder with another amqpcodec, compiled in place, to count. What it lacks is left out.
     """
     with _counted(items, sources) as files:
         return {item: round(_total(file) / OPERATIONS) for item, file in files.items()}
@@ -80,5 +80,8 @@ def _counted(items: list[str], sources: Path | None = None) -> Iterator[dict[str
         )
         if done.returncode != 0:
             raise SystemExit(f"callgrind: {done.stderr[-2000:]}")
+        had = done.stdout.splitlines()
+        if sources is None and had != items:
+            raise SystemExit(f"callgrind: this checkout lacks {', '.join(set(items) - set(had))}")
         # A file ends at each mark: the odd ones are of what came before an item.
-        yield {item: out.with_suffix(f".{2 * at}") for at, item in enumerate(items, 1)}
+        yield {item: out.with_suffix(f".{2 * at}") for at, item in enumerate(had, 1)}

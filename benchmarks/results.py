@@ -47,6 +47,8 @@ class Results:
         self.spark_memory: dict[str, Any] = _optional(folder / "spark-memory.json")
         self.spark_equality: dict[str, Any] = _optional(folder / "spark-equality.json")
         self.clients: dict[str, Any] = _optional(folder / "clients.json")
+        self.client_layer: dict[str, Any] = _optional(folder / "client-layer.json")
+        self.client_memory: dict[str, int] = _optional(folder / "client-memory.json")
         self.brokers: dict[str, Any] = _optional(folder / "brokers.json")
         self.connections: dict[str, Any] = _optional(folder / "connections.json")
         self.interpreters: dict[str, Any] = _optional(folder / "interpreters.json")

@@ -251,6 +251,37 @@ def client_verdicts(results: Results) -> Iterator[Verdict]:
             yield _verdict(work, f"{loop:g}x", ratios.get("loops"), loop, "x")
 
 
+# How many times the CPU time of `aio.Client` others take to publish and to consume; and it, theirs.
+LAYER_LEAST = {
+    "aio-pika": (20, 30),
+    "aio-pika, drop-in and loops": (14, 22),
+    "pika select": (4, 6),
+    "Node amqplib": (2.5, 2.5),
+}
+LAYER_MOST = {"floor of asyncio": (1.9, None), "librabbitmq": (2.2, 1.8)}
+
+
+def client_layer_verdicts(results: Results) -> Iterator[Verdict]:
+    """The targets of `aio.Client`."""
+    clients = results.client_layer["clients"]
+    for at, action in enumerate(("publish", "consume")):
+        for client, targets in LAYER_LEAST.items():
+            least = targets[at]
+            ratio = clients.get(client, {}).get(action, {}).get("ratio")
+            yield _verdict(f"{action}, {client}", f"{least:g}x our time", ratio, least, "x our time")
+        for client, limits in LAYER_MOST.items():
+            most = limits[at]
+            ratio = clients.get(client, {}).get(action, {}).get("ratio")
+            if most is not None:
+                work, inverse = f"{action}, ours beside {client}", ratio and 1 / ratio
+                yield _at_most(work, f"at most {most:g}x its time", inverse, most, "x its time")
+    if results.client_memory:
+        first, last = results.client_memory.values()
+        messages = max(map(int, results.client_memory))
+        work = f"peak memory after {messages:,} messages"
+        yield _at_most(work, "at most 1.05x that after a tenth", last / first, 1.05, f"x, {last / MB:.1f} MB")
+
+
 def _spark_memory(found: dict[str, Any]) -> Verdict:
     work = f"capture of {found['octets'] / 1e9:.1f} GB, {found['connections']} connections"
     # The benchmark fails if a job does, or if rows are missing.

@@ -1,7 +1,7 @@
 """The Python and the commands of the documentation run; those of Spark are in tests/spark.
 
-README, docs/codec.md and docs/adopting.md have programs that stand alone: test_readme.py runs them. Elsewhere
-a block goes on from the one before it.
+README, docs/codec.md, docs/client.md and docs/adopting.md have programs that stand alone: test_readme.py runs
+them. Elsewhere a block goes on from the one before it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.documents import DOCS, ROOT, Example, examples, make_captures, run_page
+from support.documents import BROKER_URL, DOCS, ROOT, Example, examples, make_captures, run_page
+from support.examples import serving
 
-from amqpcodec import rabbitmq
+from amqpcodec import IMPL, rabbitmq
 from amqpcodec.cli import _parser, main
 
-ALONE = {"codec.md", "adopting.md", "start/speed-up.md"}
+ALONE = {"codec.md", "client.md", "adopting.md", "start/speed-up.md"}
 SPARK = {"spark.md", "spark-tables.md", "start/spark.md"}
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 NEEDED = {
@@ -69,7 +70,11 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
         given["pandas"] = pytest.importorskip("pandas", minversion="3")
     monkeypatch.chdir(tmp_path)
     make_captures(tmp_path, examples(PAGES[page]))
-    run_page(PAGES[page], given)
+    if BROKER_URL not in PAGES[page].read_text():
+        run_page(PAGES[page], given)
+        return
+    with serving("broker", IMPL) as (port, _):
+        run_page(PAGES[page], given, f"amqp://guest:guest@127.0.0.1:{port}/")
 
 
 @pytest.mark.parametrize("page", pages("sh"))

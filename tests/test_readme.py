@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from docs_pages import pages
-from support.documents import FENCE, ROOT, Example, examples
+from support.documents import BROKER_URL, FENCE, ROOT, Example, examples
+from support.examples import serving
+
+from amqpcodec import IMPL
 
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
 GUIDE = ROOT / "docs" / "codec.md"
+CLIENT = ROOT / "docs" / "client.md"
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PACKAGE = ROOT / "src" / "amqpcodec"
@@ -37,7 +43,7 @@ def makefile_targets() -> set[str]:
 def test_the_examples_are_found() -> None:
     assert len(examples(README)) >= 2
     assert any(example.printed for example in examples(README))
-    for document in (README, ADOPTING, GUIDE):
+    for document in (README, ADOPTING, GUIDE, CLIENT):
         assert document.read_text().count("```python") == len(examples(document))
 
 
@@ -52,7 +58,17 @@ def test_the_first_screen_of_the_readme_leads_to_the_guide() -> None:
     assert "docs/codec.md" in README.read_text().partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("example", examples(README), ids=lambda example: f"line-{example.line}")
+def beside_nothing(document: Path) -> list[Example]:
+    """Return the programs that need no broker."""
+    return [example for example in examples(document) if BROKER_URL not in example.code]
+
+
+def beside_a_broker(document: Path) -> list[Example]:
+    """Return the others."""
+    return [example for example in examples(document) if BROKER_URL in example.code]
+
+
+@pytest.mark.parametrize("example", beside_nothing(README), ids=lambda example: f"line-{example.line}")
 @pytest.mark.parametrize("build", ["in-use", "py"])
 def test_examples_run_and_print_what_is_said(
     example: Example, build: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -69,7 +85,38 @@ def test_programs_of_the_guide_run_and_print_what_is_said(
 ) -> None:
     if build == "py":
         monkeypatch.setenv("AMQPCODEC_IMPL", "py")
+    for library in ("trio", "anyio"):
+        if f"import {library}\n" in example.code and find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
     run(example, tmp_path, monkeypatch)
+
+
+@pytest.fixture(scope="module", params=["in-use", "py"])
+def own_broker(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """Serve the broker of the examples; each build in turn, and its URL."""
+    build = IMPL if request.param == "in-use" else "py"
+    with serving("broker", build) as (port, _):
+        yield build, f"amqp://guest:guest@127.0.0.1:{port}/"
+
+
+@pytest.mark.parametrize(
+    "example",
+    [*beside_a_broker(README), *examples(CLIENT)],
+    ids=lambda example: f"line-{example.line}",
+)
+def test_programs_of_clients_run_beside_a_broker(
+    example: Example, own_broker: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, url = own_broker
+    monkeypatch.setenv("AMQPCODEC_IMPL", build)
+    run(example.beside(url), tmp_path, monkeypatch)
+
+
+def test_every_program_of_the_guide_of_the_client_prints() -> None:
+    found = examples(CLIENT)
+    assert len(found) >= 8
+    assert all(example.printed for example in found)
+    assert len(beside_a_broker(CLIENT)) == len(found) - 1
 
 
 @pytest.mark.parametrize(

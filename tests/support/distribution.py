@@ -15,6 +15,7 @@ LONG = (
     "tests/spark/",
     "tests/clients/",
     "tests/examples/test_client.py",
+    "tests/aio/",
     "tests/connection/test_aio.py",
     "tests/generator/test_packaging.py",
     "tests/hostile/test_damage.py",
@@ -30,7 +31,12 @@ LONG = (
 TOGETHER = (
     ("tests/spark/",),
     ("tests/generator/test_own_",),
-    ("tests/clients/", "tests/examples/test_client.py", "tests/connection/test_aio.py"),
+    (
+        "tests/clients/",
+        "tests/examples/test_client.py",
+        "tests/aio/test_client_rabbitmq.py",
+        "tests/connection/test_aio.py",
+    ),
 )
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BROKER_URL = "amqp://guest:guest@localhost/"  # where programs of the documents look for a broker
 CAPTURE = ROOT / "examples" / "real-bunny.pcap"
 _CAPTURES = re.compile(r"""["' ]((?:[\w.-]+/)?[\w.-]+\.pcap(?:ng)?\d*)["'\s]""")
 
@@ -26,6 +27,10 @@ class Example:
     line: int
     code: str
     printed: str | None
+
+    def beside(self, url: str) -> Example:
+        """The same, looking for the broker at another URL."""
+        return replace(self, code=self.code.replace(BROKER_URL, url))
 
 
 def examples(document: Path, language: str = "python") -> list[Example]:
@@ -48,14 +53,15 @@ def make_captures(folder: Path, blocks: Iterable[Example]) -> None:
         shutil.copy(CAPTURE, folder / name)
 
 
-def run_page(document: Path, names: dict[str, Any]) -> None:
+def run_page(document: Path, names: dict[str, Any], url: str = BROKER_URL) -> None:
     """Run the Python of a page, block after block in one namespace, and compare what the blocks print.
 
     Args:
         document: the page.
         names: what its blocks use and do not define.
+        url: where there is a broker.
     """
-    for block in examples(document):
+    for block in (example.beside(url) for example in examples(document)):
         code = compile("\n" * block.line + block.code, str(document), "exec", dont_inherit=True)
         with redirect_stdout(io.StringIO()) as out:
             exec(code, names)

@@ -20,7 +20,7 @@ from .fields cimport (
 )
 from .makers_c cimport empty, hand_out, refer_to_none, slots_of, take
 from .octets cimport u16, u32, u64
-from .reader_c cimport ARGUMENTS, PROPERTIES, Guess
+from .reader_c cimport ARGUMENTS, Guess
 
 import_datetime()
 
@@ -81,6 +81,7 @@ cdef inline bint _fill_properties(
     """Fill in the properties whose flags are set (0-9-1 section 4.2.6.1)."""
     cdef Guess *guesses = NULL if reader._guesses is NULL else reader._guesses.properties
     cdef PyObject **slots = slots_of(maker, made)
+    cdef Guess *guess
     cdef unsigned int flags
     cdef Py_ssize_t at, absent = 0
     flags = u16(p) if end - p >= 2 else 1
@@ -89,11 +90,14 @@ cdef inline bint _fill_properties(
         return False
     p += 2
     for at in range(maker.fields):
-        if not flags & 0x8000 >> at:
+        if not flags & 0x8000:
+            flags <<= 1
             slots[at] = <PyObject *>None
             absent += 1
             continue
-        slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, PROPERTIES, at), &p, end)
+        flags <<= 1
+        guess = NULL if guesses is NULL else guesses + at  # there is a place for each
+        slots[at] = _field(reader, maker.kinds[at], guess, &p, end)
         if slots[at] is NULL:
             refer_to_none(absent)
             empty(maker, made, at)

@@ -90,9 +90,10 @@ cdef inline bint is_ascii(const unsigned char *p, Py_ssize_t size) noexcept nogi
         return (head(p, size) & 0x8080808080808080U) == 0
     last = p + size - 8
     seen = word(p) | word(last)  # which may overlap
-    if size > 16:  # most are no longer, and a loop costs more to begin than this
-        p += 8
-        while p < last:
+    if size > 16:
+        seen |= word(p + 8) | word(last - 8)
+        p += 16
+        while p < last - 8:  # more than 32: most are no longer, and a loop costs more to begin than this
             seen |= word(p)
             p += 8
     return (seen & 0x8080808080808080U) == 0

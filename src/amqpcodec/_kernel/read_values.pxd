@@ -193,11 +193,11 @@ cdef inline PyObject *_pairs(
     Reader reader, const unsigned char *p, const unsigned char *end, Py_ssize_t depth, uint64_t *entries
 ) noexcept:
     """Return the entries of a table; of two equal keys the later wins."""
-    cdef Guess *guesses = NULL if reader._guesses is NULL else reader._guesses.keys
+    cdef Guess *guess = NULL if reader._guesses is NULL else reader._guesses.keys
+    cdef Guess *last = NULL if guess is NULL else guess + KEYS - 1
     cdef PyObject *table
     cdef PyObject *key
     cdef const unsigned char *stop
-    cdef Py_ssize_t place = 0
     if depth > reader._rules.depth_limit:
         return NULL
     table = new_dict()
@@ -206,11 +206,12 @@ cdef inline PyObject *_pairs(
         if p[0] >= end - p - 1 or entries[0] > reader._rules.entries_limit:
             break
         stop = p + 1 + p[0]
-        key = text_at(reader, guess_at(guesses, KEYS, place), p + 1, p[0])
+        key = text_at(reader, guess, p + 1, p[0])
         if key is NULL:
             break
         p = stop + 1
-        place += 1
+        if guess is not last:
+            guess += 1
         if not _put(reader, table, key, _value(reader, reader._rules.kinds[stop[0]], &p, end, depth, entries)):
             break
     else:

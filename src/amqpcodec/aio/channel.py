@@ -69,7 +69,7 @@ class Channel:
         self._setup = [client._dialect.Basic.Qos(prefetch_count=prefetch)] if prefetch else []
         if confirm:
             self._setup.append(client._dialect.Confirm.Select())
-        self._publishes = Publishes(window, republish, client._stats)
+        self._publishes = Publishes(window, republish, client._stats, client._headers())
         self._calls = Calls()
         self._consumers: dict[str, Consumer] = {}
         self._unsettled: Unsettled | None = None
@@ -140,7 +140,7 @@ class Channel:
         text of the CancelledError says that the broker may have it.
 
         Args:
-            body: bytes-like.
+            body: bytes-like. Neither it nor the properties may be changed until the broker has the message.
             exchange, routing_key: where to.
             properties: of class basic; None for none.
             mandatory: whether the broker returns the message where no queue takes it.
@@ -238,14 +238,19 @@ class Channel:
     async def _cancel(self, consumer: Consumer, *, at_once: bool) -> None:
         """Have the broker deliver no more to a consumer, which may be over; wait for the answer, or not."""
         consumer.has_left = True
-        self._give_back(consumer.method, consumer.unread())
-        if self._link is not None and self._consumers.get(consumer.tag) is consumer:
-            with suppress(AmqpError):  # the consumer is gone in any case
+        reply = None
+        if self._consumers.get(consumer.tag) is consumer:
+            if self._link is None or consumer.link is not self._link:  # or not there yet
+                del self._consumers[consumer.tag]
+            else:
                 reply = self._request(self._basic.Cancel(consumer.tag))
-                if at_once:
-                    reply.cancel()
-                else:
-                    await reply
+        # Behind the request: else the broker delivers them to this consumer once more.
+        self._give_back(consumer.method, consumer.unread())
+        if reply is not None and at_once:
+            reply.cancel()
+        elif reply is not None:
+            with suppress(AmqpError):  # the consumer is gone in any case
+                await reply
 
     async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
         """Fetch one message of a queue.
@@ -282,7 +287,7 @@ class Channel:
                 delivery.nack()
         elif deliveries:
             self._stats.dropped += len(deliveries)
-            log.warning("%d deliveries without acknowledgement were not read", len(deliveries))
+            log.warning("deliveries lost that needed no acknowledgement: %d", len(deliveries))
 
     # -- ending
 
@@ -368,13 +373,14 @@ class Channel:
     def _on_message(self, event: Any) -> None:
         """Take a delivery, a returned message, or the answer to basic.get."""
         _, method, properties, body, request, _ = event
-        basic = self._basic
+        basic, unsettled = self._basic, self._unsettled
+        assert unsettled is not None  # there is a connection
         if type(method) is basic.Deliver:
             consumer = self._consumers.get(method.consumer_tag)
             if consumer is None:
                 log.warning("a delivery to no consumer: %r", method)
                 return
-            delivery = self._delivery(method, properties, body, consumer.method.no_ack)
+            delivery = unsettled.delivery(method, properties, body, consumer.method.no_ack)
             if consumer.has_left:
                 self._give_back(consumer.method, [delivery])
             else:
@@ -382,17 +388,9 @@ class Channel:
         elif type(method) is basic.Return:
             self._publishes.returned(method, properties, body)
         elif type(method) is basic.GetOk:
-            delivery = self._delivery(method, properties, body, request.no_ack)
+            delivery = unsettled.delivery(method, properties, body, request.no_ack)
             if not self._calls.answered(request, delivery):
                 self._give_back(request, [delivery])
-
-    def _delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
-        unsettled = self._unsettled
-        assert unsettled is not None  # there is a connection
-        self._stats.delivered += 1
-        if not no_ack:
-            unsettled.add(method.delivery_tag)
-        return Delivery(method, properties, body, unsettled)
 
     def _on_reply(self, request: Any, reply: Any) -> None:
         """Take the reply to a request."""

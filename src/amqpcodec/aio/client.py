@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from ..connection import Address
+from ..connection import Address, ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked
 from .channel import Channel, call_name, no_answer
@@ -17,15 +17,19 @@ from .connecting import connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, in_set_up, setting_up
+from .publishes import Headers
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)
+LASTING_SECONDS = 1.0  # after which a connection counts as well: the waits start again
 log = logging.getLogger("amqpcodec.aio")
 
 
 def may_pass(error: Exception) -> bool:
-    """Return whether another attempt may do better; a certificate that does not hold is a ValueError, too."""
-    return isinstance(error, PASSING) and not isinstance(error, ValueError)
+    """Return whether another attempt may do better."""
+    if isinstance(error, ValueError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
+        return False  # a certificate that does not hold; a server without TLS
+    return isinstance(error, PASSING)
 
 
 class Client:
@@ -68,6 +72,8 @@ class Client:
         around_delivery: Callable[[Delivery], AbstractContextManager[Any]] | None = None,
         **options: Any,
     ) -> None:
+        if "sock" in options:
+            raise ValueError("sock is of one connection: a client makes its own")
         for each in [url] if isinstance(url, str) else url:
             if "://" in each and options.get("ssl") is None:
                 Address.parse(each).tls_context()  # says at once what no attempt can mend
@@ -124,7 +130,8 @@ class Client:
             The channel, which is opened again on each further connection.
 
         Raises:
-            LocalProtocolError: all channels of the connection are in use, or the client is not entered.
+            LocalProtocolError: all channels of the connection are in use; the dialect has no confirms; or the
+                client is not entered.
             ReplyError, ConnectionLostError: the client is over.
             ValueError: a window that lets nothing pass, or a prefetch that basic.qos cannot carry.
         """
@@ -133,6 +140,8 @@ class Client:
         if not 0 <= prefetch < 1 << 16:
             raise ValueError(f"prefetch must be 0 to 65535, not {prefetch!r}")
         await self._until_ready()
+        if confirm and not hasattr(self._dialect, "Confirm"):
+            raise LocalProtocolError(f"{self._dialect.DIALECT.name} has no publisher confirms")
         return self._new_channel(window=window, prefetch=prefetch, confirm=confirm, republish=republish)
 
     def _new_channel(self, **options: Any) -> Channel:
@@ -197,16 +206,18 @@ class Client:
         loop = asyncio.get_running_loop()
         seconds = self._seconds_to_close(timeout)
         deadline = loop.time() + seconds
+        left = 0.0
         try:
             if self._error is None and seconds > 0:
                 await self._drain(seconds)
+            left = deadline - loop.time()
         finally:
             for channel in self._channels:
                 channel._flush()
             self._fail(self._error or closed_by_program())
             try:
                 if self._link is not None:
-                    await self._link.close(deadline - loop.time())
+                    await self._link.close(left)
             finally:
                 task.cancel()
                 await asyncio.wait((task,))
@@ -239,13 +250,16 @@ class Client:
 
     async def _keep_connected(self) -> None:
         """Connect, and connect again, until an error is final."""
-        waits = self._backoff.waits()
+        loop = asyncio.get_running_loop()
+        waits, last = self._backoff.waits(), 0.0
         while True:
             try:
                 link = await self._connect()
-                waits = self._backoff.waits()
+                since = loop.time()
                 await asyncio.wait((link.ended,))
                 error = link.ended.result()
+                if loop.time() - since > min(last, LASTING_SECONDS):
+                    waits = self._backoff.waits()
             except Exception as raised:
                 error = raised
             if self._is_over:
@@ -255,10 +269,15 @@ class Client:
                 raise error
             log.warning("connecting again in %.2g seconds: %r", wait, error)
             await asyncio.sleep(wait)
+            last = wait
 
     async def _connect(self) -> Link:
         """Return a connection that is set up, on which all goes on that was there before."""
-        self._link = link = Link(await connect(self._url, **self._options), self._lost)
+        limits = self._options.get("connection_limits") or ConnectionLimits()
+        link = Link(await connect(self._url, **self._options), self._lost, limits.send_buffer)
+        if link.ended.done():
+            raise link.ended.result()
+        self._link = link
         try:
             self._open_channels(link)
             if self._on_connect is not None:
@@ -312,7 +331,9 @@ class Client:
             cause, error = error, ConnectionLostError(str(error))
             error.__cause__ = cause
         link.calls.fail(error)
-        for channel in list(link.channels.values()):
+        channels = list(link.channels.values())
+        link.channels.clear()  # events may be left
+        for channel in channels:
             channel._lost(error)
 
     def _fail(self, error: Exception) -> None:
@@ -332,6 +353,9 @@ class Client:
         """The module of the dialect that is spoken."""
         assert self._link is not None  # channels are made on a connection
         return self._link.connection.dialect
+
+    def _headers(self) -> Headers:
+        return Headers(self._dialect, self._options)
 
     async def _until_ready(self) -> None:
         """Wait for a connection that is set up; `on_connect` does not wait for itself.

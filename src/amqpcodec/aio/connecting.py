@@ -49,8 +49,8 @@ async def connect(
         The stream, with the connection open.
 
     Raises:
-        ReplyError: the server has closed the connection: of the class for its reply code. The next server
-            is tried only where this one ends, with 320 or 541.
+        ReplyError: the server has closed the connection, or what it sends is not AMQP: of the class for the
+            reply code. The next server is tried only where this one ends, with 320 or 541.
         ConnectionLostError: the server has ended the stream without a close, or takes too long; or none of
             several could be reached, and the text says why of each.
         OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
@@ -59,6 +59,7 @@ async def connect(
     addresses = [_address(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
     if not addresses or (sock is not None and len(addresses) > 1):
         raise ValueError("name one server, or several without a socket")
+    Connection("client", **options)  # refuses what it cannot take, before there is a socket
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
         stream = partial(_stream, login or address.login(), {**address.options(), **options})

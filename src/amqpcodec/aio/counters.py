@@ -1,4 +1,4 @@
-"""What a client counts, and how long it waits before it tries again."""
+"""Counters of a client, and its waits between attempts to connect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 @dataclass(slots=True)
 class ClientStats:
-    """What a client has done since it began.
+    """Counts of what a client has done since it began.
 
     Attributes:
         connections: that were there and set up.
@@ -46,7 +46,9 @@ class ClientStats:
 
 
 class Backoff(NamedTuple):
-    """How long to wait before each further attempt: twice as long each time, less a random part.
+    """Waits before each further attempt to connect: twice as long each time, less a random part.
+
+    They start again after a connection that was set up, unless it ends within the last wait, or a second.
 
     Attributes:
         first: seconds before the second attempt.

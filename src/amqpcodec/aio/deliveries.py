@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, ConnectionLostError
+from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .failures import AlreadySettledError, ConsumerCancelledError
 
 if TYPE_CHECKING:
@@ -41,17 +41,22 @@ class Unsettled:
         self._last = 0
         self._sorted = True
 
-    def add(self, tag: int) -> None:
-        """Take a delivery that is to be settled."""
-        if tag < self._last:
-            self._sorted = False  # RabbitMQ sends them in order
-        self._last = tag
-        self._open[tag] = None
+    def delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
+        """Take a message that has come."""
+        self._stats.delivered += 1
+        if not no_ack:
+            tag = method.delivery_tag
+            if tag < self._last:
+                self._sorted = False  # RabbitMQ sends them in order
+            self._last = tag
+            self._open[tag] = None
+        return Delivery(method, properties, body, self)
 
     def ack(self, tag: int) -> bool:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
-        if not self._close(tag):
-            return False
+        if self._link is None or tag not in self._open:
+            return self._late(tag)
+        del self._open[tag]
         if not self._acked:
             self._loop.call_soon(self.flush)
         self._acked.append(tag)
@@ -59,25 +64,22 @@ class Unsettled:
 
     def reject(self, tag: int, requeue: bool, nack: bool) -> bool:
         """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
-        if not self._close(tag):
-            return False
+        if self._link is None or tag not in self._open:
+            return self._late(tag)
+        del self._open[tag]
         if nack and hasattr(self._basic, "Nack"):
             self._send(self._basic.Nack(tag, False, requeue))
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
 
-    def _close(self, tag: int) -> bool:
-        if self._link is None:
-            self._stats.stale += 1
-            log.info("delivery %d comes again: it was settled after its connection was gone", tag)
-            return False
-        try:
-            del self._open[tag]
-        except KeyError:
-            message = f"delivery {tag} is settled already, or needs no acknowledgement"
-            raise AlreadySettledError(message) from None
-        return True
+    def _late(self, tag: int) -> bool:
+        """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
+        if self._link is not None:
+            raise AlreadySettledError(f"delivery {tag} is settled already, or needs no acknowledgement")
+        self._stats.stale += 1
+        log.info("delivery %d comes again: it was settled after its connection was gone", tag)
+        return False
 
     def flush(self) -> None:
         """Send the acknowledgements of this turn."""
@@ -170,9 +172,12 @@ class Consumer:
         self._channel = channel
         self._ready: deque[Delivery] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._error: Exception | None = None
+        self._error: Exception | None = LocalProtocolError(
+            "enter the consumer by async with, to iterate over it"
+        )
+        self._is_entered = False
         self._around = around
-        self._entered: dict[Any, AbstractContextManager[Any]] = {}  # by task
+        self._entered: dict[asyncio.Task[Any], AbstractContextManager[Any]] = {}
 
     @property
     def tag(self) -> str:
@@ -184,14 +189,26 @@ class Consumer:
 
         Raises:
             ReplyError: there is no such queue, say: the broker closes the channel.
-            LocalProtocolError: the channel has a consumer of this tag.
+            LocalProtocolError: the channel has a consumer of this tag; or this one was entered before.
         """
+        if self._is_entered:
+            raise LocalProtocolError("a consumer is entered once")
+        self._is_entered = True
+        self._error = None
         await self._channel._start(self)
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *error: Any) -> None:
-        self._leave(kind, *error)
-        await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
+        try:
+            self._leave(kind, *error)
+            for task in list(self._entered):  # others, that have asked for no further delivery
+                if task.done():
+                    self._leave_for(task)
+                else:
+                    task.add_done_callback(self._leave_for)
+        finally:
+            self.end(StopAsyncIteration())
+            await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
 
     def __aiter__(self) -> Consumer:
         return self
@@ -214,21 +231,35 @@ class Consumer:
             try:
                 await waiter
             except asyncio.CancelledError:
-                if ready:
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                elif ready:
                     self._wake()  # somebody else, where this one was about to take it
                 raise
-        delivery = ready.popleft()
         if self._around is not None:
-            around = self._around(delivery)
-            around.__enter__()
-            self._entered[asyncio.current_task()] = around
-        return delivery
+            try:
+                around = self._around(ready[0])
+                around.__enter__()
+            except BaseException:
+                self._wake()  # somebody else may take it
+                raise
+            self._entered[_running_task()] = around
+        return ready.popleft()
 
     def _leave(self, *error: Any) -> None:
         """Leave what the client's `around_delivery` has begun for this task."""
-        around = self._entered.pop(asyncio.current_task(), None)
+        around = self._entered.pop(_running_task(), None)
         if around is not None:
             around.__exit__(*error)
+
+    def _leave_for(self, task: asyncio.Task[Any]) -> None:
+        """Leave it for a task that is done, whose context variables cannot be set back here."""
+        around = self._entered.pop(task, None)
+        if around is not None:
+            try:
+                around.__exit__(None, None, None)
+            except Exception as error:
+                log.warning("around_delivery, left for a task that is done: %r", error)
 
     def _wake(self) -> None:
         while self._waiting:
@@ -264,6 +295,12 @@ class Consumer:
         error = ConsumerCancelledError(f"the broker has cancelled consumer {self.tag!r}")
         log.warning("%s", error)
         self.end(error)
+
+
+def _running_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None  # coroutines are run by tasks
+    return task
 
 
 __all__ = ["Consumer", "Delivery", "Unsettled"]

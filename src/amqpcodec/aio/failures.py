@@ -1,4 +1,4 @@
-"""What a client raises beside the errors of `amqpcodec.errors` and `amqpcodec.reply_errors`."""
+"""Errors of a client, beside those of `amqpcodec.errors` and `amqpcodec.reply_errors`."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from ..connection import (
     MethodReceived,
     Settled,
     Unblocked,
+    Violation,
 )
 from ..errors import ConnectionLostError, LocalProtocolError
 from .connecting import closed_error, reply_error
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .publishes import Publishes
     from .stream import AmqpStream
 
+OUT_BYTES = 1 << 18  # queued for the transport, beyond which messages wait
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -75,8 +77,10 @@ class Link:
     Args:
         stream: the connection, open.
         on_end: called with the link and the error once the connection is over.
+        send_buffer: how many octets the connection takes until they are written.
 
     Attributes:
+        out_bytes: octets that wait to be written, beyond which messages wait.
         channels: by number.
         calls: requests on channel 0.
         waiting: where messages wait to be written; a set that keeps the order.
@@ -85,13 +89,16 @@ class Link:
         ended: done once the connection is over; the result is the error that says why.
     """
 
-    def __init__(self, stream: AmqpStream, on_end: Callable[[Link, Exception], None]) -> None:
+    def __init__(
+        self, stream: AmqpStream, on_end: Callable[[Link, Exception], None], send_buffer: int = OUT_BYTES
+    ) -> None:
         self.stream = stream
         self.connection = stream.connection
         self._on_end = on_end
         self.channels: dict[int, Channel] = {}
         self.calls = Calls()
         self.waiting: dict[Publishes, None] = {}
+        self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False
         self.is_set_up = False
         self.ended: asyncio.Future[Exception] = asyncio.get_running_loop().create_future()
@@ -126,9 +133,11 @@ class Link:
                 log.info("the broker takes messages again")
                 self.is_blocked = False
                 self.resume_writing()
-            case ChannelClosed(number, _, code, text):
-                if number in self.channels:  # else the program has closed it
+            case ChannelClosed(number, _, code, text) | Violation(number, code, text) if number != 0:
+                if number in self.channels:  # else it is closed already
                     self.channels[number]._fail(reply_error(code, text))
+            case Violation(_, code, text):
+                self.drop(reply_error(code, text))  # the peer's answer is not waited for
             case ConnectionClosed():
                 self.end(closed_error(event, self.stream.reason))
 
@@ -162,8 +171,11 @@ class Link:
     def end(self, error: Exception) -> None:
         """Take note that the connection is over, and why."""
         if not self.ended.done():
+            try:
+                self._on_end(self, error)
+            except Exception as fault:  # which ends the client, too
+                error = fault
             self.ended.set_result(error)
-            self._on_end(self, error)
 
     def drop(self, error: Exception) -> None:
         """End the connection for a reason of this side, without waiting for the broker."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, LocalProtocolError
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from .counters import ClientStats
     from .link import Link
 
-OUT_BYTES = 1 << 18  # queued for the transport, beyond which publishes wait
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -25,10 +26,21 @@ class Publish:
     Attributes:
         confirmed: done once the broker has the message, or is known not to have it.
         number: its sequence number on this connection; 0 while it is not written.
+        was_written: whether it was, on this connection or one before.
+        is_given_up: whether it is counted that nobody waits for it any more.
         returned: how the broker has returned it.
     """
 
-    __slots__ = ("body", "confirmed", "method", "number", "properties", "returned")
+    __slots__ = (
+        "body",
+        "confirmed",
+        "is_given_up",
+        "method",
+        "number",
+        "properties",
+        "returned",
+        "was_written",
+    )
 
     def __init__(self, confirmed: asyncio.Future[None], method: Any, properties: Any, body: Any) -> None:
         self.confirmed = confirmed
@@ -36,24 +48,56 @@ class Publish:
         self.properties = properties
         self.body = body
         self.number = 0
+        self.was_written = False
+        self.is_given_up = False
         self.returned: ReturnedError | None = None
 
 
+class Headers:
+    """Compares content headers by their octets: values may be read otherwise than they were given.
+
+    Args:
+        dialect: its module.
+        options: those of the connection.
+    """
+
+    def __init__(self, dialect: Any, options: Mapping[str, Any]) -> None:
+        given = {name: value for name, value in options.items() if value is not None} | {"frame_max": 0}
+        writing = {name: given[name] for name in given.keys() & {"frame_max", "profile", "strict", "limits"}}
+        reading = {name: given[name] for name in given.keys() & {"tables", "properties"}} | writing
+        self._encoder = dialect.Encoder(**writing)
+        self._decoder = partial(dialect.MessageDecoder, **reading)
+        self._method = dialect.Basic.Publish()
+
+    def _octets(self, properties: Any) -> bytes:
+        return self._encoder.encode_message(1, self._method, properties, b"")  # type: ignore[no-any-return]
+
+    def are_equal(self, given: Any, read: Any) -> bool:
+        """Return whether properties of the program are those that were read."""
+        try:
+            [message] = self._decoder().feed(self._octets(given))
+            return self._octets(message.properties) == self._octets(read)
+        except AmqpError:  # changed since they were written
+            return False
+
+
 class Publishes:
-    """What waits to be written, and what waits to be confirmed.
+    """Hold the messages of a channel that wait to be written, or to be confirmed.
 
     Args:
         window: how many may wait to be confirmed, or for `room`.
         republish: whether messages of a lost connection are written again.
         stats: where to count.
+        headers: compares what is returned with what was published.
     """
 
     __slots__ = (
-        "_cancelled", "_error", "_link", "_loop", "_number", "_republish", "_sent", "_stats", "_stopped",
-        "_unsent", "_waiting", "_window",
+        "_cancelled", "_error", "_headers", "_link", "_loop", "_number", "_republish", "_sent", "_stats",
+        "_stopped", "_unsent", "_waiting", "_window",
     )  # fmt: skip
 
-    def __init__(self, window: int, republish: bool, stats: ClientStats) -> None:
+    def __init__(self, window: int, republish: bool, stats: ClientStats, headers: Headers) -> None:
+        self._headers = headers
         self._window = window
         self._republish = republish
         self._stats = stats
@@ -81,12 +125,16 @@ class Publishes:
         while self._error is None and len(self._sent) + len(self._unsent) >= self._window:
             if self._purge():
                 continue
+            self._refuse_in_set_up()
             waiter = self._loop.create_future()
             self._waiting.append(waiter)
             try:
                 await waiter
             except asyncio.CancelledError:
-                self._wake()  # somebody else, where this one was about to go on
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                else:
+                    self._wake()  # somebody else, where this one was about to go on
                 raise
 
     def put(self, method: Any, properties: Any, body: Any) -> Publish:
@@ -99,8 +147,7 @@ class Publishes:
             raise self._error.with_traceback(None)
         publish = Publish(self._loop.create_future(), method, properties, body)
         if self._unsent or not self._may_write():
-            if self._link is None and in_set_up() is not None:  # it would wait for itself
-                raise LocalProtocolError("on_connect publishes on channels that it has opened")
+            self._refuse_in_set_up()
             self._unsent.append(publish)
             if self._link is not None:
                 self._link.waiting[self] = None
@@ -108,23 +155,38 @@ class Publishes:
             self._write(publish)
         return publish
 
+    def _refuse_in_set_up(self) -> None:
+        """Refuse to let `on_connect` wait for what goes on after it."""
+        if self._link is None and in_set_up() is not None:
+            raise LocalProtocolError("on_connect publishes on channels that it has opened")
+
     def cancelled(self, publish: Publish) -> bool:
         """Take note that nobody waits for a message any more; return whether it was written."""
-        if publish.number:
-            self._stats.abandoned += 1
-            return True
-        self._cancelled += 1
-        if 2 * self._cancelled > len(self._unsent):
-            self._purge()
-        return False
+        self._count_cancelled(publish)
+        if not publish.number:
+            self._cancelled += 1
+            if 2 * self._cancelled > len(self._unsent):
+                self._purge()
+        return publish.was_written
 
     def _purge(self) -> bool:
         """Drop what was cancelled before it was written; return whether there was anything."""
-        before = len(self._unsent)
-        self._unsent = deque(publish for publish in self._unsent if not publish.confirmed.done())
+        before = self._unsent
+        self._unsent = deque(publish for publish in before if not publish.confirmed.done())
         self._cancelled = 0
-        self._stats.withdrawn += before - len(self._unsent)
-        return len(self._unsent) < before
+        for publish in before:
+            if publish.confirmed.done():
+                self._count_cancelled(publish)
+        return len(self._unsent) < len(before)
+
+    def _count_cancelled(self, publish: Publish) -> None:
+        if publish.is_given_up:
+            return
+        publish.is_given_up = True
+        if publish.was_written:
+            self._stats.abandoned += 1
+        else:
+            self._stats.withdrawn += 1
 
     # -- writing
 
@@ -135,7 +197,7 @@ class Publishes:
             and not link.is_blocked
             and not self._stopped
             and len(self._sent) < self._window
-            and link.connection.bytes_to_send < OUT_BYTES
+            and link.connection.bytes_to_send < link.out_bytes
         )
 
     def _write(self, publish: Publish) -> None:
@@ -147,6 +209,7 @@ class Publishes:
             publish.confirmed.set_result(None)  # the broker says no more of it
         else:
             publish.number = number
+            publish.was_written = True
             self._sent[number] = publish
 
     def flush(self) -> None:
@@ -155,11 +218,11 @@ class Publishes:
         while unsent and self._may_write():
             publish = unsent.popleft()
             if publish.confirmed.done():
-                self._stats.withdrawn += 1
+                self._count_cancelled(publish)
                 continue
             try:
                 self._write(publish)
-            except AmqpError as error:
+            except Exception as error:  # a value that cannot be encoded
                 publish.confirmed.set_exception(error)
         if self._waiting:
             self._wake()
@@ -196,8 +259,8 @@ class Publishes:
                 stats.confirmed += 1
             confirmed = publish.confirmed
             if confirmed.done():
-                continue
-            if taken and publish.returned is None:
+                self._count_cancelled(publish)
+            elif taken and publish.returned is None:
                 confirmed.set_result(None)
             else:
                 nacked = "the broker has not taken the message"
@@ -209,8 +272,8 @@ class Publishes:
         """Take a message back that no queue took.
 
         Returns come in the order of publishing, each in front of the confirm of its message. So it is the
-        oldest message that is equal and not returned yet. Where some differ in their properties alone, as
-        those to an exchange that looks at headers, equal properties decide; else the oldest of them.
+        oldest message that is equal and not returned yet. Some may differ in their properties alone, as those
+        to an exchange that looks at headers.
         """
         self._stats.returned += 1
         alike = [
@@ -226,15 +289,18 @@ class Publishes:
             self._stats.unmatched += 1
             log.warning("a message to exchange %r was returned that is not known", method.exchange)
             return
-        empty = type(properties)()
-        same = (publish for publish in alike if (publish.properties or empty) == properties)
-        next(same, alike[0]).returned = ReturnedError(method.reply_code, method.reply_text)
+        equal = alike[0]
+        if len(alike) > 1:
+            equal = next(
+                (each for each in alike if self._headers.are_equal(each.properties, properties)), equal
+            )
+        equal.returned = ReturnedError(method.reply_code, method.reply_text)
 
     # -- connections come and go
 
     def resume(self, link: Link, number: int) -> None:
         """Go on with a connection, on a channel of it: first with what was not confirmed before."""
-        self._link, self._number, self._stopped = link, number, False
+        self._link, self._number = link, number
         if self._unsent:
             link.waiting[self] = None
         self.flush()
@@ -242,11 +308,12 @@ class Publishes:
     def lost(self, error: Exception) -> None:
         """Queue again, in order, what was not confirmed: the connection is over."""
         self._link = None
+        self._stopped = False
         again, over = [], []
         for publish in self._sent.values():
             if publish.confirmed.done():
-                continue
-            if publish.returned is not None:
+                self._count_cancelled(publish)
+            elif publish.returned is not None:
                 publish.confirmed.set_exception(publish.returned)
             elif self._republish:
                 publish.number = 0
@@ -284,7 +351,7 @@ class Publishes:
             confirmed.exception()  # the line below is enough where nobody asks
         if waiting:
             self._stats.unconfirmed += len(waiting)
-            log.warning("%d messages were not confirmed: %s", len(waiting), error)
+            log.warning("messages not confirmed: %d; %s", len(waiting), error)
 
 
 __all__ = ["Publishes"]

@@ -134,6 +134,13 @@ class AmqpStream(asyncio.BufferedProtocol):
                 return
         except Exception as raised:
             error = raised
+        self._end_sink(sink, error)
+
+    def _end_sink(self, sink: EventSink, error: Exception | None) -> None:
+        """Tell the sink that all is over; `error` is what it has raised."""
+        if self._sink is None:
+            return
+        if error is not None:
             self._send_close(*self._close_arguments(error))
         self._sink = None
         self.end()
@@ -282,7 +289,10 @@ class AmqpStream(asyncio.BufferedProtocol):
             # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
             self._transport.write(self.connection.data_to_send())
             if self._sink is not None and self._writable.is_set():
-                self._sink.resume_writing()
+                try:
+                    self._sink.resume_writing()
+                except Exception as error:
+                    self._loop.call_soon(self._end_sink, self._sink, error)  # the transport is in use
         deadline = self.connection.next_deadline()
         timer = self._timer
         if deadline is not None and (timer is None or deadline < timer.when()):

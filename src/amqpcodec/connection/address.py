@@ -114,6 +114,10 @@ class Address:
             return None
         import ssl  # of no use without I/O, and not everywhere
 
+        for name in (self.ca_file, self.certificate_file, self.key_file):
+            if name is not None:
+                with open(name, "rb"):  # whose error names the file, which those of TLS do not
+                    pass
         context = ssl.create_default_context(cafile=self.ca_file)
         if not self.verify:
             context.check_hostname = False

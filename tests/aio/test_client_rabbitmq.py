@@ -1,0 +1,490 @@
+"""The client and a real RabbitMQ: nothing is lost while it comes and goes; what each failure raises.
+
+`make test-broker` has it publish and consume 100,000 messages; here it is few.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import pytest
+from support.broker import NoBrokerError, Node, free_ports, started
+from support.memory import traced
+from support.relay import Relay
+from support.soak_certificates import self_signed
+from support.soak_faults import HEARTBEAT, TEN, control, keep_declarations
+from support.soak_messages import LANES, Faults, Lane, Ledger, read_all
+from world import World, numbers, outcomes, published
+
+from amqpcodec.aio import Backoff, ConsumerCancelledError, ReturnedError
+from amqpcodec.connection import ConnectionLimits
+from amqpcodec.errors import ConnectionLostError, LocalProtocolError
+from amqpcodec.reply_errors import (
+    AmqpAccessRefused,
+    AmqpFrameError,
+    AmqpNotAllowed,
+    AmqpNotFound,
+    AmqpPreconditionFailed,
+    AmqpResourceLocked,
+)
+
+MESSAGES = int(os.environ.get("AMQPCODEC_BROKER_MESSAGES", "2000"))
+FINE_TIME = datetime(2026, 11, 25, 12, 0, 0, 5, UTC)  # finer than the field, which has seconds
+PATIENT = Backoff(first=0.05, most=0.5)
+
+
+def run(world: World, work: Coroutine[Any, Any, None], seconds: float) -> None:
+    """Run a long test: what the event loop reports is a failure, and so is a task that outlives it."""
+
+    async def watched() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: world.reported.append(context))
+        async with asyncio.timeout(seconds):
+            await work
+        await asyncio.sleep(0.1)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(watched())
+    gc.collect()  # which makes futures say that nobody has asked for their exceptions
+    assert world.reported == []
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    """A node of our own, which tests may stop."""
+    try:
+        with started(settings=f"heartbeat = {HEARTBEAT}") as found:
+            yield found
+    except NoBrokerError as reason:
+        pytest.skip(str(reason))
+
+
+# -- ten kills
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("how", ["publish", "publish_soon"])
+def test_what_is_confirmed_survives_ten_kills(world: World, node: Node, how: str) -> None:
+    amqp, queue = world.amqp, f"amqpcodec-{uuid4()}"
+    properties = amqp.BasicProperties(delivery_mode=2)
+
+    async def work() -> None:
+        async with Relay(node.port) as relay:
+            client = world.client(
+                relay.url + f"?heartbeat={HEARTBEAT}",
+                backoff=PATIENT,
+                on_connect=lambda client: client.call(amqp.Queue.Declare(queue=queue, durable=True)),
+            )
+            async with client:
+                await keep_declarations(node)
+                faults = Faults(node, relay, client)
+                lanes = [Lane(n, MESSAGES // LANES, lambda: not breaking.done()) for n in range(LANES)]
+                breaking = asyncio.ensure_future(
+                    faults.run(lambda: sum(len(lane.confirmed) for lane in lanes), MESSAGES)
+                )
+                channels = [await client.channel() for _ in lanes]
+                publishing = [
+                    getattr(lane, how)(channel, routing_key=queue, properties=properties)
+                    for lane, channel in zip(lanes, channels, strict=True)
+                ]
+                await asyncio.gather(breaking, *publishing)
+            stats = client.stats()
+        found = await read_all(node.url, queue, amqp)
+        published, times = sum(lane.published for lane in lanes), Counter(found)
+        confirmed = {(lane.number, number) for lane in lanes for number in lane.confirmed}
+        lost = confirmed - times.keys()
+        outcomes = sum((lane.outcomes for lane in lanes), Counter[str]())
+        print(
+            f"\n{how}: published {published}, {dict(outcomes)}, lost {len(lost)}, "
+            f"duplicates {len(found) - len(times)}; {stats}"
+        )
+        assert (faults.begun, lost) == (len(TEN), set())
+        assert outcomes == {"confirmed": published}
+        assert stats.connections > len(TEN)
+        assert (stats.confirmed, stats.published) == (published, published + stats.republished)
+        assert len(found) - len(times) <= stats.republished
+        for lane in lanes:
+            order = list(dict.fromkeys(number for of, number in found if of == lane.number))
+            assert order == list(range(1, lane.published + 1))
+
+    run(world, work(), 300 + MESSAGES / 200)
+
+
+@pytest.mark.broker
+def test_what_is_consumed_through_ten_kills_is_not_lost(world: World, node: Node) -> None:
+    amqp, queue = world.amqp, f"amqpcodec-{uuid4()}"
+
+    async def work() -> None:
+        async with world.client(node.url) as client:
+            await client.call(amqp.Queue.Declare(queue=queue, durable=True))
+            await keep_declarations(node)
+            lane = Lane(0, MESSAGES, lambda: False)
+            properties = amqp.BasicProperties(delivery_mode=2)
+            await lane.publish_soon(await client.channel(), routing_key=queue, properties=properties)
+            assert len(lane.confirmed) == MESSAGES
+        async with Relay(node.port) as relay:
+            client = world.client(relay.url + f"?heartbeat={HEARTBEAT}", backoff=PATIENT)
+            async with client:
+                faults = Faults(node, relay, client)
+                ledger = Ledger(client, queue, faults, amqp)
+                breaking = asyncio.ensure_future(faults.run(lambda: len(ledger.times), MESSAGES))
+                consuming = [
+                    asyncio.ensure_future(ledger.consume(await client.channel(prefetch=200), 0.0001))
+                    for _ in range(LANES)
+                ]
+                while not breaking.done() or ledger.ready or ledger.quiet() < 1:
+                    await asyncio.sleep(0.02)
+                    assert not any(task.done() for task in consuming), consuming
+                await breaking
+                for task in consuming:
+                    task.cancel()
+                await asyncio.wait(consuming)
+            stats = client.stats()
+        again = sum(ledger.times.values()) - MESSAGES
+        print(
+            f"\nconsumed {len(ledger.times)} of {MESSAGES}, redelivered {again}, unflagged "
+            f"{len(ledger.unflagged)}, certain {len(ledger.certain)} by {ledger.round_trips} round trips, "
+            f"again though {len(ledger.wrongly)}, forgotten by the killed node {len(ledger.forgotten)}, "
+            f"acknowledged late {ledger.stale}; {stats}"
+        )
+        assert faults.begun == len(TEN)
+        assert set(ledger.times) == set(range(1, MESSAGES + 1))
+        assert (ledger.unflagged, ledger.wrongly) == ([], [])
+        assert await read_all(node.url, queue, amqp) == []
+
+    run(world, work(), 300 + MESSAGES / 200)
+
+
+# -- failures
+
+
+@pytest.fixture
+def queue() -> str:
+    """A name that no other test has."""
+    return f"amqpcodec-{uuid4()}"
+
+
+@pytest.mark.quick
+async def test_a_message_goes_to_a_rabbitmq_and_back(world: World, rabbitmq: str, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel(prefetch=10) as channel:
+        await channel.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await asyncio.gather(*published(channel, 100, routing_key=queue))
+        async with channel.consume(queue) as deliveries:
+            bodies = []
+            async for delivery in deliveries:
+                assert delivery.ack()
+                bodies.append(delivery.body)
+                if len(bodies) == 100:
+                    break
+        assert numbers(bodies) == list(range(1, 101))
+        assert await channel.get(queue) is None
+        with pytest.raises(ReturnedError, match="312 NO_ROUTE"):
+            await channel.publish(b"", routing_key=f"{queue}-none")
+
+
+async def test_what_is_not_there_or_otherwise_closes_its_channel_alone(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp, none = world.amqp, f"{queue}-none"
+    async with world.client(rabbitmq) as client:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        wrong = {
+            "declare": lambda channel: channel.call(amqp.Queue.Declare(queue=none, passive=True)),
+            "get": lambda channel: channel.get(none),
+            "consume": lambda channel: channel.consume(none).__aenter__(),
+            "publish": lambda channel: channel.publish(b"", exchange=none),
+        }
+        for ask in wrong.values():
+            channel = await client.channel()
+            with pytest.raises(AmqpNotFound):
+                await ask(channel)
+            with pytest.raises(AmqpNotFound):
+                await channel.publish(b"", routing_key=queue)
+        with pytest.raises(AmqpPreconditionFailed):
+            await client.call(amqp.Queue.Declare(queue=queue, exclusive=True, auto_delete=True))
+        async with world.client(rabbitmq) as other:
+            with pytest.raises(AmqpResourceLocked):
+                await other.call(amqp.Queue.Declare(queue=queue, passive=True))
+        await client.call(amqp.Queue.Declare(queue=queue, passive=True))
+        assert client.stats().connections == 1
+
+
+@pytest.mark.parametrize(
+    ("login", "vhost", "error"),
+    [("guest:wrong", "", AmqpAccessRefused), ("guest:guest", "none", AmqpNotAllowed)],
+    ids=["password", "vhost"],
+)
+async def test_who_may_not_come_in_is_told_at_once(
+    world: World, rabbitmq: str, login: str, vhost: str, error: type[Exception]
+) -> None:
+    client = world.client(rabbitmq.replace("guest:guest", login) + vhost)
+    with pytest.raises(error) as raised:
+        await client.__aenter__()
+    assert "wrong" not in repr(raised.value)
+    with pytest.raises(error):
+        await client.channel()
+
+
+async def test_every_return_goes_to_its_own_message(world: World, rabbitmq: str, queue: str) -> None:
+    """By routing keys, and by headers alone."""
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await client.call(amqp.Exchange.Declare(exchange=queue, type="headers", auto_delete=True))
+        await client.call(amqp.Queue.Bind(queue=queue, exchange=queue, arguments={"there": True}))
+        channel = await client.channel()
+        futures, wanted = [], []
+        for number in range(3000):
+            is_lost = number % 3 == 1
+            if number % 2:
+                target = {"exchange": queue, "routing_key": "same"}
+            else:
+                target = {"exchange": "", "routing_key": f"{queue}-none" if is_lost else queue}
+            properties = amqp.BasicProperties(
+                message_id="same", headers={"there": not is_lost}, timestamp=FINE_TIME
+            )
+            futures.append(await channel.publish_soon(b"same", properties=properties, **target))
+            wanted.append("ReturnedError" if is_lost else "ok")
+        assert await outcomes(*futures) == wanted
+        stats = client.stats()
+        assert (stats.returned, stats.confirmed, stats.unmatched) == (1000, 2000, 0)
+        reply = await client.call(amqp.Queue.Declare(queue=queue, passive=True))
+        assert reply.message_count == 2000
+
+
+async def test_what_a_full_queue_refuses_is_nacked(world: World, rabbitmq: str, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel() as channel:
+        arguments = {"x-max-length": 10, "x-overflow": "reject-publish"}
+        await channel.call(amqp.Queue.Declare(queue=queue, exclusive=True, arguments=arguments))
+        ended = Counter(await outcomes(*published(channel, 100, routing_key=queue)))
+        assert ended.keys() == {"ok", "NackedError"}
+        assert ended["NackedError"] == client.stats().nacked >= 80
+
+
+async def test_a_consumer_of_a_deleted_queue_is_told(world: World, rabbitmq: str, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel() as channel:
+        await channel.call(amqp.Queue.Declare(queue=queue))
+        async with channel.consume(queue) as deliveries:
+            await client.call(amqp.Queue.Delete(queue=queue))
+            with pytest.raises(ConsumerCancelledError):
+                await anext(deliveries)
+
+
+async def test_recover_brings_deliveries_again(world: World, rabbitmq: str, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel(prefetch=5) as channel:
+        await channel.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await asyncio.gather(*published(channel, 3, routing_key=queue))
+        fetched = await channel.get(queue)
+        assert fetched is not None
+        async with channel.consume(queue) as deliveries:
+            before = [await anext(deliveries) for _ in range(2)]
+            await channel.call(amqp.Basic.Recover(requeue=True))
+            assert [each.ack() for each in (fetched, *before)] == [False, False, False]
+            after = [await anext(deliveries) for _ in range(3)]
+            assert all(each.method.redelivered and each.ack() for each in after)
+            assert sorted(numbers(each.body for each in after)) == [1, 2, 3]
+        assert await channel.get(queue) is None
+
+
+async def test_transactions_work_on_a_channel_without_confirms(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel(confirm=False) as channel:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await channel.call(amqp.Tx.Select())
+        for end, count in ((amqp.Tx.Rollback(), 0), (amqp.Tx.Commit(), 1)):
+            await channel.publish(b"", routing_key=queue)
+            await channel.call(end)
+            reply = await client.call(amqp.Queue.Declare(queue=queue, passive=True))
+            assert reply.message_count == count
+
+
+async def test_a_secret_may_be_updated(world: World, rabbitmq: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        reply = await client.call(amqp.Connection.UpdateSecret(new_secret=b"guest", reason="it is time"))
+        assert isinstance(reply, amqp.Connection.UpdateSecretOk)
+        await client.call(amqp.Queue.Declare(queue="", exclusive=True))
+
+
+async def test_two_thousand_channels_are_open(world: World, rabbitmq: str, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        channels = [await client.channel() for _ in range(2000)]
+        request = amqp.Queue.Declare(queue=queue, exclusive=True)
+        asked = [channel.call(request) for channel in channels]
+        assert await outcomes(*asked) == ["ok"] * 2000
+        opened = len(channels)
+        with suppress(LocalProtocolError):
+            while opened <= 2047:  # RabbitMQ's channel_max
+                await client.channel()
+                opened += 1
+        assert opened == 2047
+
+
+# -- no way to a broker
+
+
+async def test_what_is_no_broker_is_tried_again_and_raised(world: World, rabbitmq: str) -> None:
+    """A proxy without a broker, one that says nothing, and a name that does not exist."""
+    few = Backoff(first=0.01, attempts=3)
+    port = urlsplit(rabbitmq).port
+    assert port is not None
+    async with Relay(port) as relay:
+        relay.refuses = True
+        with pytest.raises(ConnectionLostError):
+            await world.client(relay.url, backoff=few).__aenter__()
+        assert relay.accepted == 3
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connects, and never answers
+        limits = ConnectionLimits(handshake_seconds=0.2)
+        url = f"amqp://127.0.0.1:{silent.getsockname()[1]}/"
+        with pytest.raises(ConnectionLostError):
+            await world.client(url, backoff=few, connection_limits=limits).__aenter__()
+    with pytest.raises(socket.gaierror):
+        await world.client("amqp://amqpcodec.invalid/", backoff=few).__aenter__()
+
+
+async def test_a_half_open_connection_is_found_out(world: World, rabbitmq: str) -> None:
+    amqp = world.amqp
+    async with Relay(urlsplit(rabbitmq).port) as relay, world.client(relay.url + "?heartbeat=1") as client:
+        relay.swallow()
+        with pytest.raises(ConnectionLostError):
+            await client.call(amqp.Queue.Declare(queue="", exclusive=True))
+        await client.call(amqp.Queue.Declare(queue="", exclusive=True))
+        assert client.stats().connections == 2
+
+
+async def test_an_exclusive_queue_of_the_connection_before_is_waited_for(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    """The broker takes some seconds to find out that the client has gone: 405 until then."""
+    amqp = world.amqp
+    refused = 0
+
+    async def declare(client: Any) -> None:
+        nonlocal refused
+        try:
+            await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        except AmqpResourceLocked:
+            refused += 1
+            raise
+
+    async with (
+        Relay(urlsplit(rabbitmq).port) as relay,
+        world.client(relay.url + "?heartbeat=1", on_connect=declare) as client,
+    ):
+        channel = await client.channel()
+        relay.orphan()
+        await channel.publish(b"", routing_key=queue)
+        assert (client.stats().connections, refused > 0) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def tls_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, int, Path]]:
+    """A node with TLS: it, the port, and its certificate, which says "localhost" and is signed by itself."""
+    certificate, key = self_signed(tmp_path_factory.mktemp("tls"), "localhost")
+    [port] = free_ports(1)
+    settings = f"listeners.ssl.1 = 127.0.0.1:{port}\nssl_options.verify = verify_none\n"
+    settings += f"ssl_options.cacertfile = {certificate}\nssl_options.certfile = {certificate}\n"
+    try:
+        with started(settings=settings + f"ssl_options.keyfile = {key}") as found:
+            yield found, port, certificate
+    except NoBrokerError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.broker
+async def test_tls_lets_in_whom_the_certificate_names(world: World, tls_node: tuple[Node, int, Path]) -> None:
+    node, port, certificate = tls_node
+    few = Backoff(first=0.01, attempts=2)
+    trusted = f"?cacertfile={certificate}"
+    right = f"amqps://guest:guest@127.0.0.1:{port}/{trusted}&server_name_indication=localhost"
+    async with world.client(right) as client:
+        await client.call(world.amqp.Queue.Declare(queue="", exclusive=True))
+    for url in (f"amqps://localhost:{port}/", f"amqps://127.0.0.1:{port}/{trusted}"):
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await world.client(url).__aenter__()  # without end, were it tried again
+    with pytest.raises(ssl.SSLError):
+        await world.client(f"amqps://localhost:{node.port}/{trusted}", backoff=few).__aenter__()
+    with pytest.raises(AmqpFrameError, match="connect with TLS"):
+        await world.client(f"amqp://localhost:{port}/", backoff=few).__aenter__()
+
+
+# -- a memory alarm
+
+
+@pytest.mark.broker
+async def test_an_alarm_holds_publishers_back_until_it_is_over(world: World, node: Node, queue: str) -> None:
+    amqp = world.amqp
+    async with world.client(node.url) as client, world.client(node.url) as other:
+        channel = await client.channel()
+        await channel.call(amqp.Queue.Declare(queue=queue))
+        await asyncio.to_thread(control, node, "set_vm_memory_high_watermark", "0.000001")
+        try:
+            publishing = published(channel, 1000, routing_key=queue)
+            await asyncio.sleep(1)
+            assert not any(task.done() for task in publishing)
+            reply = await other.call(amqp.Queue.Declare(queue=queue, passive=True))
+            assert reply.message_count < 1000
+            # RabbitMQ reads nothing more of a connection that has published.
+            with pytest.raises(TimeoutError):
+                await client.call(amqp.Queue.Declare(queue=queue, passive=True), timeout=1)
+        finally:
+            await asyncio.to_thread(control, node, "set_vm_memory_high_watermark", "0.4")
+        await asyncio.gather(*publishing)
+        assert (client.stats().confirmed, client.stats().connections) == (1000, 1)
+        await client.call(amqp.Queue.Delete(queue=queue))
+
+
+# -- memory
+
+
+def test_memory_does_not_grow_with_messages(world: World, rabbitmq: str, queue: str) -> None:
+    """Twice as many as in the other tests, through one channel and a consumer."""
+    amqp = world.amqp
+
+    async def work() -> None:
+        async with world.client(rabbitmq) as client, await client.channel(prefetch=200) as channel:
+            await channel.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+            came = 0
+
+            async def consume() -> None:
+                nonlocal came
+                async for delivery in deliveries:
+                    delivery.ack()
+                    came += 1
+
+            async def pass_on(count: int) -> None:
+                target = came + count
+                for _ in range(count):
+                    await channel.publish_soon(bytes(200), routing_key=queue)
+                while came < target:
+                    await asyncio.sleep(0.01)
+
+            async with channel.consume(queue) as deliveries:
+                consuming = asyncio.ensure_future(consume())
+                await pass_on(1000)
+                with traced() as used:
+                    await pass_on(2 * MESSAGES)
+                    gc.collect()
+                    assert used()[0] < 200_000  # a hundred octets each of as few as 2,000 would be more
+                consuming.cancel()
+                await asyncio.wait((consuming,))
+
+    run(world, work(), 60 + MESSAGES / 100)

@@ -1,0 +1,208 @@
+"""`on_connect` sets up what a program needs, on each new connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from support.scripted_broker import Peer, close_channel, deliver, hold
+from world import World, cut, outcomes, published
+
+from amqpcodec.aio import Client
+from amqpcodec.errors import LocalProtocolError
+from amqpcodec.reply_errors import (
+    AmqpPreconditionFailed,
+)
+
+CUTS = {
+    "forced": Peer.close,
+    "internal error": lambda peer: peer.close(541, "INTERNAL_ERROR"),
+    "cut": Peer.abort,
+}
+
+
+async def test_on_connect_comes_before_all_else_on_each_connection(world: World) -> None:
+    async def declare(client: Client) -> None:
+        await client.call(world.amqp.Queue.Declare("q"))
+
+    world.broker.on("basic.publish", hold, connection=1)
+    async with world.client(on_connect=declare) as client:
+        channel = await client.channel()
+        async with channel.consume("q"):
+            [sent] = published(channel, 1)
+            await world.broker.got("basic.publish")
+            world.broker.peers[0].abort()
+            await sent
+    for connection in (1, 2):
+        names = [each.name for each in world.broker.log if each.connection == connection]
+        first = [names.index(name) for name in ("queue.declare", "basic.consume", "basic.publish")]
+        assert first == sorted(first)
+
+
+async def test_nothing_goes_on_before_on_connect_is_done(world: World) -> None:
+    go = asyncio.Event()
+
+    async def wait(client: Client) -> None:
+        await client.call(world.amqp.Queue.Declare("q"))
+        if len(world.broker.peers) > 1:
+            await go.wait()
+
+    async with world.client(on_connect=wait) as client:
+        channel = await client.channel()
+        world.broker.peers[0].abort()
+        await world.broker.got("queue.declare", 1, connection=2)
+        waiting = [
+            asyncio.ensure_future(channel.publish(b"")),
+            asyncio.ensure_future(channel.call(world.amqp.Queue.Purge("q"))),
+            asyncio.ensure_future(client.call(world.amqp.Queue.Purge("q"))),
+            asyncio.ensure_future(client.channel()),
+        ]
+        await asyncio.wait(waiting, timeout=0.02)
+        assert not any(task.done() for task in waiting)
+        assert world.broker.received("queue.purge") == world.broker.bodies() == []
+        assert client.stats().connections == 1
+        go.set()
+        assert await outcomes(*waiting) == ["ok"] * 4
+
+
+async def test_on_connect_uses_all_that_a_client_has(world: World) -> None:
+    amqp = world.amqp
+    world.broker.on("basic.consume", deliver(b"1"))
+
+    async def use(client: Client) -> None:
+        await asyncio.gather(*(client.call(amqp.Queue.Declare(f"q{number}")) for number in range(5)))
+        async with await client.channel() as channel:
+            await channel.call(amqp.Queue.Bind("q", "e", "#"))
+            await channel.publish(b"hello")
+            await (await channel.publish_soon(b"soon"))
+            assert await channel.get("q") is None
+            async with channel.consume("q") as deliveries:
+                (await anext(deliveries)).ack()
+
+    async with world.client(on_connect=use) as client:
+        world.broker.peers[0].abort()
+        await world.broker.until(lambda: len(world.broker.bodies(connection=2)) == 2)
+        await client.call(amqp.Queue.Declare("q"))
+        assert client.stats().connections == 2
+
+
+@pytest.mark.parametrize("deferred", [False, True])
+async def test_on_connect_does_not_wait_for_itself(world: World, deferred: bool) -> None:
+    """A channel of before publishes after on_connect: with its window full, it would never have room."""
+    raised: list[BaseException] = []
+    channels: list[Any] = []
+
+    async def publish(client: Client) -> None:
+        for channel in channels:
+            try:
+                await (channel.publish_soon(b"") if deferred else channel.publish(b""))
+            except LocalProtocolError as error:
+                raised.append(error)
+
+    world.broker.on("basic.publish", hold, connection=1)
+    async with world.client(on_connect=publish) as client:
+        channels.append(await client.channel(window=1))
+        [sent] = published(channels[0], 1)
+        await world.broker.got("basic.publish")
+        world.broker.peers[0].abort()
+        await asyncio.wait_for(sent, 5)
+    assert len(raised) == 1
+
+
+async def refused(world: World, name: str) -> Any:
+    async def declare(client: Client) -> None:
+        await client.call(world.amqp.Queue.Declare(name))
+
+    return declare
+
+
+async def test_a_setup_that_is_refused_at_first_is_raised_by_entering(world: World) -> None:
+    world.broker.on("queue.declare", close_channel(406))
+    with pytest.raises(AmqpPreconditionFailed):
+        async with world.client(on_connect=await refused(world, "q")):
+            pytest.fail("it is not set up")
+    assert len(world.broker.peers) == 1
+
+
+async def test_a_setup_that_is_refused_later_ends_the_client_and_everybody_is_told(world: World) -> None:
+    world.broker.on("queue.declare", close_channel(406), connection=2)
+    world.broker.on("basic.publish", hold)
+    async with world.client(on_connect=await refused(world, "q")) as client:
+        channel = await client.channel(window=2)
+        async with channel.consume("q") as deliveries:
+            waiting = [
+                *published(channel, 3),
+                asyncio.ensure_future(channel.publish_soon(b"")),
+                asyncio.ensure_future(anext(deliveries)),
+            ]
+            await world.broker.got("basic.publish", 2)
+            world.broker.peers[0].abort()
+            await world.broker.connected(2)
+            waiting += [
+                asyncio.ensure_future(channel.call(world.amqp.Queue.Purge("q"))),
+                asyncio.ensure_future(client.call(world.amqp.Queue.Purge("q"))),
+                asyncio.ensure_future(client.channel()),
+            ]
+            assert await outcomes(*waiting) == ["AmqpPreconditionFailed"] * 8
+        with pytest.raises(AmqpPreconditionFailed):
+            await client.call(world.amqp.Queue.Purge("q"))
+    assert len(world.broker.peers) == 2
+
+
+async def test_an_exception_of_on_connect_ends_the_client(world: World) -> None:
+    async def fail(client: Client) -> None:
+        if len(world.broker.peers) == 2:
+            raise KeyError("a fault of the program")
+
+    async with world.client(on_connect=fail) as client:
+        channel = await client.channel()
+        world.broker.peers[0].abort()
+        with pytest.raises(KeyError):
+            await channel.publish(b"")
+        with pytest.raises(KeyError):
+            await client.call(world.amqp.Queue.Declare("q"))
+    await world.broker.peers[1].ended.wait()
+
+
+@pytest.mark.parametrize("first", [1, 2])
+async def test_a_locked_queue_is_tried_again(world: World, first: int) -> None:
+    """405: an exclusive queue of the connection that is about to end."""
+    world.broker.on("queue.declare", close_channel(405), connection=first)
+    world.broker.on("queue.declare", close_channel(405), connection=first + 1)
+    async with world.client(on_connect=await refused(world, "q")) as client:
+        channel = await client.channel()
+        if first == 2:
+            await cut(client, world.broker.peers[0])
+        await channel.publish(b"")
+    assert len(world.broker.peers) == first + 2
+
+
+@pytest.mark.parametrize("end", CUTS)
+@pytest.mark.parametrize("first", [1, 2])
+async def test_a_connection_that_is_lost_inside_on_connect_is_followed_by_another(
+    world: World, end: str, first: int
+) -> None:
+    world.broker.on("queue.declare", lambda received: CUTS[end](received.peer), connection=first)
+    async with world.client(on_connect=await refused(world, "q")) as client:
+        channel = await client.channel()
+        if first == 2:
+            await cut(client, world.broker.peers[0])
+        await channel.publish(b"")
+        assert client.stats().connections == first
+    assert len(world.broker.peers) == first + 1
+
+
+async def test_a_setup_that_waits_for_something_else_is_cancelled_with_its_connection(world: World) -> None:
+    ended: list[str] = []
+
+    async def wait(client: Client) -> None:
+        if len(world.broker.peers) == 1:
+            world.broker.peers[0].abort()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("cancelled")
+
+    async with world.client(on_connect=wait):
+        assert (ended, len(world.broker.peers)) == (["cancelled"], 2)
