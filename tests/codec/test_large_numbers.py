@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from support.calls import python_calls
 from support.implementation import Implementation
 from support.outcomes import encoding
+from support.vectors import LAST_SECOND
 
 from amqpcodec import EncodeError, FieldValue
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EDGES = [bits for power in (8, 15, 16, 30, 31, 32, 60, 62, 63, 64, 90) for bits in (2**power - 1, 2**power)]
 NUMBERS = [*range(4), *EDGES, *(-number for number in EDGES), -1, 2**63 + 5, 2**60 + 1, 2**100]
 FITTING = [number for number in NUMBERS if 0 <= number < 2**64]
@@ -28,6 +31,18 @@ def test_a_field_of_eight_octets_carries_all_its_numbers(amqp: ModuleType, numbe
     assert amqp.encode_header(1, amqp.BasicProperties(timestamp=number), 0)[21:29] == octets
     assert amqp.encode_header(1, amqp.BasicProperties(), number)[11:19] == octets
     assert amqp.encode_table({"k": FieldValue("T", number)})[7:] == octets
+
+
+@pytest.mark.parametrize("number", [LAST_SECOND - 1, LAST_SECOND, LAST_SECOND + 1, 2**64 - 1])
+def test_a_time_is_a_moment_up_to_the_last_one_of_datetime(amqp: ModuleType, number: int) -> None:
+    expected = EPOCH + timedelta(seconds=number) if number <= LAST_SECOND else number
+    headers = {"when": FieldValue("T", number)}
+    octets = amqp.encode_header(1, amqp.BasicProperties(timestamp=number, headers=headers), 0)
+    for tables in ("dict", "raw"):
+        [frame] = amqp.FrameDecoder(tables=tables).feed(octets)
+        read = frame.payload.properties
+        assert [read.timestamp, read.headers["when"]] == [expected, expected]
+        assert {type(read.timestamp), type(read.headers["when"])} == {type(expected)}
 
 
 PLACES = {

@@ -236,6 +236,16 @@ class TestOwnBuffer:
         with pytest.raises(ValueError, match="no buffer"):
             decoder.buffer_updated(count)
 
+    def test_a_read_of_nothing_or_of_all_that_was_lent_is_taken(self, amqp: ModuleType) -> None:
+        stream, decoder = stream_of(amqp), amqp.FrameDecoder()
+        lent = decoder.get_buffer(0)
+        assert list(decoder.buffer_updated(0)) == []
+        body = bytes(len(lent) - len(stream) - 8)
+        octets = stream + amqp.encode_body(1, body)
+        decoder.get_buffer(0)[:] = octets
+        assert [describe(frame) for frame in decoder.buffer_updated(len(octets))][:-1] == whole(amqp)
+        assert (decoder.pending, decoder.offset) == (0, len(octets))
+
     def test_updating_a_buffer_never_lent_is_refused(self, amqp: ModuleType) -> None:
         with pytest.raises(ValueError, match="no buffer"):
             amqp.FrameDecoder().buffer_updated(0)

@@ -24,6 +24,14 @@ def test_a_tally_is_exact_for_the_keys_it_holds_and_adds_up_the_rest() -> None:
     assert ranking.distinct == 3
 
 
+def test_a_count_is_asked_of_a_key_and_nothing_is_counted_of_others() -> None:
+    tally = Tally(("name",), ("times", "octets"), limit=1)
+    tally.add(("kept",), 2, 30)
+    tally.add(("beyond the limit",), 1, 10)
+    assert [tally.count(name, ("kept",)) for name in ("times", "octets")] == [2, 30]
+    assert [tally.count("times", (name,)) for name in ("beyond the limit", "never seen")] == [0, 0]
+
+
 def test_keys_of_equal_counts_stand_in_the_order_of_their_names() -> None:
     tally = Tally(("name",), ("times", "octets"))
     for name, octets in zip("dcba", (10, 20, 10, 10), strict=True):
