@@ -117,6 +117,20 @@ def test_pcapng_times_end_in_2116_and_as_long_before_1970(
     assert found == time_ns
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("ahead", [0, 4])
+def test_what_is_skipped_has_to_be_there_to_the_last_octet(packed: bool, ahead: int) -> None:
+    for size in (0, 1, 2, 9, 10, 11):
+        source = ByteSource(io.BytesIO(gzip.compress(b"0123456789") if packed else b"0123456789"))
+        source.peek(ahead)
+        if size <= 10:
+            source.skip(size)
+            assert (source.offset, source.read(20)) == (size, b"0123456789"[size:])
+        else:
+            with pytest.raises(ValueError, match="the file has less than 11 octets here"):
+                source.skip(size)
+
+
 def test_pcapng_interfaces_of_a_section_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcapng, "MAX_INTERFACES", 3)
     described = make.section() + make.interface() * 3

@@ -213,3 +213,14 @@ def test_a_state_of_a_connection_has_a_size_and_directions_that_can_be(
     tree[at : at + 2] = size, opened
     with nullcontext() if taken else pytest.raises(ValueError, match="is out of range"):
         decoder.restore(unpack(pack(tree)), [0, 0])
+
+
+@pytest.mark.parametrize(("losses", "followed", "taken"), [(17, 0, True), (18, 0, False), (1, 1, False)])
+def test_a_state_of_a_direction_has_no_more_losses_than_are_counted(
+    losses: int, followed: int, taken: bool
+) -> None:
+    decoder = ConnectionDecoder(Connection(0, None, None), Reading("auto"))
+    tree = decoder.snapshot(lambda number: number)
+    tree[-1] += [losses, followed]
+    with nullcontext() if taken else pytest.raises(ValueError, match="out of range"):
+        decoder.restore(unpack(pack(tree)), [0, 0])
