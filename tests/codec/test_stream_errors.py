@@ -115,6 +115,7 @@ def test_of_a_value_that_is_cut_off_it_is_said_what_it_needs(
     with pytest.raises(DecodeError) as caught:
         next(amqp.FrameDecoder().feed(struct.pack("!BHI", 1, channel, len(payload)) + payload + b"\xce"))
     assert (caught.value.message, caught.value.field, caught.value.method) == (said, field, method)
+    assert (caught.value.channel, caught.value.class_id, caught.value.method_id) == (channel, *ids)
 
 
 @pytest.mark.parametrize(
