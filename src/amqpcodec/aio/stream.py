@@ -154,7 +154,10 @@ class AmqpStream(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The transport has written: it takes what has waited, and `drain` goes on."""
         self._writable.set()
+        had_octets = self.connection.bytes_to_send > 0
         self._flush()
+        if not had_octets:
+            self._resume_sink()
 
     # -- what programs call
 
@@ -288,17 +291,21 @@ class AmqpStream(asyncio.BufferedProtocol):
         if self.connection.bytes_to_send and self._writable.is_set():
             # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
             self._transport.write(self.connection.data_to_send())
-            if self._sink is not None and self._writable.is_set():
-                try:
-                    self._sink.resume_writing()
-                except Exception as error:
-                    self._loop.call_soon(self._end_sink, self._sink, error)  # the transport is in use
+            self._resume_sink()
         deadline = self.connection.next_deadline()
         timer = self._timer
         if deadline is not None and (timer is None or deadline < timer.when()):
             if timer is not None:
                 timer.cancel()
             self._timer = self._loop.call_at(deadline, self._on_time)
+
+    def _resume_sink(self) -> None:
+        """Have the sink send more, unless the transport has enough to write."""
+        if self._sink is not None and self._writable.is_set():
+            try:
+                self._sink.resume_writing()
+            except Exception as error:
+                self._loop.call_soon(self._end_sink, self._sink, error)  # the transport is in use
 
     def _on_time(self) -> None:
         self._timer = None

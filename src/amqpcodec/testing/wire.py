@@ -124,12 +124,6 @@ class BrokerStream(AmqpStream):
         self.session.connected(wire)
         super().connection_made(wire)
 
-    def resume_writing(self) -> None:
-        """Go on, also where nothing waits in the connection."""
-        super().resume_writing()
-        if self.writable and self._sink is not None:
-            self.session.resume_writing()
-
     def flush(self) -> None:
         """Write what is sent so far."""
         self._flush()
