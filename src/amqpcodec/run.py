@@ -3,8 +3,8 @@
 ``AMQPCODEC_COMPAT=pamqp,amqp+loops python -m amqpcodec.run app.py arguments`` behaves as ``python app.py
 arguments``, after `amqpcodec.compat.install` for each peer that the variable names; ``-m module`` instead of
 a path behaves as ``python -m module``. A peer's name may be followed by the options of `install`: ``+loops``,
-``+hardened``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a line
-on the standard error, or a warning, says what stays as it is.
+``+hardened``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a
+line on the standard error, or a warning, says what stays as it is.
 """
 
 from __future__ import annotations

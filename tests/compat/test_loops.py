@@ -242,9 +242,12 @@ def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.Monke
     monkeypatch.setitem(_relied.LEARNT, "aiormq", {})
     monkeypatch.setattr(_relied, "_compared_once", _relied._compared_once.__wrapped__)
     monkeypatch.setattr(_patches, "_said", set())
-    with pytest.warns(RuntimeWarning, match="left as it is: aiormq"), compat.installed("pamqp", loops=True):
-        found = compat.status()["pamqp"]
+    try:
+        with pytest.warns(RuntimeWarning, match="left as it is: aiormq"):
+            found = compat.install("pamqp", loops=True)
         assert aiormq.connection.FrameReceiver.get_frame is get_frame
+    finally:
+        compat.uninstall("pamqp")
     assert found.stock["aiormq.connection.FrameReceiver.get_frame"] == _relied.REASON
     assert "amqpstorm.connection.Connection._read_buffer" in found.originals
 

@@ -1,7 +1,7 @@
-"""The next release of a library, simulated: what it changes stays as it is, the rest is accelerated, and all starts.
+"""The next release of a library, simulated: what it changes stays as it is, and the rest is accelerated.
 
-Each is a copy of the installed library with one change. A process of its own installs it, with read loops, and sends
-a message through it.
+Each is a copy of the installed library with one change. A process of its own accelerates it, with read loops,
+and sends a message through it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ TESTS = Path(__file__).parents[1]
 # What relies on a function beside what takes its own place.
 ALSO = {
     "Basic.Properties": ["pamqp.frame.unmarshal", "pamqp.frame.marshal"],
-    "amqp.serialization.loads": ["amqp.serialization.decode_properties_basic", "amqp.method_framing.frame_handler"],
+    "amqp.serialization.loads": [
+        "amqp.serialization.decode_properties_basic", "amqp.method_framing.frame_handler",
+    ],
     "amqp.serialization.dumps": [
         "amqp.serialization.GenericContent._serialize_properties", "amqp.method_framing.frame_writer",
     ],
@@ -43,7 +45,11 @@ ALSO = {
     "amqp.basic_message.Message.__init__": ["amqp.method_framing.frame_handler"],
     "pika.frame.decode_frame": ["pika.connection.Connection._on_data_available"],
 }  # fmt: skip
-SAMPLES = {"pamqp": ["Basic.Publish", "Basic.Properties"], "pika": ["Basic.Deliver", "BasicProperties"], "amqp": []}
+SAMPLES = {
+    "pamqp": ["Basic.Publish", "Basic.Properties"],
+    "pika": ["Basic.Deliver", "BasicProperties"],
+    "amqp": [],
+}
 EDITED = [
     *((peer, each.name) for peer in PEERS for each in table(peer) if each.name not in class_names(peer)),
     *((peer, name) for peer, names in SAMPLES.items() for name in names),
@@ -62,7 +68,10 @@ RENAMED = [
     ("pamqp", "ContentHeader", ["pamqp.frame.unmarshal", "pamqp.frame.marshal"]),
     ("pamqp", "Ack", ["Basic.Ack"]),
     ("pamqp", "by_type", ["pamqp.frame.unmarshal", "pamqp.frame.marshal"]),
-    ("pika", "Body", ["pika.frame.decode_frame", "pika.frame.Body.marshal", *ALSO["pika.frame.decode_frame"]]),
+    (
+        "pika", "Body",
+        ["pika.frame.decode_frame", "pika.frame.Body.marshal", *ALSO["pika.frame.decode_frame"]],
+    ),
     ("pika", "Deliver", ["Basic.Deliver"]),
     ("pika", "CallbackManager", ["pika.callback.CallbackManager.pending"]),
     ("amqp", "_AbstractTransport", [AMQP_LOOP]),
@@ -78,7 +87,7 @@ RENAMED = [
 MOVED = [
     ("pamqp", "heartbeat", ["pamqp.frame.unmarshal", "pamqp.frame.marshal"]),
     ("pamqp", "encode", ["pamqp.frame.marshal"]),
-    ("pika", "callback", ["pika.callback.CallbackManager.pending"]),
+    ("pika", "amqp_object", [*class_names("pika"), "pika.callback.CallbackManager.pending"]),
     ("amqp", "method_framing", ["amqp.method_framing.frame_handler", "amqp.method_framing.frame_writer"]),
     ("amqp", "transport", [AMQP_LOOP]),
 ]
@@ -239,7 +248,9 @@ def seen(tmp_path: Path) -> Callable[[str], str]:
         folder.mkdir(parents=True)
         (folder / "__init__.py").write_text("")
         (folder / "module.py").write_text(source)
-        (folder / "other.py").write_text("def used(): return 1\n" if "# changed" in source else "def used(): return 2\n")
+        (folder / "other.py").write_text(
+            "def used(): return 1\n" if "# changed" in source else "def used(): return 2\n"
+        )
         spec = PathFinder.find_spec("library", [str(folder.parent)])
         assert spec is not None
         return Sources(spec).digest(["library.module.root"], [])
@@ -311,7 +322,11 @@ def test_what_is_compiled_or_too_large_or_missing_is_not_known(tmp_path: Path) -
     assert copied is not None
     found = {each.name: each.rules for each in compare(copied)}
     left = {name for name in found if found[name] is None}
-    assert left == {each.name for each in table("pika") if each.roots[0].split(".")[1] in ("frame", "callback", "connection")}
+    assert left == {
+        each.name
+        for each in table("pika")
+        if each.roots[0].split(".")[1] in ("frame", "callback", "connection")
+    }
 
 
 @pytest.mark.parametrize("peer", PEERS)

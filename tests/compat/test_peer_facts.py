@@ -24,7 +24,7 @@ assert sys.argv[1] not in sys.modules
 names = _relied.class_names(sys.argv[1])
 rules = {name: found.rules[name] for name in names if name in found.rules}
 facts = _facts.known_records(sys.argv[1], rules) if rules else {}
-print(found.version, found.unknown, _facts.differing(sys.argv[1], facts) if facts else {})
+print(found.version, found.unknown, list(_facts.differing(sys.argv[1], facts)) if facts else [])
 """
 
 
@@ -46,7 +46,7 @@ def peer(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_installed_release_is_known_and_its_classes_are_those_of_the_facts(peer: str) -> None:
-    assert ask(peer) == f"{importlib.metadata.version(peer)} () {{}}"
+    assert ask(peer) == f"{importlib.metadata.version(peer)} () []"
 
 
 @pytest.mark.fetches
@@ -54,7 +54,10 @@ def test_the_installed_release_is_known_and_its_classes_are_those_of_the_facts(p
     ("peer", "version"), [(peer, version) for peer in PEERS for version in supported(peer)]
 )
 def test_the_classes_of_every_release_that_was_learnt_are_those_of_the_facts(peer: str, version: str) -> None:
-    assert ask(peer, fetched(peer, version)) == f"{version} () {{}}"
+    differing = (
+        ["Exchange.Declare"] if peer == "pika" and version < "1.3.2" else []
+    )  # a default that is an enum
+    assert ask(peer, fetched(peer, version)) == f"{version} () {differing}"
 
 
 def newest(peer: str) -> dict[str, _facts.Record]:

@@ -37,10 +37,16 @@ HOT = {
     "pika": ("1.2.0", "1.4.1", "1.4.2", "1.4.4"),
     "amqp": ("5.1.1", "5.4.0", "5.4.1", "5.4.2"),
 }
-"""The last three that are no candidates, and Debian 12's: nine tenths of what is hot are to be active there."""
+"""The last three that are no candidates, and Debian 12's: nine tenths of what is hot are active there."""
 
 PLAYED_BY = {"pamqp": "pamqp", "pika": "pika_blocking", "amqp": "pyamqp", "aio-pika": "aio_pika"}
-BUILT_ON = {"aiormq": "pamqp", "aio-pika": "pamqp", "amqpstorm": "pamqp", "rabbitpy": "pamqp", "kombu": "amqp"}
+BUILT_ON = {
+    "aiormq": "pamqp",
+    "aio-pika": "pamqp",
+    "amqpstorm": "pamqp",
+    "rabbitpy": "pamqp",
+    "kombu": "amqp",
+}
 MESSAGES = 200
 
 START = """
@@ -53,7 +59,7 @@ took = time.process_time() - start
 for name in sys.argv[2:]:
     import_module(name)
 status = compat.status()[sys.argv[1]]
-print(json.dumps({"active": status.active, "why": status.why, "stock": list(status.stock), "ms": took * 1000}))
+print(json.dumps({"active": status.active, "stock": list(status.stock), "ms": took * 1000}))
 """
 MODULES = {
     "pamqp": ["pamqp.frame"],

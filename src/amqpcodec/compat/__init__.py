@@ -195,8 +195,8 @@ def _options(name: str, loops: bool, hardened: bool, strict: bool) -> Options:
 def install(name: str, *, loops: bool = False, hardened: bool = False, strict: bool = False) -> Status:
     """Replace the hot functions of a library by compiled ones, now or as soon as it is imported.
 
-    A function whose source, or that of what it relies on, is not known stays as it is: a warning names it, and
-    so does the returned status. Doing it again changes nothing but the options. Where amqpcodec itself is not
+    A function whose source, or that of what it relies on, is not known stays as it is: a warning and the
+    returned status name it. Doing it again changes nothing but the options. Where amqpcodec itself is not
     compiled, it replaces nothing: a warning and the status say so.
 
     Args:

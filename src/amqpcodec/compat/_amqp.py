@@ -64,7 +64,8 @@ class _WithAll:
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        return vars(self._held)
+        held: dict[str, Any] = vars(self._held)
+        return held
 
 
 def fast(options: Options) -> Fast:
@@ -90,7 +91,7 @@ def fast(options: Options) -> Fast:
 
 
 def _properties() -> tuple[tuple[str, str], ...]:
-    """Return name and letter of each property of a message; those of the module, as they are compared by identity."""
+    """Return name and letter of each property of a message: the module's own, if they are alike."""
     known = formats("amqp").properties
     message = getattr(import_module("amqp.basic_message"), "Message", None)
     listed = tuple(getattr(message, "PROPERTIES", ()))

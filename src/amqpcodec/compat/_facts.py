@@ -299,7 +299,7 @@ def _differing_in_pika(record: Record, cls: Any) -> Iterator[str]:
         yield f"its attributes are {vars(made)}"
     if b"".join(made.encode()) != octets:
         yield "it does not encode to the octets of its fields"
-    # Where an argument is required pika cannot decode it either: it makes an instance without arguments first.
+    # Where an argument is required, pika cannot decode it either: it makes an instance without any first.
     if not any(field.default is REQUIRED for field in record.fields):
         read = cls()
         read.decode(octets)

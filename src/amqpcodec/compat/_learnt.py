@@ -221,9 +221,9 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
             "d3008d76bda3fd55": "5.2",
         },
         "amqp.method_framing.frame_writer": {
-            "a4c81b3932be32c9": "5.4.2",
-            "c0fd8afec9b6078a": "5.4.1",
-            "6317815a159a7257": "5.2",
+            "1810a22736ba903b": "5.4.2",
+            "fbed64dfeffb173b": "5.4.1",
+            "391786be7b28eca0": "5.2",
         },
         "amqp.basic_message.Message.__init__": {"ba12919c3c7b0591": "5.4.2"},
         "amqp.transport._AbstractTransport.read_frame": {

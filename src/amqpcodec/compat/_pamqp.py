@@ -89,7 +89,9 @@ def _functions(
     if not (reads or writes):
         return ()
     if "Basic.Properties" not in served:
-        stock.update(dict.fromkeys(("pamqp.frame.unmarshal", "pamqp.frame.marshal"), "Basic.Properties stays"))
+        stock.update(
+            dict.fromkeys(("pamqp.frame.unmarshal", "pamqp.frame.marshal"), "Basic.Properties stays")
+        )
         return ()
     frame = import_module("pamqp.frame")
     hardening = list(_hardening(reads)) if options.hardened and reads else []
@@ -156,7 +158,9 @@ def _guards(modules: tuple[str, ...], hardening: list[Patch]) -> Guards:
     ]
     if "encode" in modules:
         expected.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
-    there = [name for name in modules if find_spec(f"pamqp.{name}") is not None]  # what is known needs no other
+    there = [
+        name for name in modules if find_spec(f"pamqp.{name}") is not None
+    ]  # what is known needs no other
     found = guards([import_module(f"pamqp.{name}") for name in there], ("marshal", "unmarshal"), expected)
     if modules is _CALLED:
         return Guards(found)

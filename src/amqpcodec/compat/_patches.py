@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from threading import RLock, local
@@ -328,4 +329,4 @@ def parts_of(name: str, options: Options) -> list[PatchTarget]:
     waits_for = options.known.modules
     own = [PatchTarget(waits_for[name], make)] if name in waits_for else []
     clients = [client for client in waits_for if client != name]
-    return own + [PatchTarget(waits_for[client], lambda client=client: make_loop(client)) for client in clients]  # type: ignore[misc]
+    return own + [PatchTarget(waits_for[client], partial(make_loop, client)) for client in clients]

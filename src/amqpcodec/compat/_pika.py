@@ -83,7 +83,11 @@ def plan(options: Options) -> PatchPlan:
 
 
 def _codec(
-    options: Options, facts: Mapping[str, _facts.Record], stock: dict[str, str], frames: list[Any], guarding: Any
+    options: Options,
+    facts: Mapping[str, _facts.Record],
+    stock: dict[str, str],
+    frames: list[Any],
+    guarding: Any,
 ) -> Any:
     """Return the state that the functions share."""
     rules = options.known.rules

@@ -1,13 +1,14 @@
 """What each replacement relies on in the library, and whether that is what it is known to be.
 
-A replacement does the work of the function in whose place it stands, and of all that this function calls. `table`
-lists where that begins. What these definitions name in their library belongs to it as well, and is found by their
-sources (`_sources`). Called by way of an object, or inherited, it has to be listed: its name may also be one that
-nobody has defined yet, such as a `__setattr__`. So one digest for each replacement says whether anything in it has
-changed. `_learnt` has the digests that are known, each with the rules that it goes by.
+A replacement does the work of the function in whose place it stands, and of all that this function calls.
+`table` lists where that begins. What these definitions name in their library belongs to it as well, and is
+found by their sources (`_sources`). What is called by way of an object, or inherited, has to be listed. Its
+name may be one that nobody has defined yet, such as a `__setattr__`. So one digest for each replacement says
+whether anything in it has changed. `_learnt` has the digests that are known, each with the rules that it goes
+by.
 
-Left out is what a replacement never does itself: exceptions, log entries, names of types. It leaves those calls to
-the library.
+Left out is what a replacement never does itself: exceptions, log entries, names of types. It leaves such
+calls to the library.
 """
 
 from __future__ import annotations
@@ -27,9 +28,18 @@ from ._sources import Sources
 REASON = "its source, or that of what it relies on, is not known"
 AMQP_LOOP = "amqp.transport._AbstractTransport.read_frame"
 
-_VALUES = ("pika.data",)  # what reads and writes tables belongs to the functions, not to each class
+_VALUES = ("pika.data",)  # which belong to the functions, not to each class
 _CLASSES_IN = {"pamqp": "pamqp.commands", "pika": "pika.spec"}
-_SPECIAL = ("__new__", "__init__", "__slots__", "__setattr__", "__getattribute__", "__getattr__", "__init_subclass__")
+_SPECIAL = (
+    "__new__",
+    "__init__",
+    "__slots__",
+    "__setattr__",
+    "__getattribute__",
+    "__getattr__",
+    "__init_subclass__",
+)
+
 
 def _in(owner: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{owner}.{name}" for name in names)
@@ -42,12 +52,14 @@ def _made(cls: str, *methods: str) -> tuple[str, ...]:
 
 _APART = {
     "pamqp": (
-        "pamqp.base", "pamqp.body", "pamqp.header", "pamqp.heartbeat", "pamqp.exceptions", "pamqp.frame.FrameTypes",
-        "pamqp.frame.LOGGER", "pamqp.decode.LOGGER", "pamqp.encode.LOGGER", "pamqp.commands.INDEX_MAPPING",
+        "pamqp.base", "pamqp.body", "pamqp.header", "pamqp.heartbeat", "pamqp.exceptions",
+        "pamqp.frame.FrameTypes", "pamqp.frame.LOGGER", "pamqp.decode.LOGGER", "pamqp.encode.LOGGER",
         *_in("pamqp.common", "Arguments", "FieldArray", "FieldTable", "FieldValue"),
+        "pamqp.commands.INDEX_MAPPING",
     ),
     "pika": (
-        "pika.amqp_object", "pika.connection", "pika.exceptions", "pika.exchange_type", "pika.callback.LOGGER",
+        "pika.amqp_object", "pika.connection", "pika.exceptions", "pika.exchange_type",
+        "pika.callback.LOGGER",
         *_in("pika.frame", "Frame", "Method", "Header", "Body", "Heartbeat", "ProtocolHeader"),
         *_in("pika.spec", "methods", "props"), "pika.adapters.utils.io_services_utils._LOGGER",
     ),
@@ -78,7 +90,8 @@ class Replacement(NamedTuple):
 
 
 _CONTENT = "amqp.serialization.GenericContent"
-_MESSAGE = (*_made(_CONTENT), *_made("amqp.basic_message.Message", "PROPERTIES", "CLASS_ID"))
+_CLASS = "amqp.basic_message.Message"
+_MESSAGE = (*_made(_CONTENT), *_made(_CLASS, "PROPERTIES", "CLASS_ID"))
 _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
     "pamqp": {
         "pamqp.frame.unmarshal": (
@@ -102,10 +115,12 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
             *_made("pika.frame.Body"), *_made("pika.frame.Heartbeat"),
         ),
         "pika.frame.Method.marshal": (
-            "pika.frame.Frame._marshal", *_in("pika.data", "encode_table", "encode_value", "encode_short_string"),
+            "pika.frame.Frame._marshal",
+            *_in("pika.data", "encode_table", "encode_value", "encode_short_string"),
         ),
         "pika.frame.Header.marshal": (
-            "pika.frame.Frame._marshal", *_in("pika.data", "encode_table", "encode_value", "encode_short_string"),
+            "pika.frame.Frame._marshal",
+            *_in("pika.data", "encode_table", "encode_value", "encode_short_string"),
         ),
         "pika.frame.Body.marshal": ("pika.frame.Frame._marshal",),
         "pika.frame.Heartbeat.marshal": ("pika.frame.Frame._marshal",),
@@ -114,17 +129,19 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         "amqp.serialization.loads": (),
         "amqp.serialization.dumps": (),
         "amqp.serialization.decode_properties_basic": ("amqp.serialization.loads",),
-        f"{_CONTENT}._serialize_properties": ("amqp.serialization.dumps", "amqp.basic_message.Message.PROPERTIES"),
+        f"{_CONTENT}._serialize_properties": ("amqp.serialization.dumps", f"{_CLASS}.PROPERTIES"),
         "amqp.method_framing.frame_handler": (
             *_MESSAGE, *_in(_CONTENT, "inbound_header", "inbound_body", "_load_properties"),
             *_in("amqp.serialization", "decode_properties_basic", "PROPERTY_CLASSES"),
         ),
         "amqp.method_framing.frame_writer": (
-            f"{_CONTENT}._serialize_properties", *_in("amqp.basic_message.Message", "PROPERTIES", "CLASS_ID"),
+            *_in(_CONTENT, "__slots__", "_serialize_properties"),
+            *_in(_CLASS, "__slots__", "PROPERTIES", "CLASS_ID"),
         ),
-        "amqp.basic_message.Message.__init__": _MESSAGE,
+        f"{_CLASS}.__init__": _MESSAGE,
     },
 }  # fmt: skip
+_TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
         "pika.connection.Connection._on_data_available": (
@@ -134,8 +151,8 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
         "pika.callback.CallbackManager.pending": (
             *_in("pika.callback", "name_or_value", "sanitize_prefix"),
         ),
-        "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES": (
-            *_in("pika.adapters.utils.io_services_utils._AsyncTransportBase", "_consume", "_MAX_CONSUME_BYTES"),
+        f"{_TRANSPORT}._MAX_RECV_BYTES": (
+            *_in(_TRANSPORT, "_consume", "_MAX_CONSUME_BYTES"),
         ),
     },
     "amqp": {
@@ -143,12 +160,17 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
             *_in("amqp.transport._AbstractTransport", "__init__", "_read", "having_timeout", "close"),
             *_in("amqp.transport.TCPTransport", "_setup_transport", "_read", "read_frame"),
             *_in("amqp.transport.SSLTransport", "_setup_transport", "_read", "read_frame"),
-            *_in("amqp.connection.Connection", "blocking_read", "drain_events", "transport", "on_inbound_frame"),
+            *_in("amqp.connection.Connection", "blocking_read", "drain_events", "on_inbound_frame"),
+            "amqp.connection.Connection.transport",
             *_in("amqp.abstract_channel.AbstractChannel", "__init__", "wait"),
         ),
     },
     "aiormq": {"aiormq.connection.FrameReceiver.get_frame": ("aiormq.connection.FrameReceiver.__init__",)},
-    "amqpstorm": {"amqpstorm.connection.Connection._read_buffer": ("amqpstorm.connection.Connection._handle_amqp_frame",)},
+    "amqpstorm": {
+        "amqpstorm.connection.Connection._read_buffer": (
+            "amqpstorm.connection.Connection._handle_amqp_frame",
+        ),
+    },
 }  # fmt: skip
 _ALSO_IN = {"amqp": ("amqp.abstract_channel", "amqp.connection")}
 """Modules that bind names of replaced functions when they are imported."""
@@ -176,7 +198,11 @@ def table(library: str) -> Iterator[Replacement]:
 
 def class_names(library: str) -> tuple[str, ...]:
     """Return the classes of a library that are filled and read, as the facts name them."""
-    return tuple(cls[0] for cls in peers.CLASSES[library][peers.NEWEST[library]]) if library in _CLASSES_IN else ()
+    return (
+        tuple(cls[0] for cls in peers.CLASSES[library][peers.NEWEST[library]])
+        if library in _CLASSES_IN
+        else ()
+    )
 
 
 def _bases(library: str, name: str) -> tuple[str, ...]:
@@ -289,7 +315,7 @@ def compare(spec: ModuleSpec) -> tuple[Compared, ...]:
 
 
 def _version(library: str, spec: ModuleSpec) -> str:
-    """Return the version in the name of the folder of metadata beside the package: what else reads it takes long."""
+    """Return the version by the folder of metadata beside the package: what else reads it takes long."""
     try:
         beside = os.listdir(os.path.dirname(os.path.dirname(str(spec.origin))))
     except OSError:

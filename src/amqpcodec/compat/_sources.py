@@ -1,7 +1,7 @@
 """What the source of a library says, definition by definition, without importing it.
 
-A definition is compared by its tokens: comments, docstrings, blank lines and how lines are broken do not count.
-The tokens are the same for every version of Python, which code objects and syntax trees are not.
+A definition is compared by its tokens: comments, docstrings, blank lines and how lines are broken do not
+count. The tokens are the same for every version of Python, which code objects and syntax trees are not.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _bound(statement: Sequence[Line]) -> Iterator[str]:
 
 def _targets(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the names before the equals signs of an assignment; of `table[key] = value` that of the table."""
-    names, depth = [], 0
+    names: list[str] = []
+    depth = 0
     for at, token in enumerate(tokens):
         depth += _OPENED.get(token, 0)
         if depth == 0 and token == "=":
@@ -167,7 +168,7 @@ class Module:
         return heads + names[path[-1]] if path[-1] in names else []
 
     def _block(self, path: tuple[str, ...]) -> Block:
-        """Return the heads of a class and of those around it, and the definitions in it; of the module by ``()``."""
+        """Return the heads of a class and of those around it, and its definitions; the module's by ``()``."""
         if path not in self._blocks:
             heads, names = self._block(path[:-1])
             lines = names.get(path[-1], [])
@@ -180,7 +181,7 @@ class Module:
         return self._blocks[path]
 
     def named(self, lines: Sequence[Line]) -> set[tuple[str, ...]]:
-        """Return the dotted names in lines that begin with a name of the module, but for those of base classes."""
+        """Return dotted names in lines that begin with a name of the module; base classes are left out."""
         names = self._blocks[()][1]
         found = set()
         for tokens in [line.tokens for line in lines if line.tokens[0] != "class"]:
@@ -220,14 +221,16 @@ class Sources:
         self._definitions: dict[str, Definition] = {}
 
     def digest(self, roots: Sequence[str], apart: Sequence[str]) -> str:
-        """Return the digest of definitions and of all in the library that they name; one that is missing counts too.
+        """Return the digest of definitions and of all that they name in the library, missing ones included.
 
         Args:
             roots: dotted paths.
             apart: dotted paths of what is not followed, nor what is below them.
         """
         relied = self.relied(roots, apart)
-        return sha256("".join(f"{path} {relied[path].text}\n" for path in sorted(relied)).encode()).hexdigest()[:16]
+        return sha256(
+            "".join(f"{path} {relied[path].text}\n" for path in sorted(relied)).encode()
+        ).hexdigest()[:16]
 
     def relied(self, roots: Sequence[str], apart: Sequence[str]) -> dict[str, Definition]:
         """Return the definitions that `digest` is of, by dotted path."""
@@ -256,13 +259,15 @@ class Sources:
     def _definition(self, path: str) -> Definition:
         if path not in self._definitions:
             module, lines = self._split(path)[0], self.lines(path)
-            reached = {self._reached(module, name) for name in module.named(lines)} if module is not None else set()
+            reached = (
+                {self._reached(module, name) for name in module.named(lines)} if module is not None else set()
+            )
             text = ascii([tuple(line) for line in lines]) if lines else ""
             self._definitions[path] = Definition(text, tuple(filter(None, reached)))
         return self._definitions[path]
 
     def _reached(self, module: Module, name: Sequence[str]) -> str:
-        """Return the path of the definition that a dotted name in a module leads to; empty outside the library."""
+        """Return the path of what a dotted name in a module leads to; empty outside the library."""
         rest = list(name)
         for _ in range(_MOST_STEPS):
             path = module.path_of(rest[0])
@@ -295,7 +300,7 @@ class Sources:
         return self._modules[name]
 
     def _read(self, name: str) -> Module | None:
-        """Return a module that Python would import from its text; None if there is none, or it is compiled."""
+        """Return a module that Python would import from its text, or None."""
         library, _, inside = name.partition(".")
         place = "/".join([self._folder, *inside.split(".")]) if inside else self._folder
         if library != self.name or any(exists(f"{place}{suffix}") for suffix in EXTENSION_SUFFIXES):

@@ -2,8 +2,9 @@
 
     python -m support.compat.learn [--rules RULES] LIBRARY==VERSION ...
 
-run with `tests` on the path, as `make compat-learn` does. What is learnt goes by the rules, a key of `spec/peers`
-and of `compat/_rules.py`. It is taken back if the stock and the accelerated release differ in anything.
+run with `tests` on the path, as `make compat-learn` does. What is learnt goes by the rules, a key of
+`spec/peers` and of `compat/_rules.py`. It is taken back if the stock and the accelerated release differ in
+anything.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def _show(library: str, version: str, spec: ModuleSpec) -> list[Compared]:
     found = compare(spec)
     milliseconds = (time.process_time() - start) * 1000
     new = [each for each in found if each.rules is None]
-    print(f"{library} {version}: {len(found) - len(new)} of {len(found)} known, compared in {milliseconds:.0f} ms")
+    known = f"{len(found) - len(new)} of {len(found)} known"
+    print(f"{library} {version}: {known}, compared in {milliseconds:.0f} ms")
     for each in new:
         print(f"  new: {each.name} {each.digest}")
     if new and _learnt.RELEASES[library]:
@@ -85,7 +87,9 @@ def _changes(names: set[str], before: Sources, after: Sources) -> list[str]:
     for path in paths:
         one, other = (_text(sources, path) for sources in (before, after))
         if one != other:
-            found += [f"    {line}" for line in difflib.unified_diff(one, other, path, path, lineterm="", n=1)]
+            found += [
+                f"    {line}" for line in difflib.unified_diff(one, other, path, path, lineterm="", n=1)
+            ]
     return found
 
 
@@ -93,7 +97,9 @@ def _text(sources: Sources, path: str) -> list[str]:
     return [" " * line.indent + " ".join(line.tokens) for line in sources.lines(path)]
 
 
-def _learn(library: str, version: str, folder: Path, new: list[Compared], options: argparse.Namespace) -> bool:
+def _learn(
+    library: str, version: str, folder: Path, new: list[Compared], options: argparse.Namespace
+) -> bool:
     """Add what is new, unless it makes a difference."""
     file = Path(str(_learnt.__file__))
     text = file.read_text()

@@ -29,7 +29,9 @@ def send(library: str) -> list[str]:
 
 def _pamqp() -> list[str]:
     frame, commands = import_module("pamqp.frame"), import_module("pamqp.commands")
-    properties = commands.Basic.Properties(content_type="text/plain", headers={"a": 1, "b": "c"}, delivery_mode=1)
+    properties = commands.Basic.Properties(
+        content_type="text/plain", headers={"a": 1, "b": "c"}, delivery_mode=1
+    )
     header = named(module("pamqp.header"), "ContentHeader")(0, 4, properties)
     body = named(module("pamqp.body"), "ContentBody")(b"body")
     found = []
@@ -52,9 +54,8 @@ def _pika() -> list[str]:
     properties = spec.BasicProperties(content_type="text/plain", headers={"a": 1, "b": "c"}, delivery_mode=1)
     deliver = named(spec.Basic, "Deliver")("tag", 7, False, "exchange", "key")
     found = []
-    for each in (
-        frame.Method(1, deliver), frame.Header(1, 4, properties), named(frame, "Body")(1, b"body"), frame.Heartbeat()
-    ):  # fmt: skip
+    method, header = frame.Method(1, deliver), frame.Header(1, 4, properties)
+    for each in (method, header, named(frame, "Body")(1, b"body"), frame.Heartbeat()):
         octets = each.marshal()
         size, read = frame.decode_frame(octets)
         found += [octets.hex(), f"{size} {[(k, str(v).replace(NEW, '')) for k, v in vars(read).items()]}"]
@@ -73,10 +74,14 @@ def _amqp() -> list[str]:
     taken: list[str] = []
 
     def take(channel: int, method: Any, buffer: bytes, content: Any) -> None:
-        taken.append(f"{channel} {method} {bytes(buffer).hex()} {content.body!r} {sorted(content.properties.items())}")
+        taken.append(
+            f"{channel} {method} {bytes(buffer).hex()} {content.body!r} {sorted(content.properties.items())}"
+        )
 
     handle = framing.frame_handler(connection, take)
-    handle((1, 1, bytes.fromhex("003c003c") + serialization.dumps("sLbss", ["tag", 7, False, "exchange", "key"])))
+    handle(
+        (1, 1, bytes.fromhex("003c003c") + serialization.dumps("sLbss", ["tag", 7, False, "exchange", "key"]))
+    )
     handle((2, 1, bytes.fromhex("003c0000") + (4).to_bytes(8, "big") + message._serialize_properties()))
     handle((3, 1, b"body"))
     read = serialization.loads("Bssb", arguments, 0)
