@@ -1,4 +1,4 @@
-"""What is known of other libraries: rules by digest of what a replacement relies on. See `_relied`.
+"""Rules by the digest of all that a replacement relies on. See `_relied`.
 
 `make compat-learn VERSION=pika==1.4.4 RULES=1.4` writes this.
 """

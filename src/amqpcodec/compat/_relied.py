@@ -1,4 +1,4 @@
-"""What each replacement relies on in the library, and whether that is what it is known to be.
+"""Compare all that each replacement relies on in its library with what is known of it.
 
 A replacement does the work of the function in whose place it stands, and of all that this function calls.
 `table` lists where that begins. What these definitions name in their library belongs to it as well, and is
@@ -70,11 +70,11 @@ _APART = {
     "aiormq": ("aiormq.exceptions",),
     "amqpstorm": ("amqpstorm.exception", "amqpstorm.connection.LOGGER"),
 }  # fmt: skip
-"""What is not followed from what names it: it does not matter, or it is listed where it does."""
+"""Paths that are not followed: they do not matter, or are listed where they do."""
 
 
 class Replacement(NamedTuple):
-    """What is replaced, or filled and read, in a library.
+    """A function that is replaced, or a class that is filled and read.
 
     Attributes:
         name: as `Status.originals` has a function, and the facts a class.
@@ -215,7 +215,7 @@ def _bases(library: str, name: str) -> tuple[str, ...]:
 
 
 class Known(NamedTuple):
-    """What is known of a library that is installed.
+    """A library that is installed, as far as it is known.
 
     Attributes:
         version: as its metadata has it; empty where there is none.

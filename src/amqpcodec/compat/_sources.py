@@ -1,4 +1,4 @@
-"""What the source of a library says, definition by definition, without importing it.
+"""Read definitions from the source of a library, without importing it.
 
 A definition is compared by its tokens: comments, docstrings, blank lines and how lines are broken do not
 count. The tokens are the same for every version of Python, which code objects and syntax trees are not.
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """What a source says under a dotted path.
+    """A definition under a dotted path.
 
     Attributes:
         text: its tokens, line by line; empty if it is missing.

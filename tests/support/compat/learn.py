@@ -26,7 +26,7 @@ from amqpcodec.compat._sources import Sources
 from ..releases import fetched
 
 TESTS = Path(__file__).resolve().parents[2]
-HEAD = '''"""What is known of other libraries: rules by digest of what a replacement relies on. See `_relied`.
+HEAD = '''"""Rules by the digest of all that a replacement relies on. See `_relied`.
 
 `make compat-learn VERSION=pika==1.4.4 RULES=1.4` writes this.
 """
