@@ -119,7 +119,7 @@ test-compat: build build/suites/installed
 
 # Every release of other libraries that is met. The last ten of each, and those of Debian 12: the differential, and a program at a RabbitMQ.
 test-compat-releases: build
-	$(PYTHON) -m pytest tests/compat/test_releases.py -m releases -rP
+	$(PYTHON) -m pytest tests/compat -m releases -rP
 
 # What is known of a release of pamqp, pika, py-amqp or a client: VERSION=pika==1.4.4. What is new goes by RULES, if they are given.
 compat-learn: build
