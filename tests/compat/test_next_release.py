@@ -87,7 +87,16 @@ RENAMED = [
 MOVED = [
     ("pamqp", "heartbeat", ["pamqp.frame.unmarshal", "pamqp.frame.marshal"]),
     ("pamqp", "encode", ["pamqp.frame.marshal"]),
-    ("pika", "amqp_object", [*class_names("pika"), "pika.callback.CallbackManager.pending"]),
+    (
+        "pika",
+        "amqp_object",
+        [
+            *class_names("pika"),
+            "pika.callback.CallbackManager.pending",
+            "pika.frame.decode_frame",
+            *ALSO["pika.frame.decode_frame"],
+        ],
+    ),
     ("amqp", "method_framing", ["amqp.method_framing.frame_handler", "amqp.method_framing.frame_writer"]),
     ("amqp", "transport", [AMQP_LOOP]),
 ]

@@ -45,7 +45,7 @@ class Definition(NamedTuple):
     """A definition under a dotted path.
 
     Attributes:
-        text: its tokens, line by line; empty if it is missing.
+        text: its tokens, line by line; empty, or in words, if it is missing.
         names: dotted paths of what it names in its library.
     """
 
@@ -256,13 +256,18 @@ class Sources:
         module, names = self._split(path)
         return module.find(names) if module is not None else []
 
+    def _missing(self, path: str) -> str:
+        """Return the text of a definition that is missing: whether what may have it is there."""
+        owner = path.rpartition(".")[0]
+        return "" if self.lines(owner) or self.module_of(owner) == owner else "nor what may have it"
+
     def _definition(self, path: str) -> Definition:
         if path not in self._definitions:
             module, lines = self._split(path)[0], self.lines(path)
             reached = (
                 {self._reached(module, name) for name in module.named(lines)} if module is not None else set()
             )
-            text = ascii([tuple(line) for line in lines]) if lines else ""
+            text = ascii([tuple(line) for line in lines]) if lines else self._missing(path)
             self._definitions[path] = Definition(text, tuple(filter(None, reached)))
         return self._definitions[path]
 
