@@ -361,6 +361,16 @@ def test_what_is_compiled_or_too_large_or_missing_is_not_known(tmp_path: Path) -
     }
 
 
+def test_a_text_that_is_no_python_is_not_known(tmp_path: Path) -> None:
+    (tmp_path / "amqp").mkdir()
+    (tmp_path / "amqp" / "__init__.py").write_text("")
+    for name in ("serialization", "method_framing", "basic_message"):
+        (tmp_path / "amqp" / f"{name}.py").write_bytes(b"def loads\nclass\ndef\n'\xff\n)))\nfrom import\n=")
+    spec = PathFinder.find_spec("amqp", [str(tmp_path)])
+    assert spec is not None
+    assert {(each.rules, each.module) for each in compare(spec)} == {(None, "")}
+
+
 @pytest.mark.parametrize("peer", PEERS)
 def test_comparing_a_library_takes_a_bounded_time(peer: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip(peer)

@@ -308,10 +308,19 @@ def compare(spec: ModuleSpec) -> tuple[Compared, ...]:
     sources, learnt = Sources(spec), LEARNT[spec.name]
     found = []
     for each in table(spec.name):
-        digest = sources.digest(each.roots, each.apart) if sources.lines(each.roots[0]) else ""
-        module = sources.module_of(each.roots[0])
+        digest, module = _looked_at(sources, each)
         found.append(Compared(each.name, each.is_loop, digest, learnt.get(each.name, {}).get(digest), module))
     return tuple(found)
+
+
+def _looked_at(sources: Sources, each: Replacement) -> tuple[str, str]:
+    """Return the digest of a replacement and the module that it is made in; empty texts if it is missing."""
+    try:
+        if sources.lines(each.roots[0]):
+            return sources.digest(each.roots, each.apart), sources.module_of(each.roots[0])
+    except Exception:  # a text that is no Python, or a loader that fails: no reason not to start
+        pass
+    return "", ""
 
 
 def _version(library: str, spec: ModuleSpec) -> str:
