@@ -59,11 +59,13 @@ def plan(options: Options) -> PatchPlan:
     facts = known_records("pamqp", {name: rules[name] for name in class_names("pamqp") if name in rules})
     stock = differing("pamqp", facts)
     stock.update({record.name: record.leave for record in facts.values() if record.leave})
-    if rules.get("Basic.Properties") == "3.2" and sys.version_info >= (3, 12):
+    if rules.get("pamqp.frame.unmarshal") == "3.2" and sys.version_info >= (3, 12):
         stock["Basic.Properties"] = "warns of each timestamp"
     classes = live("pamqp", facts)
     served = {
-        name: _peer_class(facts[name], cls, rules[name]) for name, cls in classes.items() if name not in stock
+        name: _peer_class(facts[name], cls, rules.get("pamqp.frame.unmarshal", ""))
+        for name, cls in classes.items()
+        if name not in stock
     }
     for name in [name for name, peer_class in served.items() if peer_class.layout.replaced]:
         stock[name] = REPLACED
@@ -99,7 +101,7 @@ def _functions(
     writing = _guards((*_BOTH, "encode"), hardening) if writes else Guards([])
     note(stock, (reading, writing))
     rules, properties = (reads or str(writes), writes or str(reads)), options.known.rules["Basic.Properties"]
-    fields = _fields(records("pamqp", properties)["Basic.Properties"], properties)
+    fields = _fields(records("pamqp", properties)["Basic.Properties"], reads or "")
     codec = _codec(rules, counts, served, (reading, writing), hardening, stock, fields)
     patches = hardening
     if reads:
