@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-compat test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -116,6 +116,14 @@ test-dist:
 test-compat: build build/suites/installed
 	$(PYTHON) -m pytest tests/compat -m fetches
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
+
+# Every release of other libraries that is met. The last ten of each, and those of Debian 12: the differential, and a program at a RabbitMQ.
+test-compat-releases: build
+	$(PYTHON) -m pytest tests/compat -m releases -rP
+
+# What is known of a release of pamqp, pika, py-amqp or a client: VERSION=pika==1.4.4. What is new goes by RULES, if they are given.
+compat-learn: build
+	PYTHONPATH=tests $(PYTHON) -m support.compat.learn $(if $(RULES),--rules $(RULES)) $(VERSION)
 
 build/suites/installed: pyproject.toml
 	$(PYTHON3) -m venv build/suites/venv

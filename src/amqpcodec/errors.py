@@ -224,7 +224,7 @@ class ConnectionLostError(AmqpError, ConnectionResetError):
 
 
 class UnknownReleaseError(AmqpError, ImportError):
-    """Another library cannot be accelerated: its files are not those of a release that is known."""
+    """Another library cannot be accelerated whole, as was asked for: some of its source is not known."""
 
 
 class ReplyError(AmqpError):

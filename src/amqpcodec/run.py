@@ -3,7 +3,8 @@
 ``AMQPCODEC_COMPAT=pamqp,amqp+loops python -m amqpcodec.run app.py arguments`` behaves as ``python app.py
 arguments``, after `amqpcodec.compat.install` for each peer that the variable names; ``-m module`` instead of
 a path behaves as ``python -m module``. A peer's name may be followed by the options of `install`: ``+loops``,
-``+hardened``, ``+force``. Without the variable nothing is replaced.
+``+hardened``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a
+line on the standard error, or a warning, says what stays as it is.
 """
 
 from __future__ import annotations
@@ -14,35 +15,36 @@ import pkgutil
 import runpy
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
-from .errors import UnknownReleaseError
-
 VARIABLE = "AMQPCODEC_COMPAT"
-OPTIONS = ("loops", "hardened", "force")
+OPTIONS = ("loops", "hardened")
 USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
 
 
-def peers(text: str) -> dict[str, dict[str, bool]]:
-    """Read the variable: options of `install` by the name of a peer.
+def peers(text: str) -> tuple[dict[str, dict[str, bool]], list[str]]:
+    """Read the variable.
 
     Args:
         text: such as ``"pamqp,amqp+loops"``.
 
-    Raises:
-        ValueError: an option is unknown, or a name is missing or there twice.
+    Returns:
+        Options of `install` by the name of a peer, and in words what is passed over.
     """
     found: dict[str, dict[str, bool]] = {}
+    faults: list[str] = []
     for part in filter(None, map(str.strip, text.split(","))):
         name, *options = part.split("+")
-        unknown = [option for option in options if option not in OPTIONS]
-        if unknown:
-            raise ValueError(f"no option {unknown[0]!r} in {part!r}; there are {', '.join(OPTIONS)}")
+        for option in options:
+            if option not in OPTIONS:
+                faults.append(f"no option {option!r} in {part!r}; there are {', '.join(OPTIONS)}")
         if not name or name in found:
-            raise ValueError(f"it names {name} twice" if name else "it lacks a name")
-        found[name] = dict.fromkeys(options, True)
-    return found
+            faults.append(f"it names {name} twice" if name else f"it lacks a name in {part!r}")
+        else:
+            found[name] = {option: True for option in options if option in OPTIONS}
+    return found, faults
 
 
 def main(arguments: list[str]) -> None:
@@ -69,16 +71,20 @@ def main(arguments: list[str]) -> None:
 
 
 def _install(text: str) -> None:
-    """Accelerate what the variable asks for. Where that cannot be, the program does not begin."""
+    """Accelerate what the variable asks for. Where that cannot be, the program begins without."""
     if not text:
         return
-    from . import compat
+    found, faults = peers(text)
+    for name, options in found.items():
+        try:
+            from . import compat
 
-    try:
-        for name, options in peers(text).items():
             compat.install(name, **options)
-    except (ModuleNotFoundError, UnknownReleaseError, ValueError) as error:
-        sys.exit(f"{VARIABLE}={text}: {error}")
+        except Exception as error:
+            faults.append(str(error) or type(error).__name__)
+    for fault in faults:
+        with suppress(Exception):  # there may be no standard error
+            sys.stderr.write(f"{VARIABLE}={text}: {fault}\n")
 
 
 def _become(path: str) -> None:

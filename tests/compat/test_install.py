@@ -20,7 +20,7 @@ from support.marks import replaces
 from support.subprocesses import output, python
 
 from amqpcodec import compat
-from amqpcodec.compat import _patches
+from amqpcodec.compat import _patches, _relied
 from amqpcodec.errors import UnknownReleaseError
 
 pamqp = pytest.importorskip("pamqp")
@@ -180,20 +180,34 @@ def test_a_library_that_is_not_known_is_a_value_error() -> None:
 
 
 @replaces
-def test_a_release_that_is_not_known_is_refused_and_nothing_is_replaced(
+def test_what_is_not_known_stays_and_is_named_and_is_an_error_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("amqpcodec.compat._versions._KNOWN", {"pamqp": ()})
-    with pytest.raises(UnknownReleaseError):
-        compat.install("pamqp")
-    assert not replaced()
-    with compat.installed("pamqp", force=True) as given:
-        assert given["pamqp"].active
+    monkeypatch.setattr("amqpcodec.compat._relied.LEARNT", {"pamqp": {}})
+    monkeypatch.setattr("amqpcodec.compat._relied._compared_once", _relied._compared_once.__wrapped__)
+    monkeypatch.setattr(_patches, "_said", set())
+    said = (
+        f"pamqp {importlib.metadata.version('pamqp')}: not known, and left as it is: pamqp.frame.unmarshal, "
+        "pamqp.frame.marshal, Connection.Start, Connection.StartOk and 63 more"
+    )
+    with pytest.raises(UnknownReleaseError) as caught:
+        compat.install("pamqp", strict=True)
+    assert str(caught.value) == said
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            with compat.installed("pamqp") as given:
+                assert not replaced()
+    assert [str(each.message) for each in warned] == [f"{said}; compat.status()['pamqp'].stock has all"]
+    assert not given["pamqp"].active
+    assert given["pamqp"].why == "nothing of it is known"
+    assert len(given["pamqp"].stock) == 67
+    assert set(given["pamqp"].stock.values()) == {_relied.REASON}
 
 
 @replaces
 def test_a_plan_that_fails_leaves_the_library_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def differing(peer: str, rules: str) -> dict[str, str]:
+    def differing(peer: str, facts: object) -> dict[str, str]:
         raise OSError("no such luck")
 
     from amqpcodec.compat import _pamqp
@@ -229,7 +243,7 @@ def test_a_finder_is_there_while_a_library_is_waited_for_and_no_longer(fails: bo
 BEFORE = """
 import sys, amqpcodec.compat as compat
 status = compat.install("pamqp")
-assert not status.active and status.why == "not imported yet: pamqp.frame", status
+assert not status.active and status.why == "not imported yet: pamqp.frame, pamqp.commands", status
 assert "pamqp" not in sys.modules
 import pamqp.frame
 assert compat.status()["pamqp"].active
@@ -280,7 +294,9 @@ class Nothing:
         if fullname == "pika":
             raise ModuleNotFoundError("No module named 'pika'", name="pika")
 sys.meta_path.insert(0, Nothing())
-compat.install("pika")
+status = compat.install("pika", strict={strict})
+assert not status.active and not status.stock, status
+print(status.why)
 """
 PURE = """
 import amqpcodec.compat as compat, pamqp.frame
@@ -337,9 +353,13 @@ def test_the_pure_build_warns_once_of_each_library_that_it_does_not_accelerate()
 
 
 @replaces
-def test_a_library_that_is_not_there_cannot_be_installed() -> None:
-    done = python("-c", NOT_THERE, impl="c")
-    assert b"ModuleNotFoundError: No module named 'pika'" in done.stderr
+def test_a_library_that_is_not_there_is_an_error_where_that_is_asked_for() -> None:
+    said = b"pika is not installed, and amqpcodec does not bring it: pip install pika"
+    done = python("-c", NOT_THERE.format(strict=False), impl="c")
+    assert (done.returncode, done.stdout.strip()) == (0, said)
+    assert b"RuntimeWarning: " + said in done.stderr
+    done = python("-c", NOT_THERE.format(strict=True), impl="c")
+    assert b"ModuleNotFoundError: " + said in done.stderr
 
 
 class OldFinder:

@@ -24,6 +24,7 @@ if IMPL != "c":
     pytest.skip("the pure build replaces nothing", allow_module_level=True)
 
 from amqpcodec.compat import _loops as loops
+from amqpcodec.compat import _patches, _relied
 
 EDGES = {
     "whole": b"",
@@ -238,11 +239,16 @@ def test_what_somebody_gives_one_connection_of_amqpstorm_is_called(accelerated: 
 
 def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     get_frame = aiormq.connection.FrameReceiver.get_frame
-    monkeypatch.setitem(loops.LOOPS, "aiormq", loops.LOOPS["aiormq"]._replace(known=frozenset()))
-    with compat.installed("pamqp", loops=True):
-        found = compat.status()["pamqp"]
+    monkeypatch.setitem(_relied.LEARNT, "aiormq", {})
+    monkeypatch.setattr(_relied, "_compared_once", _relied._compared_once.__wrapped__)
+    monkeypatch.setattr(_patches, "_said", set())
+    try:
+        with pytest.warns(RuntimeWarning, match="left as it is: aiormq"):
+            found = compat.install("pamqp", loops=True)
         assert aiormq.connection.FrameReceiver.get_frame is get_frame
-    assert "none of those that are known" in found.stock["aiormq.connection.FrameReceiver.get_frame"]
+    finally:
+        compat.uninstall("pamqp")
+    assert found.stock["aiormq.connection.FrameReceiver.get_frame"] == _relied.REASON
     assert "amqpstorm.connection.Connection._read_buffer" in found.originals
 
 
@@ -259,5 +265,6 @@ def test_without_loops_clients_are_left_alone() -> None:
         assert aiormq.connection.FrameReceiver.get_frame is before
 
 
-def test_every_loop_names_the_module_that_it_waits_for() -> None:
-    assert loops.MODULES_LOOPS == {"aiormq": ("aiormq.connection",), "amqpstorm": ("amqpstorm.connection",)}
+def test_every_loop_has_the_name_by_which_it_is_known() -> None:
+    for client, loop in loops.LOOPS.items():
+        assert [each.name for each in _relied.table(client)] == [f"{loop.module}.{loop.owner}.{loop.name}"]

@@ -149,7 +149,7 @@ def test_makers_of_frame_functions_may_give_functions_of_somebody_else(
     pytest.importorskip("amqp")
     from amqpcodec.compat import _amqp
     from amqpcodec.compat._patches import Options
-    from amqpcodec.compat._versions import release
+    from amqpcodec.compat._relied import recognise
 
     framing = import_module("amqp.method_framing")
     connection = SimpleNamespace(frame_max=131072, bytes_recv=0, bytes_sent=0)
@@ -158,8 +158,8 @@ def test_makers_of_frame_functions_may_give_functions_of_somebody_else(
         stock = getattr(framing, name)
         if before:
             monkeypatch.setattr(framing, name, lambda *arguments, stock=stock: given(stock(*arguments)))
-    found = release("amqp", loops=False, force=False)
-    framed = _amqp.fast(Options(found.rules, found.version)).framing
+    framed = _amqp.fast(Options(recognise("amqp"))).framing
+    assert framed is not None
     handler = framed.frame_handler(connection, lambda *arguments: None)
     writer = framed.frame_writer(connection, transport)
     assert handler((8, 0, b"")) is False

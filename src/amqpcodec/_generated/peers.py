@@ -2,8 +2,8 @@
 #   spec/amqp-0-9-1.xml sha256 a7cdebc3a01cbcba7a47670d9c17fbff9c0921b55422ed568e39f9275771409f
 #   spec/overlays/rabbitmq-0-9-1.toml sha256 316ff1879a4e2aeae45dbc894d1de13a6856f57318372120accdf3ab384d379f
 #   spec/peers/amqp.toml sha256 15bd7d7a598ecc3012091e0888184501754a741c7a92b7a3eca5f21c6dc6b9a4
-#   spec/peers/pamqp.toml sha256 71966e0b9c23703d5c06e856d6e73165d6a3f728bd2756ff6019775faf789478
-#   spec/peers/pika.toml sha256 569f1d8d86f582ca80b12437e21cf5cf68ca2e05eb2bfc94a53449981493a847
+#   spec/peers/pamqp.toml sha256 12ae6d2019fbc94bbff2fa6c853d5e1b4fe8f04ae2de6580e5ecd495147f4a3e
+#   spec/peers/pika.toml sha256 11af265a11af687c6bb68960d0a30346ee85f4ba3df441d0cf476fcfddb17e24
 #   spec/rabbitmq-0-9-1.xml sha256 055a72ad0c612e836b305bdc91fcef25aae21872081badc8a91f8de2fdac1272
 """The classes of other libraries, field by field; read through `amqpcodec.compat._facts`.
 
@@ -284,6 +284,8 @@ CLASSES: dict[str, dict[str, tuple[Any, ...]]] = {
             )),
             ("Confirm.SelectOk", 0x0055000b, "", ()),
         ),
+        "4.0.0": (
+        ),
         "3.3": (
             ("Exchange.Declare", 0x0028000a, "", (
                 ("ticket", "short", 0, "", None, (("equals", 0, True),)),
@@ -403,6 +405,133 @@ CLASSES: dict[str, dict[str, tuple[Any, ...]]] = {
                 ("delivery_tag", "longlong", None, "", None, ()),
                 ("redelivered", "bit", False, "falsy", False, ()),
                 ("exchange", "shortstr", "", "falsy", "", (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/ ]*$", True),)),
+                ("routing_key", "shortstr", None, "", None, ()),
+                ("message_count", "long", None, "", None, ()),
+            )),
+            ("Basic.Reject", 0x003c005a, "", (
+                ("delivery_tag", "longlong", None, "", None, ()),
+                ("requeue", "bit", True, "", None, ()),
+            )),
+        ),
+        "3.2": (
+            ("Exchange.Declare", 0x0028000a, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("exchange", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("exchange_type", "shortstr", "direct", "", None, ()),
+                ("passive", "bit", False, "", None, ()),
+                ("durable", "bit", False, "", None, ()),
+                ("auto_delete", "bit", False, "", None, ()),
+                ("internal", "bit", False, "", None, (("is", False, True),)),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Exchange.Delete", 0x00280014, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("exchange", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("if_unused", "bit", False, "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+            )),
+            ("Exchange.Bind", 0x0028001e, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("destination", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("source", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", "", "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Exchange.Unbind", 0x00280028, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("destination", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("source", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", "", "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Queue.Declare", 0x0032000a, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("passive", "bit", False, "", None, ()),
+                ("durable", "bit", False, "", None, ()),
+                ("exclusive", "bit", False, "", None, ()),
+                ("auto_delete", "bit", False, "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Queue.DeclareOk", 0x0032000b, "", (
+                ("queue", "shortstr", None, "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("message_count", "long", None, "", None, ()),
+                ("consumer_count", "long", None, "", None, ()),
+            )),
+            ("Queue.Bind", 0x00320014, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("exchange", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", "", "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Queue.Unbind", 0x00320032, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("exchange", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", "", "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Queue.Purge", 0x0032001e, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("nowait", "bit", False, "", None, ()),
+            )),
+            ("Queue.Delete", 0x00320028, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("if_unused", "bit", False, "", None, ()),
+                ("if_empty", "bit", False, "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+            )),
+            ("Basic.Consume", 0x003c0014, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("consumer_tag", "shortstr", "", "", None, ()),
+                ("no_local", "bit", False, "", None, ()),
+                ("no_ack", "bit", False, "", None, ()),
+                ("exclusive", "bit", False, "", None, ()),
+                ("nowait", "bit", False, "", None, ()),
+                ("arguments", "table", None, "falsy", {}, ()),
+            )),
+            ("Basic.Cancel", 0x003c001e, "", (
+                ("consumer_tag", "shortstr", None, "", None, ()),
+                ("nowait", "bit", False, "falsy", False, ()),
+            )),
+            ("Basic.Publish", 0x003c0028, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("exchange", "shortstr", "", "", None, (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", "", "", None, ()),
+                ("mandatory", "bit", False, "", None, ()),
+                ("immediate", "bit", False, "", None, ()),
+            )),
+            ("Basic.Return", 0x003c0032, "", (
+                ("reply_code", "short", None, "", None, ()),
+                ("reply_text", "shortstr", "", "falsy", "", ()),
+                ("exchange", "shortstr", "", "falsy", "", (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", None, "", None, ()),
+            )),
+            ("Basic.Deliver", 0x003c003c, "", (
+                ("consumer_tag", "shortstr", None, "", None, ()),
+                ("delivery_tag", "longlong", None, "", None, ()),
+                ("redelivered", "bit", False, "falsy", False, ()),
+                ("exchange", "shortstr", "", "falsy", "", (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("routing_key", "shortstr", None, "", None, ()),
+            )),
+            ("Basic.Get", 0x003c0046, "", (
+                ("ticket", "short", 0, "", None, (("equals", 0, True),)),
+                ("queue", "shortstr", "", "", None, (("length", 256, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
+                ("no_ack", "bit", False, "", None, ()),
+            )),
+            ("Basic.GetOk", 0x003c0047, "", (
+                ("delivery_tag", "longlong", None, "", None, ()),
+                ("redelivered", "bit", False, "falsy", False, ()),
+                ("exchange", "shortstr", "", "falsy", "", (("length", 127, True), ("pattern", "^[a-zA-Z0-9-_.:@#,/]*$", True),)),
                 ("routing_key", "shortstr", None, "", None, ()),
                 ("message_count", "long", None, "", None, ()),
             )),
@@ -691,6 +820,8 @@ CLASSES: dict[str, dict[str, tuple[Any, ...]]] = {
             ("Access.RequestOk", 0x001e000b, "", (
                 ("ticket", "short", 1, "", None, ()),
             )),
+        ),
+        "1.2": (
         ),
         "1.3": (
         ),

@@ -22,8 +22,9 @@ from types import MappingProxyType
 from .. import _backend
 from .._typing import Any, NamedTuple
 from ..errors import UnknownReleaseError
-from ._patches import WATCH, Options, PatchTarget, locked, loops_of, part_of, warn_pure
-from ._versions import release, releases_of
+from ._learnt import RELEASES
+from ._patches import WATCH, Options, PatchTarget, locked, parts_of, warn_once, warn_pure
+from ._relied import REASON, Known, recognise
 
 PEERS = ("pamqp", "pika", "amqp")
 """The libraries that `install` knows."""
@@ -34,6 +35,8 @@ _BUILT_ON = {
     "celery": "amqp", "kombu": "amqp", "py-amqp": "amqp",
 }  # fmt: skip
 _PURE = "the pure build changes nothing"
+_UNKNOWN = "nothing of it is known"
+_MOST_NAMED = 4  # of what is not known, in a warning
 
 
 class Status(NamedTuple):
@@ -50,7 +53,7 @@ class Status(NamedTuple):
         originals: the library's own functions by dotted name, for each that is replaced.
         fast: calls that the compiled functions served since then.
         fallbacks: calls that went to the library's own functions, counted by reason.
-        stock: classes that are left as they are, with the reason.
+        stock: functions, classes and loops that are left as they are, with the reason.
     """
 
     name: str
@@ -100,7 +103,7 @@ class _Peer:
             part.revert()
         self._options, self._parts = None, []
         if options is not None and _backend.IMPL == "c":
-            self._parts = [part_of(self.name, options), *loops_of(self.name, options)]
+            self._parts = parts_of(self.name, options)
             for part in self._parts:
                 WATCH.add(part)
         self._options = options
@@ -110,25 +113,33 @@ class _Peer:
         options = self._options
         if options is None:
             return Status(self.name)
-        status = Status(self.name, True, False, self._why(), options.version, options.loops, options.hardened)
+        known = options.known
+        unknown = dict.fromkeys(known.unknown, REASON)
         plans = [part.plan for part in self._parts if part.plan is not None]
-        if not plans or self._parts[0].plan is None:
-            return status
         fallbacks: dict[str, int] = {}
         for plan in plans:
             for reason, times in plan.counts.declined.items():
                 fallbacks[reason] = fallbacks.get(reason, 0) + times
-        return status._replace(
-            active=True,
+        why = self._why(known)
+        return Status(
+            self.name,
+            wanted=True,
+            active=not why,
+            why=why,
+            version=known.version,
+            loops=options.loops,
+            hardened=options.hardened,
             originals={key: held for part in self._parts for key, held in part.originals().items()},
             fast=sum(plan.counts.fast for plan in plans),
             fallbacks=fallbacks,
-            stock={name: reason for plan in plans for name, reason in plan.stock.items()},
+            stock=unknown | {name: reason for plan in plans for name, reason in plan.stock.items()},
         )
 
-    def _why(self) -> str:
-        if not self._parts:
+    def _why(self, known: Known) -> str:
+        if _backend.IMPL != "c":
             return _PURE
+        if known.why or not known.rules:
+            return known.why or _UNKNOWN
         part = self._parts[0]
         if part.plan is not None:
             return ""
@@ -146,19 +157,47 @@ def _peer(name: str) -> _Peer:
     return _PEERS[name]
 
 
-def _options(name: str, loops: bool, hardened: bool, force: bool) -> Options:
-    if _backend.IMPL != "c":
-        warn_pure(name)
-        return Options("", "", loops, hardened)
-    found = release(name, loops=loops, force=force)
-    return Options(found.rules, found.version, loops, hardened)
+def known(name: str, loops: bool, strict: bool) -> Known:
+    """Return what is known of a library that is to be accelerated; warn, or raise, of what is not.
+
+    Args:
+        name: as for `install`.
+        loops: as for `install`.
+        strict: as for `install`.
+
+    Raises:
+        ModuleNotFoundError, UnknownReleaseError: as `install`.
+    """
+    found = recognise(name, loops=loops)
+    if found.why and strict:
+        raise ModuleNotFoundError(found.why, name=name)
+    if found.unknown and strict:
+        raise UnknownReleaseError(_said_of(name, found))
+    if found.why or found.unknown:
+        warn_once(found.why or f"{_said_of(name, found)}; compat.status()[{name!r}].stock has all")
+    return found
 
 
-def install(name: str, *, loops: bool = False, hardened: bool = False, force: bool = False) -> Status:
+def _said_of(name: str, found: Known) -> str:
+    shown = ", ".join(found.unknown[:_MOST_NAMED])
+    more = len(found.unknown) - _MOST_NAMED
+    listed = f"{shown} and {more} more" if more > 0 else shown
+    return f"{name} {found.version or 'of unknown version'}: not known, and left as it is: {listed}"
+
+
+def _options(name: str, loops: bool, hardened: bool, strict: bool) -> Options:
+    if _backend.IMPL == "c":
+        return Options(known(name, loops, strict), loops, hardened)
+    warn_pure(name)
+    return Options(Known(), loops, hardened)
+
+
+def install(name: str, *, loops: bool = False, hardened: bool = False, strict: bool = False) -> Status:
     """Replace the hot functions of a library by compiled ones, now or as soon as it is imported.
 
-    Doing it again changes nothing but the options. Where amqpcodec itself is not compiled, it replaces
-    nothing: a warning and the returned status say so.
+    A function whose source, or that of what it relies on, is not known stays as it is: a warning and the
+    returned status name it. Doing it again changes nothing but the options. Where amqpcodec itself is not
+    compiled, it replaces nothing: a warning and the status say so.
 
     Args:
         name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
@@ -166,18 +205,18 @@ def install(name: str, *, loops: bool = False, hardened: bool = False, force: bo
             py-amqp's then reads ahead, which a program that polls the socket itself would notice.
         hardened: raise the library's own exceptions where hostile octets would make it hang or recurse
             without bound.
-        force: treat an unknown release as the newest known one. Classes that differ stay as they are.
+        strict: raise an exception where something is not known, and replace nothing.
 
     Returns:
         What has become of the library.
 
     Raises:
-        ModuleNotFoundError: the library is not installed.
-        UnknownReleaseError: its release is not known; the text names those that are.
+        ModuleNotFoundError: ``strict``, and the library is not installed.
+        UnknownReleaseError: ``strict``, and not all that would be replaced is known; the text names it.
         ValueError: no such library.
     """
     peer = _peer(name)
-    options = _options(name, loops, hardened, force)
+    options = _options(name, loops, hardened, strict)
     with locked():
         peer.want(install, options)
         return peer.status()
@@ -203,7 +242,7 @@ def uninstall(name: str) -> Status:
 
 @contextmanager
 def installed(
-    *names: str, loops: bool = False, hardened: bool = False, force: bool = False
+    *names: str, loops: bool = False, hardened: bool = False, strict: bool = False
 ) -> Iterator[Mapping[str, Status]]:
     """Libraries are accelerated inside the `with` block, in all threads, and are as before after it.
 
@@ -211,14 +250,12 @@ def installed(
         names: as for `install`.
         loops: as for `install`.
         hardened: as for `install`.
-        force: as for `install`.
+        strict: as for `install`.
 
     Raises:
-        ModuleNotFoundError: a library is not installed.
-        UnknownReleaseError: a release is not known.
-        ValueError: no such library.
+        ModuleNotFoundError, UnknownReleaseError, ValueError: as `install`.
     """
-    wanted = [(_peer(name), _options(name, loops, hardened, force)) for name in names]
+    wanted = [(_peer(name), _options(name, loops, hardened, strict)) for name in names]
     token = object()
     try:
         with locked():
@@ -232,7 +269,7 @@ def installed(
 
 
 def supported(name: str) -> tuple[str, ...]:
-    """The releases of a library that are known, such as ``("1.3.2", "1.4.0 to 1.4.4")``.
+    """The releases of a library that were learnt: most functions are known in them, such as ``"1.4.4"``.
 
     Args:
         name: as for `install`.
@@ -240,7 +277,7 @@ def supported(name: str) -> tuple[str, ...]:
     Raises:
         ValueError: no such library.
     """
-    return releases_of(_peer(name).name)
+    return RELEASES[_peer(name).name]
 
 
 def status() -> dict[str, Status]:

@@ -12,9 +12,6 @@ answer: whoever begins to watch the socket after that misses nothing.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 
-from amqp.connection import Connection
-from amqp.transport import _AbstractTransport
-
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END, OVERHEAD
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
@@ -23,8 +20,14 @@ cdef enum:
     LEAST_AHEAD = 4096  # octets
     MOST_AHEAD = 65536
 
-_read_frame = _AbstractTransport.read_frame
-_blocking_read = Connection.blocking_read
+try:
+    from amqp.connection import Connection
+    from amqp.transport import _AbstractTransport
+
+    _read_frame = _AbstractTransport.read_frame
+    _blocking_read = Connection.blocking_read
+except (ImportError, AttributeError):  # a release that is not known: nothing is read ahead
+    Connection = _AbstractTransport = _read_frame = _blocking_read = None
 
 
 cdef class ReadAhead:

@@ -8,7 +8,7 @@ trying them out. A class that differs in anything stays as it is.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 
@@ -91,12 +91,23 @@ class Formats(NamedTuple):
     properties: tuple[tuple[str, str], ...]
 
 
+def known_records(peer: str, rules: Mapping[str, str]) -> dict[str, Record]:
+    """The classes of a library that are known, by name.
+
+    Args:
+        peer: ``"pamqp"`` or ``"pika"``.
+        rules: of each class, see `_relied.Known`.
+    """
+    by_rules = {each: records(peer, each) for each in set(rules.values())}
+    return {name: by_rules[rules[name]][name] for name in records(peer, peers.NEWEST[peer]) if name in rules}
+
+
 def records(peer: str, rules: str) -> dict[str, Record]:
     """The classes of a library by name.
 
     Args:
         peer: ``"pamqp"`` or ``"pika"``.
-        rules: the rules of its release, see `_versions.Release`.
+        rules: by which all of them go.
     """
     by_rules = peers.CLASSES[peer]
     chosen = {cls[0]: cls for cls in (*by_rules[peers.NEWEST[peer]], *by_rules[rules])}
@@ -114,11 +125,11 @@ def formats(peer: str) -> Formats:
     return Formats(peers.FORMATS[peer], peers.PROPERTIES[peer])
 
 
-def live(peer: str, rules: str) -> dict[str, type]:
+def live(peer: str, names: Iterable[str]) -> dict[str, type]:
     """The classes of the library as imported, by the names of the facts; those it lacks are left out."""
     module = import_module({"pamqp": "pamqp.commands", "pika": "pika.spec"}[peer])
     found = {}
-    for name in records(peer, rules):
+    for name in names:
         target: Any = module
         for part in name.split("."):
             target = getattr(target, part, None)
@@ -127,14 +138,12 @@ def live(peer: str, rules: str) -> dict[str, type]:
     return found
 
 
-def differing(peer: str, rules: str) -> dict[str, str]:
-    """Which live classes are not what the facts say, with the first difference; in py-amqp, which methods."""
-    if peer in peers.FORMATS:
-        return dict(_differing_formats(formats(peer)))
-    classes = live(peer, rules)
+def differing(peer: str, facts: Mapping[str, Record]) -> dict[str, str]:
+    """Which live classes are not what the facts say, with the first difference."""
+    classes = live(peer, facts)
     compare = {"pamqp": _differing_in_pamqp, "pika": _differing_in_pika}[peer]
     found = {}
-    for record in records(peer, rules).values():
+    for record in facts.values():
         if record.name not in classes:
             found[record.name] = "it is missing"
             continue
@@ -204,6 +213,8 @@ def _differing_in_pamqp(record: Record, cls: Any) -> Iterator[str]:
     for field in record.fields:
         yield from _differing_coercion(field, cls)
         yield from _differing_checks(field, cls)
+    if record.is_method and import_module(cls.__module__).INDEX_MAPPING.get(record.index) is not cls:
+        yield "its index leads to another class"
 
 
 def _differing_coercion(field: Field, cls: Any) -> Iterator[str]:
@@ -288,12 +299,15 @@ def _differing_in_pika(record: Record, cls: Any) -> Iterator[str]:
         yield f"its attributes are {vars(made)}"
     if b"".join(made.encode()) != octets:
         yield "it does not encode to the octets of its fields"
-    if any(field.default is REQUIRED for field in record.fields):
-        return  # pika cannot decode it either: it makes an instance without arguments first
-    read = cls()
-    read.decode(octets)
-    if vars(read) != values or list(vars(read)) != list(values):
-        yield "it does not decode from the octets of its fields"
+    # Where an argument is required, pika cannot decode it either: it makes an instance without any first.
+    if not any(field.default is REQUIRED for field in record.fields):
+        read = cls()
+        read.decode(octets)
+        if vars(read) != values or list(vars(read)) != list(values):
+            yield "it does not decode from the octets of its fields"
+    spec = import_module(cls.__module__)
+    if (spec.methods if record.is_method else spec.props).get(cls.INDEX) is not cls:
+        yield "its INDEX leads to another class"
 
 
 def _sample(record: Record) -> tuple[dict[str, Any], bytes]:
@@ -329,23 +343,3 @@ def _sample_value(kind: str, at: int, bit: int) -> tuple[Any, bytes]:
     size = _SIZES[kind]
     number = int.from_bytes(bytes(range(0xF0 - at - size, 0xF0 - at)), "big")
     return number, number.to_bytes(size, "big")
-
-
-# -- formats
-
-
-def _differing_formats(facts: Formats) -> Iterator[tuple[str, str]]:
-    serialization = import_module("amqp.serialization")
-    names = import_module("amqp.basic_message").Message.PROPERTIES
-    if tuple(names) != facts.properties:
-        yield "Message", "its properties differ"
-    if serialization.PROPERTY_CLASSES.get(60) is not serialization.decode_properties_basic:
-        yield "PROPERTY_CLASSES", "its function for class 60 is not decode_properties_basic"
-    found = {
-        class_id << 16 | method_id: method.args or ""
-        for owner in (import_module("amqp.connection").Connection, import_module("amqp.channel").Channel)
-        for (class_id, method_id), method in owner._METHODS.items()
-    }
-    for index in sorted(facts.methods.keys() | found.keys()):
-        if facts.methods.get(index) != found.get(index):
-            yield f"{index >> 16}.{index & 0xFFFF}", f"its arguments are {found.get(index)!r}"

@@ -2,16 +2,13 @@
 
 `install("pamqp", loops=True)` replaces them. Nothing is read ahead: a replacement serves frames that are
 whole in the client's own buffer, and leaves the rest, errors included, to the client's function, which finds
-that buffer as its own code would have left it. A client is known by the source of the functions that are
-replaced; with any other source its loop stays as it is, and `status()` says so.
+that buffer as its own code would have left it.
 """
 
 from __future__ import annotations
 
-import inspect
 from asyncio import StreamReader
 from collections.abc import Callable
-from hashlib import sha256
 from importlib import import_module
 from struct import Struct
 from typing import Any, NamedTuple
@@ -20,7 +17,7 @@ from .._kernel.guards_c import is_own
 from .._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
 from ._before import REPLACED
 from ._counts_c import Counts
-from ._patches import Options, Patch, PatchPlan
+from ._patches import Patch, PatchPlan
 
 Replacing = Callable[[Any], Callable[..., Any]]
 
@@ -103,45 +100,25 @@ class Loop(NamedTuple):
     owner: str
     name: str
     replacing: Replacing
-    uses: tuple[str, ...]  # methods whose work the replacement does, too
-    known: frozenset[str]  # digests of the source of all of them
+    uses: tuple[str, ...] = ()  # methods whose work the replacement does, too
 
 
 LOOPS = {
-    "aiormq": Loop(
-        "aiormq.connection",
-        "FrameReceiver",
-        "get_frame",
-        aiormq_get_frame,
-        (),
-        frozenset(
-            {
-                "b0f71b2901c22c96b9d6151b5de1dbc4126709ee1ac52d9662a6ac00c5be7390",  # 6.8 to 7.1
-                "3adff046743a2328fa6da4ce2aecd959ecc81d2282bc304b3b063d52bcbafb7d",  # 7.2
-            }
-        ),
-    ),
+    "aiormq": Loop("aiormq.connection", "FrameReceiver", "get_frame", aiormq_get_frame),
     "amqpstorm": Loop(
-        "amqpstorm.connection",
-        "Connection",
-        "_read_buffer",
-        amqpstorm_read_buffer,
-        ("_handle_amqp_frame",),
-        frozenset({"1982bd1db09f0a3b025904bf82c3605b97908c24931a9b01b2c303fe6dd321f2"}),  # 3.1
+        "amqpstorm.connection", "Connection", "_read_buffer", amqpstorm_read_buffer, ("_handle_amqp_frame",)
     ),
 }
-MODULES_LOOPS = {client: (loop.module,) for client, loop in LOOPS.items()}
 
 
-def plan(client: str, options: Options) -> PatchPlan:
-    """Plan the replacements in a client.
+def plan(client: str) -> PatchPlan:
+    """Plan the replacement in a client whose loop is known.
 
     Args:
-        client: a key of `MODULES_LOOPS`.
-        options: those of its peer; only ``loops`` counts here, and the core has looked at it.
+        client: a key of `LOOPS`.
     """
     loop = LOOPS[client]
-    owner = getattr(import_module(loop.module), loop.owner, None)
+    owner = getattr(import_module(loop.module), loop.owner)
     reason = _unlike(loop, owner)
     if reason:
         return PatchPlan((), Counts(), {f"{loop.module}.{loop.owner}.{loop.name}": reason}, None)
@@ -150,18 +127,9 @@ def plan(client: str, options: Options) -> PatchPlan:
 
 
 def _unlike(loop: Loop, owner: Any) -> str:
-    """Why the loop stays the client's own; nothing if it is one that is known."""
+    """Why the loop stays the client's own; nothing if it is replaced."""
     if loop.module == "aiormq.connection" and not set(StreamReader.readexactly.__code__.co_names) >= _BUFFER:
         return "this Python's asyncio.StreamReader keeps its octets in another way"
-    names = (loop.name, *loop.uses)
-    try:
-        if not all(is_own(vars(owner)[name], loop.module.partition(".")[0]) for name in names):
-            return REPLACED
-        text = "".join(inspect.getsource(getattr(owner, name)) for name in names)
-    except (AttributeError, KeyError, TypeError, OSError):
-        return "there is no source to know it by"
-    return (
-        ""
-        if sha256(text.encode()).hexdigest() in loop.known
-        else "its source is none of those that are known"
-    )
+    library = loop.module.partition(".")[0]
+    own = all(is_own(vars(owner).get(name), library) for name in (loop.name, *loop.uses))
+    return "" if own else REPLACED

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from types import FunctionType, ModuleType
 
 from .._kernel import fields as field_kinds
@@ -20,17 +22,18 @@ from .._typing import Any
 from ..limits import Limits
 from ._before import REPLACED, note, untouched
 from ._counts_c import Counts
-from ._facts import Record, characters, differing, live, records
+from ._facts import Record, characters, differing, known_records, live, records
 from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
+from ._relied import class_names
 from ._rules import pamqp_profile
-
-MODULES = ("pamqp.frame",)
 
 _DEPTH = Limits().table_depth
 _FLAG_WORDS = 64
 """More words of property flags than these are refused if hardened: 1,000 properties."""
+
+_OLDER = ("3.2", "3.3")
 
 _KINDS = {
     "bit": field_kinds.BIT_FIELD,
@@ -50,38 +53,26 @@ _OF_PROPERTIES = ("marshal", "unmarshal", "validate", "amqp_type", "flags", "enc
 
 
 def plan(options: Options) -> PatchPlan:
-    """Everything that is replaced in pamqp as it is imported."""
+    """Everything that is replaced in pamqp as it is imported, and known."""
     counts = Counts()
-    frame = import_module("pamqp.frame")
-    stock = differing("pamqp", options.rules)
-    facts = records("pamqp", options.rules)
+    rules = options.known.rules
+    facts = known_records("pamqp", {name: rules[name] for name in class_names("pamqp") if name in rules})
+    stock = differing("pamqp", facts)
     stock.update({record.name: record.leave for record in facts.values() if record.leave})
-    classes = live("pamqp", options.rules)
+    if rules.get("pamqp.frame.unmarshal") == "3.2" and sys.version_info >= (3, 12):
+        stock["Basic.Properties"] = "warns of each timestamp"
+    classes = live("pamqp", facts)
     served = {
-        name: _peer_class(facts[name], cls, options.rules)
+        name: _peer_class(facts[name], cls, rules.get("pamqp.frame.unmarshal", ""))
         for name, cls in classes.items()
         if name not in stock
     }
     for name in [name for name, peer_class in served.items() if peer_class.layout.replaced]:
         stock[name] = REPLACED
         del served[name]
-    if "Basic.Properties" not in served:
-        return PatchPlan((), counts, stock)
-    hardening = list(_hardening(options.rules)) if options.hardened else []
-    reading, writing = _guards((*_BOTH, "decode"), hardening), _guards((*_BOTH, "encode"), hardening)
-    calling = _guards(_CALLED, hardening)
-    note(stock, (reading, writing))
-    codec = _codec(options, counts, served, (reading, writing), hardening, stock)
-    unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
-    patches = untouched(
-        stock,
-        (
-            *hardening,
-            Patch(frame, "unmarshal", codec.unmarshal(unmarshal)),
-            Patch(frame, "marshal", codec.marshal(frame.marshal)),
-        ),
-    )
+    patches = _functions(options, counts, served, stock)
     called = [peer_class for peer_class in served.values() if peer_class.layout.names]
+    calling = _guards(_CALLED, [])
     for peer_class in called:
         peer_class.serve(counts, calling)
 
@@ -92,16 +83,49 @@ def plan(options: Options) -> PatchPlan:
     return PatchPlan(patches, counts, stock, undo, tuple(peer_class.layout.cls for peer_class in called))
 
 
+def _functions(
+    options: Options, counts: Any, served: dict[str, Any], stock: dict[str, str]
+) -> tuple[Patch, ...]:
+    """Return the patches of the functions that are known."""
+    reads, writes = (options.known.rules.get(f"pamqp.frame.{name}") for name in ("unmarshal", "marshal"))
+    if not (reads or writes):
+        return ()
+    if "Basic.Properties" not in served:
+        stock.update(
+            dict.fromkeys(("pamqp.frame.unmarshal", "pamqp.frame.marshal"), "Basic.Properties stays")
+        )
+        return ()
+    frame = import_module("pamqp.frame")
+    hardening = list(_hardening(reads)) if options.hardened and reads else []
+    reading = _guards((*_BOTH, "decode"), hardening) if reads else Guards([])
+    writing = _guards((*_BOTH, "encode"), hardening) if writes else Guards([])
+    note(stock, (reading, writing))
+    rules, properties = (reads or str(writes), writes or str(reads)), options.known.rules["Basic.Properties"]
+    fields = _fields(records("pamqp", properties)["Basic.Properties"], reads or "")
+    codec = _codec(rules, counts, served, (reading, writing), hardening, stock, fields)
+    patches = hardening
+    if reads:
+        unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
+        patches.append(Patch(frame, "unmarshal", codec.unmarshal(unmarshal)))
+    if writes:
+        patches.append(Patch(frame, "marshal", codec.marshal(frame.marshal)))
+    return untouched(stock, patches)
+
+
 def _peer_class(record: Record, cls: type, rules: str) -> Any:
     """Return the facts of a class: one object for good, as its layout is, unless it was replaced."""
-    made = _make_peer_class(record, cls)
+    made = _make_peer_class(record, cls, rules)
     return made if made.layout.replaced else _PEER_CLASSES.setdefault((cls, rules), made)
 
 
-def _make_peer_class(record: Record, cls: type) -> Any:
+def _fields(record: Record, rules: str) -> list[tuple[str, int, Any]]:
+    kinds = _KINDS | {"timestamp": field_kinds.NAIVE_TIME_FIELD} if rules == "3.2" else _KINDS
+    return [(field.name, kinds[field.kind], field.default) for field in record.fields]
+
+
+def _make_peer_class(record: Record, cls: type, rules: str) -> Any:
     own = _OF_METHODS if record.is_method else _OF_PROPERTIES
     guarded = (*own, *(f"_{field.name}" for field in record.fields))
-    fields = [(field.name, _KINDS[field.kind], field.default) for field in record.fields]
     checks = [
         (
             at,
@@ -113,7 +137,7 @@ def _make_peer_class(record: Record, cls: type) -> Any:
         for check in field.checks
     ]
     coercions = [(field.coerce, field.instead) for field in record.fields]
-    layout = RecordLayout(cls, fields, guarded)
+    layout = RecordLayout(cls, _fields(record, rules), guarded)
     return PeerClass(layout, f"{cls.__module__}.{cls.__qualname__}", record.index, coercions, checks)
 
 
@@ -128,31 +152,38 @@ _ALTERNATIVE = "DEPRECATED_RABBITMQ_SUPPORT"  # other tags for numbers, which ar
 
 def _guards(modules: tuple[str, ...], hardening: list[Patch]) -> Guards:
     """Return guards of all that functions of these modules look up, once those patches are made."""
-    basic, common = import_module("pamqp.commands").Basic, import_module("pamqp.common")
     expected = [
         Expected(
             patch.owner if isinstance(patch.owner, dict) else vars(patch.owner), patch.name, patch.replacement
         )
         for patch in hardening
     ]
-    expected.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
-    found = guards([import_module(f"pamqp.{name}") for name in modules], ("marshal", "unmarshal"), expected)
+    if "encode" in modules:
+        expected.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
+    there = [
+        name for name in modules if find_spec(f"pamqp.{name}") is not None
+    ]  # what is known needs no other
+    found = guards([import_module(f"pamqp.{name}") for name in there], ("marshal", "unmarshal"), expected)
+    if modules is _CALLED:
+        return Guards(found)
+    basic, formats = import_module("pamqp.commands").Basic, import_module("pamqp.common").Struct
     flags = basic.Properties.flags
     found.append(ModuleGuard(flags, flags, "pamqp.commands.Basic.Properties.flags"))
-    formats = [name for name in vars(common.Struct) if not name.startswith("__")]
-    return Guards(found, [TypeGuard(basic, ("Properties", "frame_id")), TypeGuard(common.Struct, formats)])
+    names = [name for name in vars(formats) if not name.startswith("__")]
+    return Guards(found, [TypeGuard(basic, ("Properties", "frame_id")), TypeGuard(formats, names)])
 
 
 def _codec(
-    options: Options,
+    rules: tuple[str, str],
     counts: Any,
     served: dict[str, Any],
     guarding: tuple[Guards, Guards],
     hardening: list[Patch],
     stock: dict[str, str],
+    fields: list[tuple[str, int, Any]],
 ) -> Any:
     body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
-    profile = pamqp_profile(options.rules)
+    reading, writing = map(pamqp_profile, rules)
     attributes = [(name, _OWN, None) for name in ("class_id", "weight", "body_size", "properties")]
     frames = (
         RecordLayout(header.ContentHeader, attributes, ("marshal", "unmarshal", "_get_flags")),
@@ -163,8 +194,8 @@ def _codec(
         if patch.owner is header.ContentHeader:
             frames[0].expect(patch.name, patch.replacement)
     return Codec(
-        ReaderRules(profile, False, Limits(), False),
-        PeerRules(profile, False, _DEPTH),
+        ReaderRules(reading, False, Limits(), False),
+        PeerRules(writing, False, _DEPTH),
         counts,
         [peer_class for name, peer_class in served.items() if name != "Basic.Properties"],
         served["Basic.Properties"],
@@ -172,14 +203,12 @@ def _codec(
         heartbeat.Heartbeat,
         header.ProtocolHeader,
         *guarding,
-        _derivation(served["Basic.Properties"].layout, options.rules),
+        _derivation(served["Basic.Properties"].layout, fields),
     )
 
 
-def _derivation(layout: Any, rules: str) -> Callable[[type], Any]:
+def _derivation(layout: Any, fields: list[tuple[str, int, Any]]) -> Callable[[type], Any]:
     """How the layout of a class derived from `Basic.Properties` is found: rabbitpy has one."""
-    record = records("pamqp", rules)["Basic.Properties"]
-    fields = [(field.name, _KINDS[field.kind], field.default) for field in record.fields]
     names = (*_OF_PROPERTIES, *layout.names, *(f"_{name}" for name in layout.names), "__slots__")
 
     def derive(cls: type) -> Any:
@@ -203,7 +232,7 @@ def _derivation(layout: Any, rules: str) -> Callable[[type], Any]:
 def _hardening(rules: str) -> Iterator[Patch]:
     """Functions of pamqp that hostile octets can keep busy for ever, with the checks that they lack."""
     decode, header = import_module("pamqp.decode"), import_module("pamqp.header")
-    if rules == "3.3":
+    if rules in _OLDER:
         field_array = _checked_array(decode)
         yield Patch(decode, "field_array", field_array)
         yield Patch(decode.METHODS, "array", field_array, "pamqp.decode.METHODS['array']")
@@ -243,7 +272,7 @@ def _checked_flags(header: ModuleType, rules: str) -> Callable[[bytes], tuple[in
             words += 1
         if words > _FLAG_WORDS:
             raise struct.error(f"Content header has more than {_FLAG_WORDS} words of flags")
-        if words == 1 or rules != "3.3":
+        if words == 1 or rules not in _OLDER:
             return original(data)
         if len(data) < 2 * words:
             raise struct.error("Content header flags are truncated")

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from threading import RLock, local
@@ -16,12 +17,13 @@ from .._typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ._counts_c import Counts
+    from ._relied import Known
 
 _MISSING = object()
 _LOCK = RLock()
 # Replacements that somebody else's patch hides, and what they stand for: patches may be undone in any order.
 _hidden: list[tuple[Patch, Any]] = []
-_said: set[str] = set()  # libraries of which a warning said that nothing is replaced
+_said: set[str] = set()  # the texts of warnings
 # Modules whose execution has ended, though their import may not have.
 _executed: WeakSet[ModuleType] = WeakSet()
 
@@ -34,31 +36,33 @@ def locked() -> Iterator[None]:
     WATCH.settle()
 
 
-def warn_pure(name: str) -> None:
-    """Warn, once in a process for each library, that the pure build does not accelerate it."""
-    if name in _said:
+def warn_once(text: str) -> None:
+    """Warn of something, once in a process."""
+    if text in _said:
         return
-    _said.add(name)
-    text = (
+    _said.add(text)
+    with suppress(Warning):  # a program that makes warnings errors still starts
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
+
+
+def warn_pure(name: str) -> None:
+    """Warn that the pure build does not accelerate a library."""
+    warn_once(
         f"{name} is not accelerated: amqpcodec is not compiled here (amqpcodec.IMPL is 'py'),"
         " and its pure build replaces nothing"
     )
-    with suppress(Warning):  # a program that makes warnings errors still starts
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 class Options(NamedTuple):
-    """The options of an `install`, and the release that it meets.
+    """The options of an `install`, and what it meets.
 
     Attributes:
-        rules: key of the facts and value rules of the release.
-        version: of the library.
+        known: of the library.
         loops: replace its read loop as well.
         hardened: raise its own exceptions where it would hang or recurse without bound.
     """
 
-    rules: str
-    version: str
+    known: Known
     loops: bool = False
     hardened: bool = False
 
@@ -308,18 +312,21 @@ class _TellingLoader:
 WATCH = Watch()
 
 
-def part_of(name: str, options: Options) -> PatchTarget:
-    """The part for a library itself: its modules and plan stand in the module `_<name>`."""
-    module: Any = import_module(f".._{name}", __name__)
-    return PatchTarget(module.MODULES, lambda: module.plan(options))
+def parts_of(name: str, options: Options) -> list[PatchTarget]:
+    """The parts of a library: itself, and clients on top of it with read loops of their own.
 
+    Their plans stand in the modules `_<name>` and `_loops`.
+    """
 
-def loops_of(name: str, options: Options) -> list[PatchTarget]:
-    """The parts for read loops of clients that a library's name stands for."""
-    if name != "pamqp" or not options.loops:
-        return []
-    module: Any = import_module(".._loops", __name__)
-    return [
-        PatchTarget(modules, lambda client=client: module.plan(client, options))  # type: ignore[misc]
-        for client, modules in module.MODULES_LOOPS.items()
-    ]
+    def make() -> PatchPlan:
+        module: Any = import_module(f".._{name}", __name__)
+        return module.plan(options)  # type: ignore[no-any-return]
+
+    def make_loop(client: str) -> PatchPlan:
+        module: Any = import_module(".._loops", __name__)
+        return module.plan(client)  # type: ignore[no-any-return]
+
+    waits_for = options.known.modules
+    own = [PatchTarget(waits_for[name], make)] if name in waits_for else []
+    clients = [client for client in waits_for if client != name]
+    return own + [PatchTarget(waits_for[client], partial(make_loop, client)) for client in clients]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from .._backend import load
@@ -12,12 +13,16 @@ from .._typing import Any
 from ..limits import Limits
 from . import _facts
 from ._before import REPLACED, note, untouched
+from ._counts_c import Counts
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
+from ._relied import class_names
 from ._rules import pika_profile
 
-MODULES = ("pika.spec", "pika.frame", "pika.connection", "pika.adapters.utils.io_services_utils")
-"""Modules to import before anything is replaced."""
+DECODE = "pika.frame.decode_frame"
+RECEIVE = "pika.connection.Connection._on_data_available"
+PENDING = "pika.callback.CallbackManager.pending"
+MOST_RECEIVED = "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES"
 
 _FRAMES = (
     ("Method", METHOD, ("method",)),
@@ -26,6 +31,8 @@ _FRAMES = (
     ("Heartbeat", HEARTBEAT, ()),
 )
 """The classes of frames, their types, and what `__init__` sets after type and channel."""
+
+_FUNCTIONS = (DECODE, *(f"pika.frame.{name}.marshal" for name in ("Header", "Method", "Body", "Heartbeat")))
 
 _KINDS = {
     "bit": field_kinds.BIT_FIELD,
@@ -49,48 +56,61 @@ _DEPTH = 32
 
 
 def plan(options: Options) -> PatchPlan:
-    """Plan the replacements in the pika that is imported.
+    """Plan the replacements in the pika that is imported, of what is known in it.
 
     Args:
         options: what `install` was asked for.
     """
+    rules = options.known.rules
+    if not any(name in rules for name in _FUNCTIONS):
+        return PatchPlan((), Counts(), {})
     frame = import_module("pika.frame")
     compiled: Any = load("amqpcodec.compat._pika", "c")
-    stock = _facts.differing("pika", options.rules)
-    frames = [_frame_layout(getattr(frame, name), others) for name, _, others in _FRAMES]
+    facts = _facts.known_records("pika", {name: rules[name] for name in class_names("pika") if name in rules})
+    stock = _facts.differing("pika", facts)
+    frames = [_frame_layout(getattr(frame, name, None), others) for name, _, others in _FRAMES]
     guarding = Guards(guards([import_module(f"pika.{name}") for name in ("data", "frame", "spec")]))
-    note(stock, (guarding, *frames))
-    codec = _codec(options, stock, frames, guarding)
+    note(stock, (guarding, *filter(None, frames)))
+    codec = _codec(options, facts, stock, frames, guarding)
     decode_frame = compiled.fast_decode_frame(codec)
-    patches = [Patch(frame, "decode_frame", decode_frame)]
-    for layout, (_, kind, _) in zip(frames, _FRAMES, strict=True):
-        patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
+    patches = [Patch(frame, "decode_frame", decode_frame)] if DECODE in rules else []
+    for layout, (name, kind, _) in zip(frames, _FRAMES, strict=True):
+        if f"pika.frame.{name}.marshal" in rules:
+            patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
     if options.loops:
-        patches += _loop(codec, decode_frame, stock)
+        patches += _loop(codec, decode_frame, stock, rules)
     return PatchPlan(untouched(stock, patches), codec.counts, stock)
 
 
-def _codec(options: Options, stock: dict[str, str], frames: list[Any], guarding: Any) -> Any:
+def _codec(
+    options: Options,
+    facts: Mapping[str, _facts.Record],
+    stock: dict[str, str],
+    frames: list[Any],
+    guarding: Any,
+) -> Any:
     """Return the state that the functions share."""
-    profile = pika_profile(options.rules)
-    layouts = _layouts(options.rules, stock)
+    rules = options.known.rules
+    known = [rules.get(name) for name in _FUNCTIONS]
+    reading, writing = (pika_profile(str(each or next(filter(None, known)))) for each in known[:2])
+    layouts = _layouts(facts, stock)
     exceptions = import_module("pika.exceptions")
     return load("amqpcodec.compat._pika", "c").Codec(
-        load("amqpcodec._kernel.reader", "c").ReaderRules(profile, False, Limits(table_depth=_DEPTH), False),
-        load("amqpcodec._kernel.peer_writer", "c").PeerRules(profile, False, _DEPTH),
+        load("amqpcodec._kernel.reader", "c").ReaderRules(reading, False, Limits(table_depth=_DEPTH), False),
+        load("amqpcodec._kernel.peer_writer", "c").PeerRules(writing, False, _DEPTH),
         {index: layout for index, layout in layouts.items() if index & 0xFFFF},
         next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
         frames,
         guarding,
-        import_module("pika.frame").decode_frame,
+        getattr(import_module("pika.frame"), "decode_frame", None),
         exceptions.InvalidFrameError if options.hardened else None,
     )
 
 
-def _layouts(rules: str, stock: dict[str, str]) -> dict[int, Any]:
+def _layouts(records: Mapping[str, _facts.Record], stock: dict[str, str]) -> dict[int, Any]:
     """How the classes of methods and properties are filled and read, by index."""
     layout = load("amqpcodec.compat._pika", "c").ClassLayout
-    classes, records = _facts.live("pika", rules), _facts.records("pika", rules)
+    classes = _facts.live("pika", records)
     layouts = {
         record.name: layout(
             classes[record.name],
@@ -105,25 +125,31 @@ def _layouts(rules: str, stock: dict[str, str]) -> dict[int, Any]:
     return {records[name].index: made for name, made in layouts.items() if name not in stock}
 
 
-def _frame_layout(cls: type, others: tuple[str, ...]) -> Any:
+def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
+    """Return how frames of a class are filled and read; None if there is no such class."""
+    if cls is None:
+        return None
     names = ("frame_type", "channel_number", *others)
     layout = load("amqpcodec._kernel.fields", "c").RecordLayout
     return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
 
 
-def _loop(codec: Any, decode_frame: Any, stock: dict[str, str]) -> list[Patch]:
+def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
     """Frames are read from a buffer that is cut once a read, reads are larger, and callbacks found sooner."""
     compiled: Any = load("amqpcodec.compat._pika_loops", "c")
-    callback, connection = import_module("pika.callback"), import_module("pika.connection").Connection
-    transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
-    used = (connection._on_data_available, connection._read_frame, connection._trim_frame_buffer)
-    receiving = Guards(guards(used))
-    names = (callback.CallbackManager.pending, callback.name_or_value)
-    pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
-    loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection, receiving)
-    note(stock, [loop, pending])
-    return [
-        Patch(connection, "_on_data_available", compiled.fast_on_data_available(loop)),
-        Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending)),
-        Patch(transport, "_MAX_RECV_BYTES", _RECEIVED),
-    ]
+    if RECEIVE in rules:
+        connection = import_module("pika.connection").Connection
+        used = (connection._on_data_available, connection._read_frame, connection._trim_frame_buffer)
+        receiving = Guards(guards(used))
+        loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection, receiving)
+        note(stock, [loop])
+        yield Patch(connection, "_on_data_available", compiled.fast_on_data_available(loop))
+    if PENDING in rules:
+        callback = import_module("pika.callback")
+        names = (callback.CallbackManager.pending, callback.name_or_value)
+        pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
+        note(stock, [pending])
+        yield Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending))
+    if MOST_RECEIVED in rules:
+        transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
+        yield Patch(transport, "_MAX_RECV_BYTES", _RECEIVED)

@@ -42,6 +42,7 @@ from ..profiles import (
     ValueRules,
 )
 
+_NAIVE_TIMES = {"T": NAIVE_TIME} if sys.version_info < (3, 12) else {}  # since then each is a warning
 _INTEGERS = {
     "b": ("b", 1, -(2**7), 2**7 - 1),
     "s": ("s", 2, -(2**15), 2**15 - 1),
@@ -95,19 +96,23 @@ def pamqp_profile(rules: str) -> TableProfile:
     """Tables as pamqp reads and writes them.
 
     Args:
-        rules: of the release, see `_versions.Release`.
+        rules: of the release, see `_relied.Known`.
     """
     tags = {**_SHARED, "x": BYTEARRAY, "T": SHORT_TIME, "\0": VOID}
-    if rules == "3.3":
-        # It reads the mantissa of a decimal as unsigned, writes it otherwise, and -1 to -128 not at all.
+    if rules in ("3.2", "3.3"):
+        # They read the mantissa of a decimal as unsigned, write it otherwise, and -1 to -128 not at all.
         values = ValueRules(
             integers=_INTEGERS_OF_PAMQP_3, float_tag="f", bytearray_tag="x", sorted_keys=True, longest_key=128
         )
+        if rules == "3.2":
+            del tags["T"]
+            tags |= _NAIVE_TIMES
     else:
-        tags["D"] = SCALED
+        if rules == "4.0":  # 4.0.0 reads and writes decimals as 3.3 does
+            tags["D"] = SCALED
         values = ValueRules(
-            integers=tuple(_INTEGERS[tag] for tag in "bsuIil"),
-            float_tag="f", bytearray_tag="x", decimal=_scaled_by_pamqp, sorted_keys=True, longest_key=128,
+            integers=tuple(_INTEGERS[tag] for tag in "bsuIil"), float_tag="f", bytearray_tag="x",
+            decimal=_scaled_by_pamqp if rules == "4.0" else None, sorted_keys=True, longest_key=128,
         )  # fmt: skip
     return TableProfile(f"pamqp {rules}", tags, values=values)
 
@@ -116,7 +121,7 @@ def pika_profile(rules: str) -> TableProfile:
     """Tables as pika reads and writes them; this imports `pika.compat` for its class of integers.
 
     Args:
-        rules: of the release, see `_versions.Release`.
+        rules: of the release, see `_relied.Known`.
     """
     long = import_module("pika.compat").long
 
@@ -125,14 +130,12 @@ def pika_profile(rules: str) -> TableProfile:
         "T": AWARE_TIME, "x": OCTETS,
     }  # fmt: skip
     integers = tuple(_INTEGERS[tag] for tag in "Il")
-    if rules == "1.3":
+    if rules in ("1.2", "1.3"):
         tags.update({"b": UINT8, "B": INT8})
-        del tags["l"]  # unsigned there, as it is written
+        del tags["l"], tags["T"]  # numbers are unsigned there
+        tags |= _NAIVE_TIMES
+    if rules == "1.3":
         integers = (_INTEGERS["I"], ("L", 8, -(2**63), -1), ("l", 8, 0, 2**63 - 1))
-        if sys.version_info < (3, 12):
-            tags["T"] = NAIVE_TIME
-        else:
-            del tags["T"]  # each is a warning
     values = ValueRules(
         octets_as_text=True, own_int=long, integers=integers, octets_tag="x", decimal=_scaled_by_pika
     )
@@ -143,7 +146,7 @@ def amqp_profile(rules: str) -> TableProfile:
     """Tables as py-amqp reads and writes them.
 
     Args:
-        rules: of the release, see `_versions.Release`.
+        rules: of the release, see `_relied.Known`.
     """
     tags = {**_SHARED, "U": INT16, "S": TEXT, "T": NAIVE_TIME, "D": QUOTIENT, "x": OCTETS}
     if rules == "5.2":

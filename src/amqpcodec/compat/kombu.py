@@ -14,51 +14,54 @@ from functools import cache, partial
 
 from .. import _backend
 from .._typing import Any
+from . import known
 from ._patches import Options, warn_pure
-from ._versions import release
+from ._relied import recognise
 
 
-def transport_options(*, loops: bool = False, hardened: bool = False, force: bool = False) -> dict[str, Any]:
+def transport_options(*, loops: bool = False, hardened: bool = False, strict: bool = False) -> dict[str, Any]:
     """Options for connections through kombu's transport ``pyamqp``; they may be pickled.
 
     Args:
         loops: replace the read loop too, which then reads ahead: see `install`.
         hardened: as for `install`.
-        force: as for `install`.
+        strict: as for `install`.
 
     Returns:
-        Options to add to one's own; none where amqpcodec is not compiled, and a warning says so.
+        Options to add to one's own. What is not known of py-amqp is not in them, and where amqpcodec is not
+        compiled there are none; a warning says so.
 
     Raises:
-        ModuleNotFoundError: py-amqp is not installed.
-        UnknownReleaseError: its release is not known.
+        ModuleNotFoundError: ``strict``, and py-amqp is not installed.
+        UnknownReleaseError: ``strict``, and not all that would be replaced is known.
     """
     if _backend.IMPL != "c":
         warn_pure("amqp")
         return {}
-    found = release("amqp", loops=loops, force=force)
-    options = Options(found.rules, found.version, loops, hardened)
+    rules = known("amqp", loops, strict).rules
+    makers = {"frame_handler": frame_handler, "frame_writer": frame_writer}
     return {
-        "frame_handler": partial(frame_handler, options),
-        "frame_writer": partial(frame_writer, options),
+        name: partial(maker, loops, hardened)
+        for name, maker in makers.items()
+        if f"amqp.method_framing.{name}" in rules
     }
 
 
-def frame_handler(options: Options, connection: Any, callback: Any) -> Any:
+def frame_handler(loops: bool, hardened: bool, connection: Any, callback: Any) -> Any:
     """Return the function that py-amqp calls with frames coming in."""
-    return _framing(options).frame_handler(connection, callback)
+    return _framing(loops, hardened).frame_handler(connection, callback)
 
 
-def frame_writer(options: Options, connection: Any, transport: Any) -> Any:
+def frame_writer(loops: bool, hardened: bool, connection: Any, transport: Any) -> Any:
     """Return the function that py-amqp calls to write frames."""
-    return _framing(options).frame_writer(connection, transport)
+    return _framing(loops, hardened).frame_writer(connection, transport)
 
 
 @cache
-def _framing(options: Options) -> Any:
+def _framing(loops: bool, hardened: bool) -> Any:
     from ._amqp import fast
 
-    return fast(options).framing
+    return fast(Options(recognise("amqp", loops=loops), loops, hardened)).framing
 
 
 __all__ = ["transport_options"]

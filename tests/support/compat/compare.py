@@ -16,7 +16,7 @@ from typing import Any
 
 from . import inputs
 from .differences import kept
-from .engine import NEVER_ENDS, Mismatch, Pair, pair
+from .engine import NEVER_ENDS, Mismatch, Pair, in_use, pair
 
 PEERS = ("pamqp", "pika", "amqp")
 
@@ -73,6 +73,11 @@ def main() -> int:
 def _compare(peer: str, options: argparse.Namespace) -> int:
     from amqpcodec import compat
 
+    in_use(peer)
+    with compat.installed(peer) as status_of:
+        if not status_of[peer].active:
+            print(f"{peer} {status_of[peer].version}: nothing is accelerated: {status_of[peer].why}")
+            return 0
     peers, counter, start = pair(peer), [0], time.perf_counter()
     differ = 0
     with compat.installed(peer, hardened=options.hardened):
