@@ -229,7 +229,7 @@ def _consuming(results: Results) -> Iterator[str]:
 
 
 def _why_varied() -> Iterator[str]:
-    """What is left, as callgrind counts the items of `works.py`: messages of 602 octets, five headers."""
+    """Yield reasons by callgrind, of the items of `works.py`: messages of 602 octets, five headers."""
     yield from paragraph("""
         The targets beside py-amqp and rabbitmq-c are missed for the objects. Take messages with five headers
         and two ids. A program in C that makes and frees the same objects, and reads no octet, needs 57% of

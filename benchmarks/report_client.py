@@ -1,4 +1,4 @@
-"""What the report says about `aio.Client`."""
+"""The report's section on `aio.Client`."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ Message = tuple[bytes, dict[str, Any], str, int]  # body, headers, message id, t
 
 
 def messages(count: int) -> Iterator[Message]:
-    """What is published, made before the clock runs: each client makes its own properties of it."""
+    """Return messages to publish, made before the clock runs; each client makes its own properties."""
     made = map(sample, range(count))
     return _kept([(each.body, each.headers, each.message_id, each.seconds) for each in made])
 
 
 def expected(count: int) -> Iterator[Sample]:
-    """What has to arrive, made before the clock runs."""
+    """Return the messages that have to arrive, made before the clock runs."""
     return _kept([sample(number) for number in range(count)])
 
 

@@ -17,7 +17,7 @@ BODIES = [b"%d" % number for number in range(1, 7)]
 
 
 def settled(world: World, *, connection: int = 0) -> list[tuple[str, int, bool]]:
-    """What has come of acknowledgements: name, tag, and whether it is multiple."""
+    """Return the acknowledgements that have come: name, tag, and whether it is multiple."""
     return [
         (each.name.partition(".")[2], each.method.delivery_tag, getattr(each.method, "multiple", False))
         for each in world.broker.log

@@ -1,4 +1,4 @@
-"""What goes wrong between a client and its broker: each raises what the documentation says, to everybody."""
+"""Failures between a client and its broker: each raises what the documentation says, to everybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds publishers back: channel.flow, connection.blocked, and a broker that does not read.
+"""Reasons that hold publishers back: channel.flow, connection.blocked, and a broker that does not read.
 
 Calls and acknowledgements go on meanwhile, and nobody's message is lost.
 """

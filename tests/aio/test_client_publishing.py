@@ -265,7 +265,7 @@ class Nowhere(tzinfo):
 
 @pytest.mark.parametrize("window", [1, 10])
 async def test_an_exception_of_a_value_is_its_publishers_alone(world: World, window: int) -> None:
-    """Whether the message is written at once, or has waited."""
+    """With a window of 1 it waits; else it is written at once."""
     broken = world.amqp.BasicProperties(timestamp=datetime(2026, 1, 1, tzinfo=Nowhere()))
     world.broker.on("basic.publish", hold)
     async with world.client() as client:

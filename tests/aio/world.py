@@ -1,4 +1,4 @@
-"""What a test of the client has around it: a broker that is told what to do, and clients of either build."""
+"""The surroundings of a test of the client: a broker that is told what to do, and clients of either build."""
 
 from __future__ import annotations
 

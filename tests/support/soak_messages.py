@@ -135,7 +135,7 @@ async def read_all(url: str, queue: str, amqp: ModuleType) -> list[tuple[int, in
 
 
 class Ledger:
-    """What has become of the messages of a queue that is consumed.
+    """Keep what has become of the messages of a queue that is consumed.
 
     A round trip on a channel that succeeds makes certain what was acknowledged before on its connection.
 
