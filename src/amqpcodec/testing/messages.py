@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-OVERHEAD = 512  # octets that a message takes in memory beyond its body, about
+MEMORY_BESIDE_BODY = 512  # octets that a message takes in memory beyond its body, about
 
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
@@ -107,7 +107,7 @@ class Entry:
     @property
     def size(self) -> int:
         """Octets that it takes in memory, about."""
-        return len(self.message.body) + OVERHEAD
+        return len(self.message.body) + MEMORY_BESIDE_BODY
 
 
 __all__ = ["Entry", "Message"]

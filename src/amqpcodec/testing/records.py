@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .exchanges import Exchange
 from .hosts import VirtualHost
-from .messages import OVERHEAD, Message
+from .messages import MEMORY_BESIDE_BODY, Message
 from .queues import Queue
 
 LISTED = 10  # messages that the text of an assertion lists
@@ -146,9 +146,9 @@ class Log:
     def add(self, message: Message) -> None:
         """Keep a message."""
         self._messages.append(message)
-        self._octets += len(message.body) + OVERHEAD
+        self._octets += len(message.body) + MEMORY_BESIDE_BODY
         while self._messages and (len(self._messages) > self._most or self._octets > LOG_OCTETS):
-            self._octets -= len(self._messages.popleft().body) + OVERHEAD
+            self._octets -= len(self._messages.popleft().body) + MEMORY_BESIDE_BODY
             self.left_out += 1
 
     def clear(self) -> None:
