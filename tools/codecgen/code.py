@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from textwrap import wrap
 
 WIDTH = 110
+NO_BREAK = "\N{NO-BREAK SPACE}"  # in place of a space at which no line ends
 
 
 class Code:
@@ -55,10 +56,11 @@ class Code:
                 self.line(f"or {condition}" if place else condition)
         self.line("):")
 
-    def names(self, head: str, names: list[str], tail: str = ")") -> None:
-        """Add names, as many on a line as fit."""
+    def items(self, head: str, items: list[str], tail: str = ")") -> None:
+        """Add names or pairs, as many on a line as fit."""
+        text = ", ".join(item.replace(" ", NO_BREAK) for item in items)
         with self.block(head):
-            self.lines(*wrap(", ".join(names), WIDTH - len(self._indent)))
+            self.lines(*(row.replace(NO_BREAK, " ") for row in wrap(text, WIDTH - len(self._indent))))
         self.line(tail)
 
     def docstring(self, paragraphs: list[str], entries: Sequence[str] = ()) -> None:

@@ -56,7 +56,7 @@ def render_fast(dialect: Dialect, classes: str, base: Dialect | None = None) -> 
     code.docstring([f"{dialect.label or dialect.name}: the fast paths of the pure build."])
     code.lines("", "from __future__ import annotations", "", *_IMPORTS.splitlines())
     if base is not None and taken:
-        code.names(f"from {package}.{base.module}_fast_py import (", taken)
+        code.items(f"from {package}.{base.module}_fast_py import (", taken)
     code.lines("", *_TYPES.splitlines(), f"    from {package} import {module} as of", "")
     code.lines("_encode = str.encode  # whatever a subclass makes of it", *_structs("".join(texts)))
     for text in texts:

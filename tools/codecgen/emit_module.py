@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from codecgen.code import Code, sentence, string
 from codecgen.emit_records import (
     METHOD_BASE,
@@ -105,7 +103,7 @@ def render_module(dialect: Dialect, module: str, facts: str) -> str:
     code.lines("", "")
     _emit_dialect(code, dialect, module)
     _emit_bound(code, dialect)
-    code.call("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
+    code.items("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
     code.line("_share(globals()[name] for name in __all__)")
     code.line("_describe([FrameDecoder, MessageDecoder, Encoder, *METHODS.values(), *PROPERTIES.values()])")
     return code.text()
@@ -171,13 +169,12 @@ def _emit_prepared(code: Code, dialect: Dialect) -> None:
     with code.block("if TYPE_CHECKING:"):
         code.lines("from typing import TypedDict, Unpack", "")
         entries = [
-            f"{string(name)}: {' | '.join(sorted(kinds, key=lambda kind: (kind == 'None', kind)))},"
+            f"{string(name)}: {' | '.join(sorted(kinds, key=lambda kind: (kind == 'None', kind)))}"
             for name, kinds in fields.items()
         ]
-        code.line('_Changes = TypedDict("_Changes", {  # noqa: UP013  # many on a line')
-        lines = textwrap.wrap(" ".join(entry.replace(" ", "\0") for entry in entries), 102)
-        code.lines(*(f"    {line}".replace("\0", " ") for line in lines))
-        code.lines("}, total=False)  # fmt: skip", "")
+        head = '_Changes = TypedDict("_Changes", {  # noqa: UP013  # many on a line'
+        code.items(head, entries, "}, total=False)  # fmt: skip")
+        code.line()
         with code.block("class _DialectPreparedMessage(_PreparedMessage):"):
             code.line("def encode(  # type: ignore[override]")
             code.line("    self, body: _Any, /, **changes: Unpack[_Changes]")

@@ -14,7 +14,8 @@ def render_peers(peers: list[Peer]) -> str:
         "",
         "A class is its name, its index, why it is left to the library (or nothing), and its fields. A field",
         "is its name, wire type, default, which values the constructor replaces and by what, and checks:",
-        "kind, operand and whether None passes. Older rules have only the classes that differ.",
+        "kind, operand and whether None passes. The end of a field that replaces and checks nothing is left",
+        "out. Older rules have only the classes that differ.",
         '"""',
         "",
         "from amqpcodec._typing import Any",
@@ -31,13 +32,13 @@ def render_peers(peers: list[Peer]) -> str:
         for peer in peers:
             if peer.formats:
                 pairs = [f"{index:#010x}: {string(text)}" for index, text in peer.formats.items()]
-                code.call(f"{string(peer.name)}: {{", pairs, "},")
+                code.items(f"{string(peer.name)}: {{", pairs, "},")
     code.lines("}", "")
     with code.block("PROPERTIES: dict[str, tuple[tuple[str, str], ...]] = {"):
         for peer in peers:
             if peer.properties:
                 pairs = [f"({string(name)}, {string(letter)})" for name, letter in peer.properties]
-                code.call(f"{string(peer.name)}: (", pairs, "),")
+                code.items(f"{string(peer.name)}: (", pairs, "),")
     code.line("}")
     return code.text()
 
@@ -53,20 +54,18 @@ def _emit_rules(code: Code, peer: Peer) -> None:
 
 
 def _emit_class(code: Code, cls: PeerClass) -> None:
-    head = f"({string(cls.name)}, {cls.index:#010x}, {string(cls.leave)}, ("
-    if not cls.fields:
-        code.line(f"{head})),")
-        return
-    with code.block(head):
-        for field in cls.fields:
-            code.line(f"{_field(field)},")
-    code.line(")),")
+    head = f"({string(cls.name)}, {cls.index:#010x}, {string(cls.leave)}, ["
+    code.call(head, [_field(field) for field in cls.fields], "]),")
 
 
 def _field(field: PeerField) -> str:
-    checks = "".join(f"({string(kind)}, {_value(operand)}, {none}), " for kind, operand, none in field.checks)
+    """Return a field as far as it says something; `compat._facts.Field` has the defaults of the rest."""
     parts = [string(field.name), string(field.kind), _value(field.default)]
-    parts += [string(field.coerce), _value(field.instead), f"({checks.rstrip()})"]
+    if field.coerce or field.checks:
+        parts += [string(field.coerce), _value(field.instead)]
+    if field.checks:
+        checks = (f"({string(kind)}, {_value(operand)}, {none})" for kind, operand, none in field.checks)
+        parts.append(f"[{', '.join(checks)}]")
     return f"({', '.join(parts)})"
 
 

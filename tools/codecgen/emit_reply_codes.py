@@ -70,7 +70,7 @@ def render_reply_codes(dialects: list[Dialect]) -> str:
     code.line("}")
     code.line()
     names = sorted([reply_code_name(constant.name) for constant in codes] + ["REPLY_ERRORS"])
-    code.call("__all__ = [", [string(name) for name in names], "]")
+    code.items("__all__ = [", [string(name) for name in names], "]")
     return code.text()
 
 

@@ -190,24 +190,9 @@ REPLY_ERRORS: dict[int, type[ReplyError]] = {
 }
 
 __all__ = [
-    "AmqpAccessRefused",
-    "AmqpChannelError",
-    "AmqpCommandInvalid",
-    "AmqpConnectionForced",
-    "AmqpContentTooLarge",
-    "AmqpFrameError",
-    "AmqpInternalError",
-    "AmqpInvalidPath",
-    "AmqpNoConsumers",
-    "AmqpNoRoute",
-    "AmqpNotAllowed",
-    "AmqpNotDelivered",
-    "AmqpNotFound",
-    "AmqpNotImplemented",
-    "AmqpPreconditionFailed",
-    "AmqpResourceError",
-    "AmqpResourceLocked",
-    "AmqpSyntaxError",
-    "AmqpUnexpectedFrame",
-    "REPLY_ERRORS",
+    "AmqpAccessRefused", "AmqpChannelError", "AmqpCommandInvalid", "AmqpConnectionForced",
+    "AmqpContentTooLarge", "AmqpFrameError", "AmqpInternalError", "AmqpInvalidPath", "AmqpNoConsumers",
+    "AmqpNoRoute", "AmqpNotAllowed", "AmqpNotDelivered", "AmqpNotFound", "AmqpNotImplemented",
+    "AmqpPreconditionFailed", "AmqpResourceError", "AmqpResourceLocked", "AmqpSyntaxError",
+    "AmqpUnexpectedFrame", "REPLY_ERRORS"
 ]

@@ -48,9 +48,9 @@ class Field(NamedTuple):
     name: str
     kind: str
     default: Any
-    coerce: str
-    instead: Any
-    checks: tuple[Check, ...]
+    coerce: str = ""
+    instead: Any = None
+    checks: tuple[Check, ...] = ()
 
 
 class Record(NamedTuple):
@@ -112,12 +112,14 @@ def records(peer: str, rules: str) -> dict[str, Record]:
     by_rules = peers.CLASSES[peer]
     chosen = {cls[0]: cls for cls in (*by_rules[peers.NEWEST[peer]], *by_rules[rules])}
     return {
-        name: Record(name, index, leave, _fields(fields)) for name, index, leave, fields in chosen.values()
+        name: Record(name, index, leave, tuple(_field(*field) for field in fields))
+        for name, index, leave, fields in chosen.values()
     }
 
 
-def _fields(fields: tuple[Any, ...]) -> tuple[Field, ...]:
-    return tuple(Field._make((*field[:5], tuple(Check(*check) for check in field[5]))) for field in fields)
+def _field(*said: Any) -> Field:
+    field = Field(*said)
+    return field._replace(checks=tuple(Check(*check) for check in field.checks))
 
 
 def formats(peer: str) -> Formats:
