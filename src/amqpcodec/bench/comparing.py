@@ -175,10 +175,10 @@ def _row(
     pair: _Pair, old: Mapping[_Pair, float], new: Mapping[_Pair, float], yardsticks: Sequence[_Pair]
 ) -> Row:
     item, peer = pair
-    beside = [other for other in yardsticks if other[0] == item] or yardsticks
+    same_item = [other for other in yardsticks if other[0] == item] or yardsticks
     change = None
     if pair in old and pair in new:
-        machine = fmean(math.log(new[other] / old[other]) for other in beside)
+        machine = fmean(math.log(new[other] / old[other]) for other in same_item)
         change = new[pair] / old[pair] / math.exp(machine) - 1
     work = item if peer == OURS[0] else f"{item}, {peer.removeprefix('amqpcodec ')}"
     return Row(work, old.get(pair), new.get(pair), change)

@@ -58,7 +58,7 @@ class Selection:
         self._content: Recent[tuple[int, int | None, int], bool] = Recent()
         self._wanted: Recent[int, bool] = Recent()  # connections by number
         self._numbers: list[int] = []  # the lowest and the highest one there was
-        self._met = False  # whether one was wanted
+        self._matched = False  # whether one was wanted
 
     def wants(self, item: Item, queue: str | None) -> bool:
         """Return whether to show a frame or a fault. Every one has to be asked about, in order.
@@ -83,7 +83,7 @@ class Selection:
         for names in (self._exchanges, self._queues):
             if names is not None and not names.matched:
                 yield names.unmet()
-        if self._numbers and not self._met:
+        if self._numbers and not self._matched:
             low, high = self._numbers
             yield f"no such connection; those with AMQP are numbered {low} to {high}"
         if self._period is not None and not self._period.matched:
@@ -110,7 +110,7 @@ class Selection:
         if wanted is None:
             wanted = any(each.fit(item.connection) for each in self._connections)
             self._wanted[number] = wanted
-            self._met = self._met or wanted
+            self._matched = self._matched or wanted
             low, high = self._numbers or (number, number)
             self._numbers = [min(low, number), max(high, number)]
         return wanted

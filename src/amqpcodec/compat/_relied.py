@@ -326,10 +326,10 @@ def _looked_at(sources: Sources, each: Replacement) -> tuple[str, str]:
 def _version(library: str, spec: ModuleSpec) -> str:
     """Return the version by the folder of metadata beside the package: what else reads it takes long."""
     try:
-        beside = os.listdir(os.path.dirname(os.path.dirname(str(spec.origin))))
+        names = os.listdir(os.path.dirname(os.path.dirname(str(spec.origin))))
     except OSError:
         return ""
-    for name in beside:
+    for name in names:
         package, _, version = name.removesuffix(".dist-info").partition("-")
         if name.endswith(".dist-info") and package.lower() == library:
             return version

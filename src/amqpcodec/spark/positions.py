@@ -51,7 +51,7 @@ class Step:
 
         return Step(now(self.late), now(self.new), self.changed)
 
-    def among(self, paths: Collection[str]) -> Step:
+    def only(self, paths: Collection[str]) -> Step:
         """Return the step that takes only some files; what has changed is in any."""
         late = {path: size for path, size in self.late.items() if path in paths}
         new = {path: size for path, size in self.new.items() if path in paths}

@@ -149,11 +149,11 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
             for name, files in there.items()
         }
         if self._target is not None:
-            found = {name: step.among(self._target) for name, step in found.items()}
+            found = {name: step.only(self._target) for name, step in found.items()}
         if room is not None:
             waiting = [_dated(chain(step.late, step.new)) for step in found.values()]
             taken = {path for _, path in islice(merge(*waiting, key=itemgetter(0)), room)}
-            found = {name: step.among(taken) for name, step in found.items()}
+            found = {name: step.only(taken) for name, step in found.items()}
         return {name: step for name, step in found.items() if step}
 
     def _series(self) -> dict[str, Sizes]:
