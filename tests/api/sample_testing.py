@@ -5,8 +5,11 @@ from __future__ import annotations
 import ssl
 from typing import Any, assert_type
 
-from amqpcodec import testing
-from amqpcodec.testing import Broker, Fault, Message, running_broker
+from hypothesis.strategies import SearchStrategy
+
+import amqpcodec
+from amqpcodec import Method, Properties, rabbitmq, testing
+from amqpcodec.testing import Broker, Fault, Message, running_broker, strategies
 from amqpcodec.testing import faults as wrong
 
 
@@ -62,3 +65,16 @@ def blocks() -> None:
     """Have a broker on a thread."""
     with running_broker(port=0, heartbeat=0) as broker:
         assert_type(broker, Broker)
+
+
+def draws() -> None:
+    """Draw of everything."""
+    assert_type(strategies.tables(rabbitmq, profile="qpid"), SearchStrategy[dict[str, Any]])
+    assert_type(strategies.values(rabbitmq), SearchStrategy[Any])
+    assert_type(strategies.methods(rabbitmq, "queue", validate=True), SearchStrategy[Method])
+    assert_type(strategies.properties(rabbitmq, "basic"), SearchStrategy[Properties])
+    assert_type(strategies.messages(rabbitmq, "basic.get-ok", max_size=5), SearchStrategy[amqpcodec.Message])
+    assert_type(strategies.pieces(b"octets", max_cuts=3), SearchStrategy[tuple[bytes, ...]])
+    assert_type(strategies.streams(rabbitmq, max_items=3), SearchStrategy[strategies.Stream])
+    assert_type(strategies.broken_streams(rabbitmq, max_size=5), SearchStrategy[strategies.Stream])
+    assert_type(strategies.Stream((), (b"",)).octets, bytes)

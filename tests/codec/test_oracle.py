@@ -12,7 +12,7 @@ from support import oracle, strategies, vectors
 from support.failures import Failures
 from support.implementation import Implementation, method_class, properties_class, wanted
 from support.outcomes import describe
-from support.vectors import LAST_SECOND, arguments, decoded, encodable, moment
+from support.vectors import arguments, decoded, encodable
 
 from amqpcodec._generated.index import DIALECTS
 
@@ -132,27 +132,5 @@ def test_tables_of_any_values_go_and_come_back(dialect: str, profile: str) -> No
             assert impl.tables.encode_table(encodable("table", entries, profile), profile) == octets
             table = impl.tables.decode_table(octets, profile)
             assert describe(table) == describe(decoded("table", entries, profile))
-
-    check()
-
-
-@pytest.mark.parametrize("profile", ["rabbitmq", "qpid"])
-def test_ordinary_values_come_back_as_they_went(profile: str) -> None:
-    scalars = st.one_of(
-        st.booleans(), strategies.signed(64), st.floats(allow_nan=False), st.text(max_size=20), st.none(),
-        st.binary(max_size=20), st.integers(0, LAST_SECOND).map(moment),
-    )  # fmt: skip
-    keys = st.text(max_size=20)
-    values = st.recursive(
-        scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
-    )
-
-    @few(60)
-    @given(st.dictionaries(keys, values, max_size=5))
-    def check(table: dict[str, Any]) -> None:
-        for impl in IMPLS:
-            back = impl.tables.decode_table(impl.tables.encode_table(table, profile), profile)
-            assert describe(back) == describe(table)
-            assert list(back) == list(table)
 
     check()
