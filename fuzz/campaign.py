@@ -47,6 +47,7 @@ TARGETS = (
     "batches",
     "session",
     "connection",
+    "broker",
 )
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")

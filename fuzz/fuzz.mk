@@ -3,7 +3,7 @@
 #
 #     make fuzz TARGET=tables SECONDS=60        one target: stream, amqp08, qpid08, amqp09, amqp091, rabbitmq,
 #                                               tables, encoder, capture, columns, values, batches, session,
-#                                               connection
+#                                               connection, broker
 #     make fuzz-all SECONDS=1200 JOBS=2         every target for that long, JOBS at a time
 
 TARGET ?= stream

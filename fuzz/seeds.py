@@ -128,6 +128,14 @@ def _connection() -> Iterator[bytes]:
             yield bytes([position, 4 | number % 4, number % 5]) + (header if number % 4 == 0 else b"") + frame
 
 
+def _broker() -> Iterator[bytes]:
+    # Any octets are a program of methods.
+    numbers = random.Random(9)
+    yield from (bytes(1) + numbers.randbytes(numbers.randrange(50, 1000)) for _ in range(40))
+    for number, frame in enumerate(_frames("rabbitmq-0-9-1")[::STRIDE]):
+        yield bytes([1 + number % 3]) + frame
+
+
 def seeds(target: str) -> list[bytes]:
     """The seeds of a target, findings of earlier runs among them."""
     found = sorted((REGRESSIONS / target).glob("*"))
@@ -141,6 +149,7 @@ def seeds(target: str) -> list[bytes]:
         "batches": _batches,
         "session": _session,
         "connection": _connection,
+        "broker": _broker,
         **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
     }[target]()
     return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))

@@ -13,6 +13,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+import brokers
 import columnar
 import talks
 from promises import BUILDS, NAMES, chunked, demand
@@ -303,4 +304,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "batches": columnar.batches,
     "session": columnar.session,
     "connection": talks.connection,
+    "broker": brokers.broker,
 }
