@@ -135,10 +135,10 @@ CLIENT_MESSAGES ?= 50000
 test-clients: build
 	AMQPCODEC_CLIENT_MESSAGES=$(CLIENT_MESSAGES) $(PYTHON) -m pytest tests/clients -m "broker or not broker" -rP
 
-# The client and the examples at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and connections are cut.
+# The client, the examples and recordings at a RabbitMQ. BROKER_MESSAGES messages, while the node is killed and connections are cut.
 BROKER_MESSAGES ?= 100000
 test-broker: build
-	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples tests/aio/test_client_rabbitmq.py -m "broker or not broker"
+	AMQPCODEC_BROKER_MESSAGES=$(BROKER_MESSAGES) $(PYTHON) -m pytest tests/examples tests/record tests/aio/test_client_rabbitmq.py -m "broker or not broker"
 
 # Style, types, and whether the generated files are those of the specifications.
 lint: types

@@ -5,7 +5,7 @@ BENCH_PYAMQP_CYTHON ?= build/bench/pyamqp-cython
 BENCH_BUILDER := build/bench/builder
 export BENCH_PYAMQP_CYTHON
 
-.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-budgets
+.PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-recording bench-budgets
 
 # The codec beside other libraries. All in one process and one run; what is missing is named at the end.
 bench:
@@ -36,6 +36,10 @@ bench-c:
 BENCH_INTERPRETERS ?= $(PYTHON) $(UNLOCKED) $(PYPY)
 bench-interpreters:
 	$(PYTHON) benchmarks/interpreters.py $(BENCH_INTERPRETERS)
+
+# A proxy that records beside a plain one. CPU of a message.
+bench-recording:
+	$(PYTHON) benchmarks/recording.py
 
 # Columns and captures. Columns beside rabbitmq-c and the object path, captures of BENCH_MB megabytes beside tshark.
 BENCH_MB ?= 1000

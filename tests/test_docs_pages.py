@@ -172,9 +172,9 @@ def test_names_that_share_a_line_have_lines_of_their_own_and_so_their_own_types(
 
 
 def test_links_to_files_of_the_repository_lead_to_their_pages() -> None:
-    text = "[a](../SECURITY.md) [b](../examples/proxy.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
+    text = "[a](../SECURITY.md) [b](../examples/blocking.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
     assert relinked(text, "docs/limits.md", "limits.md") == (
-        "[a](security.md) [b](examples.md#proxy.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
+        "[a](security.md) [b](examples.md#blocking.py) [c](columns.md#errors) [d](#here) [e](https://example.org)"
     )
     assert relinked("![p](docs/p.svg) [s](spec/README.md)", "CHANGELOG.md", "changelog.md") == (
         "![p](p.svg) [s](spec.md)"

@@ -17,7 +17,7 @@ from support.subprocesses import python
 
 pytest.importorskip("pyarrow")
 
-from amqpcodec import Limits, arrow, capture, cli, options, stats
+from amqpcodec import Limits, arrow, capture, cli, options, record, stats
 from amqpcodec._options import Option, Ports, Seconds, declared, resolve
 from amqpcodec.cli import main
 from amqpcodec.connection import ConnectionLimits
@@ -43,15 +43,17 @@ CONSUMERS: dict[Callable[..., Any], type] = {
     arrow.StreamWriter: options.EncodingOptions,
     arrow.CaptureWriter: options.EncodingOptions,
     stats.Collector: options.StatsOptions,
+    record.Recorder: options.RecorderOptions,
 }
 COMMANDS = {
     "decode": (options.DecodeOptions, options.PrintOptions, options.SelectionOptions),
     "convert": (options.ConvertOptions,),
     "stats": (options.StatsOptions, options.ReportOptions),
+    "record": (options.RecordOptions,),
     "spark convert": (options.TableOptions, options.SparkConversionOptions, options.SessionOptions),
     "spark replay": (options.SparkEncodingOptions, options.SessionOptions),
 }
-PAGES = {"decode": "capture.md", "convert": "convert.md", "stats": "stats.md"}
+PAGES = {"decode": "capture.md", "convert": "convert.md", "stats": "stats.md", "record": "record.md"}
 
 
 def of_command(command: str) -> dict[str, Option]:
@@ -94,7 +96,11 @@ def test_the_compiled_tracker_has_the_same_names_and_defaults() -> None:
         assert shown[name].default == option.default
 
 
-@pytest.mark.parametrize("consumer", CONSUMERS, ids=lambda consumer: consumer.__name__)
+@pytest.mark.parametrize(
+    "consumer",
+    [each for each, known in CONSUMERS.items() if "dialect" in declared(known)],
+    ids=lambda consumer: consumer.__name__,
+)
 def test_a_name_that_is_no_option_is_refused_with_the_nearest(consumer: Callable[..., Any]) -> None:
     required = [
         None

@@ -47,6 +47,7 @@ __all__ = [
     "InputOptions",
     "ParquetOptions",
     "RawFrameOptions",
+    "RecorderOptions",
     "SaveOptions",
     "SparkConversionOptions",
     "SparkDecodingOptions",
@@ -487,6 +488,48 @@ class ReportOptions(TypedDict, total=False):
     html: Annotated[
         str | None,
         Option(Text("FILE"), None, "also write a page: a verdict, problems, tables and charts"),
+    ]
+
+
+class RecorderOptions(_Credentials, total=False):
+    """Options of `record.Recorder`."""
+
+    rotate_bytes: Annotated[
+        int | None,
+        Option(Size(1024), None, "go on to another file before one is larger; names get a number and a time"),
+    ]
+    rotate_seconds: Annotated[
+        float | None, Option(Seconds(), None, "go on to another file after so long, likewise")
+    ]
+    keep_files: Annotated[int | None, Option(Number(), None, "keep so many files, and remove older ones")]
+    queue_bytes: Annotated[
+        int,
+        Option(
+            Size(1 << 16), 64 << 20, "how much may wait for the disk; what is more is left out and counted"
+        ),
+    ]
+    server_port: Annotated[
+        int, Option(Number(1, 65535, "port"), AMQP_PORT, "port of servers in the capture, whatever theirs is")
+    ]
+
+
+class RecordOptions(RecorderOptions, total=False):
+    """Options of ``amqpcodec record``."""
+
+    listen: Annotated[str, Option(Text("HOST:PORT"), "127.0.0.1:5673", "where clients connect to")]
+    to: Annotated[
+        str, Option(Text("URL"), "amqp://localhost", "the broker: amqp://HOST:PORT, or amqps:// for TLS")
+    ]
+    certificate: Annotated[
+        str | None, Option(Text("FILE"), None, "certificate to show to clients, which then use TLS")
+    ]
+    key: Annotated[str | None, Option(Text("FILE"), None, "its key, where the certificate's file has none")]
+    rate: Annotated[
+        int | None, Option(Size(1), None, "how fast a client may send, in bytes a second; faster ones wait")
+    ]
+    largest: Annotated[
+        int | None,
+        Option(Size(), None, "the largest message that a client may publish; its channel is closed with 311"),
     ]
 
 

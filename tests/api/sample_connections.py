@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Iterator
 from typing import Literal, assert_never, assert_type
 
-from amqpcodec import DecodeError, Frame, Method, connection
+from amqpcodec import DecodeError, Frame, Method, connection, record
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect, serve
 from amqpcodec.connection import Connection, Event, LocalProtocolError
@@ -120,3 +120,18 @@ async def talk() -> None:
         assert_type(stream.connection, Connection)
         assert_type(stream.writable, bool)
         assert_type(await stream.close(200, "bye"), connection.ConnectionClosed | None)
+
+
+async def recorded(certificate: ssl.SSLContext) -> None:
+    """Connections of a program, and of clients that pass a proxy."""
+    with record.Recorder("trace.pcap", keep_files=3, include_credentials=False) as recorder:
+        async with await connect("amqp://localhost", record=recorder):
+            pass
+        async with record.Proxy(recorder, "amqps://broker", port=0, ssl=certificate, rate=1000) as proxy:
+            assert_type(proxy.port, int)
+        made = assert_type(recorder.open(("10.0.0.1", 40001), None), record.Recording)
+        made.data(0, b"AMQP")
+        made.finish(0)
+        made.close(reset_by=1)
+    done = assert_type(recorder.stats(), record.RecorderStats)
+    assert_type(done.missing, int)

@@ -68,6 +68,7 @@ def typed() -> list[Mapping[str, Any]]:
     frame: options.FrameOptions = {"flow_timeout": 60.0}
     inputs: options.InputOptions = {"direction": capture.SERVER_TO_CLIENT}
     parquet: options.ParquetOptions = {"compression": "none"}
+    recorder: options.RecorderOptions = {"rotate_bytes": 1 << 30}
     raw: options.RawFrameOptions = {"direction": capture.SERVER_TO_CLIENT}
     save: options.SaveOptions = {"save": "errorifexists"}
     conversion: options.SparkConversionOptions = {"save": "overwrite"}
@@ -83,6 +84,17 @@ def typed() -> list[Mapping[str, Any]]:
     tracking: options.TrackingOptions = {"out_of_order_segments": 100}
     return [
         *(batch, captures, column, convert, decode, decoding, encoding, file, frame, inputs, parquet, raw),
-        *(save, conversion, spark_decoding, spark_encoding, message, read, spark_stream, write, summary),
+        *(
+            recorder,
+            save,
+            conversion,
+            spark_decoding,
+            spark_encoding,
+            message,
+            read,
+            spark_stream,
+            write,
+            summary,
+        ),
         *(stream, table, tracking),
     ]

@@ -1,4 +1,4 @@
-"""Ordinary clients work with the broker for tests, and through its proxy with RabbitMQ."""
+"""Ordinary clients work with the broker for tests, and through the recording proxy with RabbitMQ."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pytest
 from support.clients.sessions import CLIENTS, SEEN
 from support.examples import serving
 from support.implementation import Implementation
+from support.recording import recording
+
+from amqpcodec.capture import CapturedFrame, read_frames
 
 OTHERS = [client for client in CLIENTS if client != "pika"]  # by `make test-clients`
 TESTS = Path(__file__).resolve().parents[1]
@@ -40,14 +43,6 @@ def own_broker(impl: Implementation) -> Iterator[str]:
         assert log.read_text() == ""
 
 
-@pytest.fixture(scope="module")
-def proxy(impl: Implementation, rabbitmq: str) -> Iterator[tuple[str, Path]]:
-    place = urlsplit(rabbitmq)
-    address = f"{place.hostname}:{place.port or 5672}"
-    with serving("proxy", impl.name, "--broker", address) as (port, log):
-        yield rabbitmq.replace(place.netloc.rpartition("@")[2], f"127.0.0.1:{port}"), log
-
-
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_works_with_rabbitmq_as_the_sessions_say(client: str, rabbitmq: str) -> None:
     assert session(client, rabbitmq) == SEEN
@@ -59,13 +54,20 @@ def test_a_client_works_with_the_broker_for_tests(client: str, own_broker: str) 
 
 
 @pytest.mark.parametrize("client", [pytest.param("pika", marks=pytest.mark.quick), *OTHERS])
-def test_a_client_works_through_the_proxy(client: str, proxy: tuple[str, Path]) -> None:
-    url, log = proxy
-    before = len(log.read_text().splitlines())
-    assert session(client, url) == SEEN
-    lines = log.read_text().splitlines()[before:]
-    assert sum(" basic.publish " in line for line in lines) == 6
-    assert sum(" basic.return " in line for line in lines) == 1
-    assert sum(" basic.get-ok " in line for line in lines) == 2
-    assert sum(" basic.deliver " in line for line in lines) == 5
-    assert sum(line.endswith(" 300000 octets") for line in lines) == 2
+def test_a_client_works_through_the_proxy(
+    client: str, impl: Implementation, rabbitmq: str, tmp_path: Path
+) -> None:
+    place = urlsplit(rabbitmq)
+    broker = f"amqp://{place.hostname}:{place.port or 5672}"
+    with recording("--to", broker, tmp_path / "t.pcap", build=impl.name) as (port, _):
+        url = rabbitmq.replace(place.netloc.rpartition("@")[2], f"127.0.0.1:{port}")
+        assert session(client, url) == SEEN
+    frames = [each for each in read_frames(tmp_path / "t.pcap") if isinstance(each, CapturedFrame)]
+    methods = [each.frame.payload.spec.name for each in frames if each.frame.type == 1]
+    assert [methods.count(f"basic.{name}") for name in ("publish", "return", "get-ok", "deliver")] == [
+        6,
+        1,
+        2,
+        5,
+    ]
+    assert [each.frame.payload.body_size for each in frames if each.frame.type == 2].count(300_000) == 2

@@ -11,7 +11,7 @@ import sys
 import pytest
 from support.examples import EXAMPLES, ROOT
 
-PROGRAMS = ("client", "tracing", "broker", "proxy", "blocking")
+PROGRAMS = ("client", "tracing", "broker", "blocking")
 LINES = {"client": 80, "tracing": 80, "blocking": 80}  # else 250
 OPTIONAL = {"opentelemetry"}  # which programs do without where it is not there
 

@@ -19,8 +19,8 @@ DECODERS = {
 """Names that each module of a dialect has, bound to that dialect."""
 
 MODULES = (
-    "errors", "connection", "aio", "testing", "testing.faults", "testing.strategies", "capture", "arrow",
-    "stats", "spark", "compat", "compat.kombu", "profiles",
+    "errors", "connection", "aio", "testing", "testing.faults", "testing.strategies", "capture", "record",
+    "arrow", "stats", "spark", "compat", "compat.kombu", "profiles",
 )  # fmt: skip
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
 

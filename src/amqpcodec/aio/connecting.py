@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from socket import socket
     from ssl import SSLContext
 
+    from ..record import Recorder
+
 _T = TypeVar("_T")
 
 
@@ -29,6 +31,7 @@ async def connect(
     server_hostname: str | None = None,
     sock: socket | None = None,
     timeout: float | None = None,
+    record: Recorder | None = None,
     **options: Any,
 ) -> AmqpStream:
     """Connect to a server and log in.
@@ -43,6 +46,7 @@ async def connect(
         sock: a socket that is connected already; `host` says no more than the name and the login then.
         timeout: seconds within which the connection has to be there, TLS included; None for those of
             the URL, or 30. The handshake of AMQP has a limit of its own, in `ConnectionLimits`.
+        record: records what is sent and received, also where it is encrypted.
         options: as for `Connection`; they count more than the URL.
 
     Returns:
@@ -62,7 +66,7 @@ async def connect(
     Connection("client", **options)  # refuses what it cannot take, before there is a socket
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
-        stream = partial(_stream, login or address.login(), {**address.options(), **options})
+        stream = partial(_stream, login or address.login(), {**address.options(), **options}, record)
         seconds = address.connect_seconds if timeout is None else timeout
         try:
             transport = _transport(stream, address, ssl, server_hostname, sock)
@@ -86,9 +90,9 @@ def _address(host: str, port: int | None, ssl: SSLContext | bool | None) -> Addr
     return Address(host=host, port=port)
 
 
-def _stream(login: ClientLogin, options: dict[str, Any]) -> AmqpStream:
+def _stream(login: ClientLogin, options: dict[str, Any], record: Recorder | None) -> AmqpStream:
     clock = asyncio.get_running_loop().time
-    return AmqpStream(Connection("client", **{"clock": clock, **options}), login)
+    return AmqpStream(Connection("client", **{"clock": clock, **options}), login, record=record)
 
 
 async def _transport(

@@ -15,8 +15,11 @@ from ..errors import ConnectionLostError, LocalProtocolError
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from ..record import Recorder, Recording
+
 BUFFER_SIZE = 65536
 UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
+CLIENT_TO_SERVER, SERVER_TO_CLIENT = 0, 1  # as in captures
 LINGER_SECONDS = 10.0  # for the peer to read the rest, once all is over
 
 
@@ -44,6 +47,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         login: answers the events of the handshake; what it answers is not returned.
         handler: called with the stream once there is a transport, as a task; the connection is closed when
             it is done. Its exception goes to the exception handler of the loop, and not to the peer.
+        record: records a client's connection.
     """
 
     def __init__(
@@ -51,8 +55,11 @@ class AmqpStream(asyncio.BufferedProtocol):
         connection: Connection,
         login: ClientLogin | ServerLogin | None = None,
         handler: Callable[[AmqpStream], Awaitable[None]] | None = None,
+        record: Recorder | None = None,
     ) -> None:
         self.connection = connection
+        self._record = record
+        self._recording: Recording | None = None
         self._login = login
         self._handler = handler
         self._loop = asyncio.get_running_loop()
@@ -73,6 +80,8 @@ class AmqpStream(asyncio.BufferedProtocol):
     def connection_made(self, transport: Any) -> None:
         """There is a transport: the protocol header goes out, and from now on whatever is sent."""
         self._transport = transport
+        if self._record is not None:
+            self._recording = self._record.open(*map(transport.get_extra_info, ("sockname", "peername")))
         self._flush()
         self.connection.on_queued = partial(self._loop.call_soon, self._flush)
         if self._handler is not None:
@@ -93,6 +102,8 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Octets have come."""
+        if self._recording is not None:
+            self._recording.data(SERVER_TO_CLIENT, self._buffer[:nbytes])
         self.connection.receive_data(self._buffer[:nbytes])
         if self._sink is not None:
             self._dispatch(self._sink)
@@ -104,6 +115,8 @@ class AmqpStream(asyncio.BufferedProtocol):
 
     def eof_received(self) -> None:
         """The peer sends no more."""
+        if self._recording is not None:
+            self._recording.finish(SERVER_TO_CLIENT)
         self.connection.receive_eof()
         self._wake()
 
@@ -111,6 +124,8 @@ class AmqpStream(asyncio.BufferedProtocol):
         """The transport is gone."""
         self._ended = True
         self._reason = exc
+        if self._recording is not None:
+            self._recording.close(None if exc is None else SERVER_TO_CLIENT)
         self.connection.on_queued = None
         self.connection.receive_eof()
         self._wake()
@@ -289,8 +304,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         if self._ended:
             return
         if self.connection.bytes_to_send and self._writable.is_set():
-            # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
-            self._transport.write(self.connection.data_to_send())
+            self._write()
             self._resume_sink()
         deadline = self.connection.next_deadline()
         timer = self._timer
@@ -298,6 +312,14 @@ class AmqpStream(asyncio.BufferedProtocol):
             if timer is not None:
                 timer.cancel()
             self._timer = self._loop.call_at(deadline, self._on_time)
+
+    def _write(self) -> None:
+        """Give all that is to be sent to the transport."""
+        octets = self.connection.data_to_send()
+        if self._recording is not None:
+            self._recording.data(CLIENT_TO_SERVER, octets)
+        # Not `writelines`: releases of Python 3.12 and 3.13 forget to pause then (CVE-2024-12254).
+        self._transport.write(octets)
 
     def _resume_sink(self) -> None:
         """Have the sink send more, unless the transport has enough to write."""
@@ -327,7 +349,7 @@ class AmqpStream(asyncio.BufferedProtocol):
             return
         self._ended = True
         if not self._transport.is_closing():
-            self._transport.write(self.connection.data_to_send())
+            self._write()
             self._transport.close()
         self._writable.set()  # `drain` must not wait for what nobody reads
         if self._timer is not None:

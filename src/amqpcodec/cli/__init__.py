@@ -12,7 +12,7 @@ import amqpcodec
 from . import output
 from .parsing import Parser
 
-SUBCOMMANDS = ("decode", "convert", "stats", "spark")
+SUBCOMMANDS = ("decode", "convert", "stats", "record", "spark")
 EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser(prog="amqpcodec", description="Read AMQP 0-8, 0-9 and 0-9-1.")
+    parser = Parser(prog="amqpcodec", description="Read and record AMQP 0-8, 0-9 and 0-9-1.")
     version = f"amqpcodec {amqpcodec.__version__} ({amqpcodec.IMPL})"
     parser.add_argument("--version", action="version", version=version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -1,0 +1,76 @@
+"""The command `amqpcodec record`: a process between clients and a broker."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from support.recording import recording
+
+from amqpcodec import rabbitmq as amqp
+from amqpcodec.aio import Client
+from amqpcodec.capture import CapturedFrame, read_frames
+from amqpcodec.cli import main
+from amqpcodec.testing import running_broker
+
+
+def publish(port: int, size: int) -> None:
+    async def work() -> None:
+        async with Client(f"amqp://127.0.0.1:{port}") as client:
+            await client.call(amqp.Queue.Declare("q"))
+            channel = await client.channel()
+            await channel.publish(bytes(size), routing_key="q")
+
+    asyncio.run(work())
+
+
+def test_a_session_is_recorded_until_the_command_is_interrupted(tmp_path: Path) -> None:
+    path = tmp_path / "trace.pcap"
+    with running_broker() as broker:
+        place = broker.url.replace("guest:guest@", "")
+        with recording("--to", place, path) as (port, said):
+            publish(port, 100_000)
+    out, err = said
+    assert err == ""
+    assert out.startswith(f"{path}: 1 connections, 10")
+    frames = [each for each in read_frames(str(path)) if isinstance(each, CapturedFrame)]
+    assert sum(isinstance(each.frame.payload, amqp.Basic.Publish) for each in frames) == 1
+    assert b"guest\0guest" not in path.read_bytes()
+
+
+def test_what_is_not_recorded_is_said_and_in_the_exit_code(tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full, which is a full disk")
+    with running_broker() as broker:
+        place = broker.url.replace("guest:guest@", "")
+        with recording("--to", place, "--queue-bytes", "64k", "/dev/full", code=1) as (port, said):
+            publish(port, 100_000)
+    assert "No space left on device" in said[1]
+    assert "/dev/full: not recorded: 10" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--listen", "5673", "{path}"], "--listen 5673: it is HOST:PORT"),
+        (["--listen", "127.0.0.1:x", "{path}"], "--listen 127.0.0.1:x: it is HOST:PORT"),
+        (["--to", "amqp://guest:guest@broker", "{path}"], "--to has no user: the clients log in themselves"),
+        (["--to", "http://broker", "{path}"], "a URL of a broker begins with amqp:// or amqps://"),
+        (["--key", "key.pem", "{path}"], "--key is that of a --certificate"),
+        (["--certificate", "{path}.none", "{path}"], "{path}.none: No such file or directory"),
+        (["{path}/none"], "{path}/none: Not a directory"),
+        (["--listen", "127.0.0.1:{taken}", "{path}"], "address already in use"),
+    ],
+)
+def test_what_cannot_be_used_is_said(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "trace.pcap"
+    path.write_bytes(b"")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        named = {"path": path, "taken": server.getsockname()[1]}
+        assert main(["record", *(each.format(**named) for each in arguments)]) == 2
+    assert message.format(**named) in capsys.readouterr().err
