@@ -6,7 +6,7 @@ WORKERS ?= auto
 CHECK_PYTHON := $(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "amqpcodec needs Python 3.11 or later")'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-compat test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
+.PHONY: help demo test test-compat test-broker-suites test-compat-releases compat-learn test-clients test-broker test-spark spark-equality test-spark-versions test-pypy test-freethreaded freethreaded-suite test-debug test-dist lint types coverage mutants docs build clean
 
 # This list: what stands above each target, up to the first full stop or colon.
 help:
@@ -116,6 +116,10 @@ test-dist:
 test-compat: build build/suites/installed
 	$(PYTHON) -m pytest tests/compat -m fetches
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
+
+# Suites of clients at the broker for tests. Prints which tests pass at a RabbitMQ and not there; more than a tenth of a suite is a failure.
+test-broker-suites: build build/suites/installed
+	PYTHONPATH=tests build/suites/venv/bin/python -m suites.on_test_broker $(SUITES)
 
 # Every release of other libraries that is met. The last ten of each, and those of Debian 12: the differential, and a program at a RabbitMQ.
 test-compat-releases: build

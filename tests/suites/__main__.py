@@ -14,8 +14,8 @@ import sys
 import tarfile
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +34,9 @@ ssl_options.certfile = {folder}/server.pem
 ssl_options.keyfile = {folder}/server.key
 ssl_options.verify = verify_peer
 ssl_options.fail_if_no_peer_cert = false"""
+
+
+Begin = Callable[[Path], AbstractContextManager[tuple[int, int]]]
 
 
 class Suite(NamedTuple):
@@ -122,23 +125,30 @@ def played(suite: Suite, source: Path, accelerated: bool, environment: dict[str,
 
 
 @contextmanager
-def surroundings(source: Path) -> Iterator[dict[str, str]]:
+def surroundings(source: Path, begin: Begin) -> Iterator[dict[str, str]]:
     """Environment variables by which suites find a broker that has just been started."""
     with ExitStack() as stack:
         certificates = source / "tests" / "certs"
         if not certificates.exists():
             certificates = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             _certify(certificates)
-        (secure,) = free_ports(1)
-        node = stack.enter_context(started(settings=TLS.format(port=secure, folder=certificates)))
-        host = stack.enter_context(docker({"5672/tcp": node.port, "5671/tcp": secure}))
+        plain, secure = stack.enter_context(begin(certificates))
+        host = stack.enter_context(docker({"5672/tcp": plain, "5671/tcp": secure}))
         yield {
             "RABBITMQ_HOST": "127.0.0.1",
-            "RABBITMQ_5672_TCP": str(node.port),
+            "RABBITMQ_5672_TCP": str(plain),
             "RABBITMQ_5671_TCP": str(secure),
-            "RABBITMQ_URL": f"{node.url}%2F",
+            "RABBITMQ_URL": f"amqp://guest:guest@127.0.0.1:{plain}/%2F",
             "DOCKER_HOST": host,
         }
+
+
+@contextmanager
+def rabbitmq(certificates: Path) -> Iterator[tuple[int, int]]:
+    """Start a RabbitMQ with a folder of certificates; gives its ports without and with TLS."""
+    (secure,) = free_ports(1)
+    with started(settings=TLS.format(port=secure, folder=certificates)) as node:
+        yield node.port, secure
 
 
 def _certify(folder: Path) -> None:
@@ -164,7 +174,7 @@ def both(suite: Suite, source: Path) -> tuple[Result, Result]:
     """Run it without and with acceleration, each at a broker of its own if it needs one."""
     results = []
     for accelerated in (False, True):
-        with surroundings(source) if suite.live else nullcontext({}) as environment:
+        with surroundings(source, rabbitmq) if suite.live else nullcontext({}) as environment:
             results.append(played(suite, source, accelerated, environment))
     return results[0], results[1]
 
