@@ -13,6 +13,7 @@ from codecgen import naming
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
+from codecgen.emit_contents import render_contents
 from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
 from codecgen.emit_records import emit_method, emit_properties
@@ -433,3 +434,13 @@ def test_a_short_name_that_is_another_methods_long_name_does_not_hide_it() -> No
     longer = replace(method(), method_id=8, **names)
     text = render_module(dialect(class_of((), longer, method())), "demo", "demo.facts")
     assert "    Call = DemoCall\n    DemoCall = DemoDemoCall\n" in text
+
+
+def test_methods_of_one_name_with_other_fields_have_no_common_function() -> None:
+    short, long = (
+        dialect(replace(class_of((), replace(method(field("a", type_)), name="deliver")), name="basic"))
+        for type_ in ("short", "long")
+    )
+    assert render_contents([short, short]).count("cdef inline int deliver_at(") == 1
+    with pytest.raises(SpecError, match="basic deliver: dialects have other fields"):
+        render_contents([short, long])

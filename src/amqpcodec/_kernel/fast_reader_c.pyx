@@ -10,16 +10,15 @@ changes what is read.
 from cpython.datetime cimport import_datetime
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
-from libc.stdint cimport uint64_t
 
-from .read_values cimport (
-    guess_at, int_of_long, int_of_unsigned, new_octets, table_at, text_at, time_at, truth,
+from .._generated.contents cimport deliver_at, get_ok_at, properties_at, publish_at, return_at
+from .._generated.layouts cimport (
+    DELIVER_LAYOUT, GET_OK_LAYOUT, OTHER_LAYOUT, PROPERTIES_LAYOUT, PUBLISH_LAYOUT, RETURN_LAYOUT,
 )
-from .fields cimport (
-    BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
-)
+from .fields cimport BIT_FIELD
 from .makers_c cimport empty, hand_out, refer_to_none, slots_of, take
-from .octets cimport u16, u32, u64
+from .octets cimport u16
+from .read_values cimport field_at, guess_at, truth
 from .reader_c cimport ARGUMENTS, Guess
 
 import_datetime()
@@ -37,7 +36,9 @@ cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, 
     made = take(maker)
     if made is NULL:
         return NULL
-    if maker.optional:
+    if maker.layout != OTHER_LAYOUT and reader._guesses is not NULL:
+        whole = _fill_usual(maker, reader, made, p, end)
+    elif maker.optional:
         whole = _fill_properties(maker, reader, made, p, end)
     else:
         whole = _fill_arguments(maker, reader, made, p, end)
@@ -48,7 +49,30 @@ cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, 
     return made
 
 
-# Both leave no slot empty, also where they decline.
+# These leave no slot empty, also where they decline.
+
+cdef inline bint _fill_usual(
+    Maker *maker, Reader reader, PyObject *made, const unsigned char *p, const unsigned char *end
+) noexcept:
+    """Fill in what is of one of the layouts that have functions of their own."""
+    cdef PyObject **slots = slots_of(maker, made)
+    cdef int filled = 0
+    if maker.layout == PROPERTIES_LAYOUT:
+        if end - p >= 2 and u16(p) & ~maker.flags == 0:
+            filled = properties_at(reader, reader._guesses, slots, &p, end)
+    elif maker.layout == DELIVER_LAYOUT:
+        filled = deliver_at(reader, reader._guesses, slots, &p, end)
+    elif maker.layout == PUBLISH_LAYOUT:
+        filled = publish_at(reader, reader._guesses, slots, &p, end)
+    elif maker.layout == GET_OK_LAYOUT:
+        filled = get_ok_at(reader, reader._guesses, slots, &p, end)
+    elif maker.layout == RETURN_LAYOUT:
+        filled = return_at(reader, reader._guesses, slots, &p, end)
+    if filled == maker.fields:
+        return p == end
+    empty(maker, made, filled)
+    return False
+
 
 cdef inline bint _fill_arguments(
     Maker *maker, Reader reader, PyObject *made, const unsigned char *p, const unsigned char *end
@@ -60,7 +84,7 @@ cdef inline bint _fill_arguments(
     cdef int octet = 0
     for at in range(maker.fields):
         if maker.kinds[at] != BIT_FIELD:
-            slots[at] = _field(reader, maker.kinds[at], guess_at(guesses, ARGUMENTS, at), &p, end)
+            slots[at] = field_at(reader, maker.kinds[at], guess_at(guesses, ARGUMENTS, at), &p, end)
             if slots[at] is NULL:
                 empty(maker, made, at)
                 return False
@@ -97,44 +121,10 @@ cdef inline bint _fill_properties(
             continue
         flags <<= 1
         guess = NULL if guesses is NULL else guesses + at  # there is a place for each
-        slots[at] = _field(reader, maker.kinds[at], guess, &p, end)
+        slots[at] = field_at(reader, maker.kinds[at], guess, &p, end)
         if slots[at] is NULL:
             refer_to_none(absent)
             empty(maker, made, at)
             return False
     refer_to_none(absent)
     return p == end
-
-
-cdef inline PyObject *_field(
-    Reader reader, int kind, Guess *guess, const unsigned char **at, const unsigned char *end
-) noexcept:
-    """Return the value of an argument or property, and pass over it."""
-    cdef const unsigned char *p = at[0]
-    cdef Py_ssize_t left = end - p
-    if kind == SHORTSTR_FIELD:
-        if left < 1 or p[0] > left - 1:
-            return NULL
-        at[0] = p + 1 + p[0]
-        return text_at(reader, guess, p + 1, p[0])
-    elif kind == LONGLONG_FIELD:
-        at[0] = p + 8
-        return NULL if left < 8 else int_of_unsigned(u64(p))
-    elif kind == OCTET_FIELD:
-        at[0] = p + 1
-        return NULL if left < 1 else int_of_long(p[0])
-    elif kind == SHORT_FIELD:
-        at[0] = p + 2
-        return NULL if left < 2 else int_of_long(u16(p))
-    elif kind == LONG_FIELD:
-        at[0] = p + 4
-        return NULL if left < 4 else int_of_unsigned(u32(p))
-    elif kind == TIME_FIELD:
-        at[0] = p + 8
-        return NULL if left < 8 else time_at(reader, u64(p))
-    if left < 4 or u32(p) > <uint64_t>(left - 4):
-        return NULL
-    at[0] = p + 4 + u32(p)
-    if kind == TABLE_FIELD:
-        return table_at(reader, p + 4, <Py_ssize_t>u32(p))
-    return new_octets(<const char *>p + 4, <Py_ssize_t>u32(p))

@@ -49,6 +49,7 @@ cdef struct Maker:
     int content  # of a method, the class of the content that follows it; -1 for none
     bint collected  # the garbage collector knows the instances
     bint plain  # the fast path knows all kinds
+    int layout  # a number of layouts.pxd
     bint optional  # they are properties: flags say which are there
     unsigned int flags  # of the properties that there are
     unsigned char kinds[MOST_FIELDS]

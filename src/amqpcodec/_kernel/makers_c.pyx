@@ -12,6 +12,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport uintptr_t
 
+from .._generated.layouts cimport layout_of
 from .fields cimport BIT_FIELD
 from .fields import FIELD_KINDS
 
@@ -140,6 +141,7 @@ cdef int _note_kinds(Maker *maker, object spec) except -1:
         maker.flags |= 0x8000 >> at
     if not maker.optional and spec.content:
         maker.content = spec.class_id
+    maker.layout = layout_of(maker.kinds, maker.fields, maker.optional)
     maker.plain = True
     return 0
 

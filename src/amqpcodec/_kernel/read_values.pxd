@@ -6,6 +6,9 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memchr
 
 from .civil cimport LAST_SECOND, Civil, civil_time
+from .fields cimport (
+    LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD,
+)
 from .kinds cimport (
     ARRAY, BOOL, DOUBLE, FLOAT, INT8, INT16, INT32, INT64, LONGSTR, OCTETS, TABLE, TIMESTAMP, UINT8, UINT16, UINT32,
     UINT64, VOID,
@@ -328,3 +331,39 @@ cdef inline PyObject *_sized(
     if kind == ARRAY:
         return _items(reader, p, end, depth + 1, entries)
     return new_octets(<const char *>p, end - p)
+
+
+# -- fields of records
+
+cdef inline PyObject *field_at(
+    Reader reader, int kind, Guess *guess, const unsigned char **at, const unsigned char *end
+) noexcept:
+    """Return the value of an argument or property, and pass over it."""
+    cdef const unsigned char *p = at[0]
+    cdef Py_ssize_t left = end - p
+    if kind == SHORTSTR_FIELD:
+        if left < 1 or p[0] > left - 1:
+            return NULL
+        at[0] = p + 1 + p[0]
+        return text_at(reader, guess, p + 1, p[0])
+    elif kind == LONGLONG_FIELD:
+        at[0] = p + 8
+        return NULL if left < 8 else int_of_unsigned(u64(p))
+    elif kind == OCTET_FIELD:
+        at[0] = p + 1
+        return NULL if left < 1 else int_of_long(p[0])
+    elif kind == SHORT_FIELD:
+        at[0] = p + 2
+        return NULL if left < 2 else int_of_long(u16(p))
+    elif kind == LONG_FIELD:
+        at[0] = p + 4
+        return NULL if left < 4 else int_of_unsigned(u32(p))
+    elif kind == TIME_FIELD:
+        at[0] = p + 8
+        return NULL if left < 8 else time_at(reader, u64(p))
+    if left < 4 or u32(p) > <uint64_t>(left - 4):
+        return NULL
+    at[0] = p + 4 + u32(p)
+    if kind == TABLE_FIELD:
+        return table_at(reader, p + 4, <Py_ssize_t>u32(p))
+    return new_octets(<const char *>p + 4, <Py_ssize_t>u32(p))
