@@ -62,7 +62,7 @@ def render_contents(dialects: list[Dialect]) -> str:
         "from cpython.object cimport PyObject",
         "",
     )
-    code.names("from amqpcodec._kernel.fields cimport (", kinds)
+    code.items("from amqpcodec._kernel.fields cimport (", kinds)
     code.lines(
         "from amqpcodec._kernel.makers_c cimport refer_to_none",
         "from amqpcodec._kernel.read_values cimport field_at, truth",
