@@ -19,7 +19,8 @@ DECODERS = {
 """Names that each module of a dialect has, bound to that dialect."""
 
 MODULES = (
-    "errors", "connection", "aio", "testing", "testing.faults", "capture", "record", "arrow", "stats",
+    "errors", "connection", "aio", "testing", "testing.faults", "capture", "record", "replay", "arrow",
+    "stats",
     "spark", "compat", "compat.kombu", "profiles",
 )  # fmt: skip
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
