@@ -17,7 +17,7 @@ from support.subprocesses import python
 
 pytest.importorskip("pyarrow")
 
-from amqpcodec import Limits, arrow, capture, cli, options, record, stats
+from amqpcodec import Limits, arrow, capture, cli, options, record, replay, stats
 from amqpcodec._options import Option, Ports, Seconds, declared, resolve
 from amqpcodec.cli import main
 from amqpcodec.connection import ConnectionLimits
@@ -44,16 +44,24 @@ CONSUMERS: dict[Callable[..., Any], type] = {
     arrow.CaptureWriter: options.EncodingOptions,
     stats.Collector: options.StatsOptions,
     record.Recorder: options.RecorderOptions,
+    replay.read_publishes: options.FrameOptions,
 }
 COMMANDS = {
     "decode": (options.DecodeOptions, options.PrintOptions, options.SelectionOptions),
     "convert": (options.ConvertOptions,),
     "stats": (options.StatsOptions, options.ReportOptions),
     "record": (options.RecordOptions,),
+    "replay": (options.FrameOptions, options.ReplayOptions),
     "spark convert": (options.TableOptions, options.SparkConversionOptions, options.SessionOptions),
     "spark replay": (options.SparkEncodingOptions, options.SessionOptions),
 }
-PAGES = {"decode": "capture.md", "convert": "convert.md", "stats": "stats.md", "record": "record.md"}
+PAGES = {
+    "decode": "capture.md",
+    "convert": "convert.md",
+    "stats": "stats.md",
+    "record": "record.md",
+    "replay": "replay.md",
+}
 
 
 def of_command(command: str) -> dict[str, Option]:

@@ -430,7 +430,24 @@ class PrintOptions(TypedDict, total=False):
     ]
 
 
-class SelectionOptions(TypedDict, total=False):
+class _Names(TypedDict, total=False):
+    exchange: Annotated[
+        Iterable[str] | None,
+        Option(
+            Each(Text("GLOB")),
+            None,
+            "only methods that name such an exchange, and their content; '' is the default one",
+        ),
+    ]
+    queue: Annotated[
+        Iterable[str] | None,
+        Option(
+            Each(Text("GLOB")), None, "only methods about such a queue or its consumers, and their content"
+        ),
+    ]
+
+
+class SelectionOptions(_Names, total=False):
     """Options of ``amqpcodec decode`` about the frames that it selects."""
 
     connection: Annotated[
@@ -452,20 +469,6 @@ class SelectionOptions(TypedDict, total=False):
     method: Annotated[
         Iterable[str] | None,
         Option(Each(Text("GLOB")), None, "only such methods and their content: 'basic.*'"),
-    ]
-    exchange: Annotated[
-        Iterable[str] | None,
-        Option(
-            Each(Text("GLOB")),
-            None,
-            "only methods that name such an exchange, and their content; '' is the default one",
-        ),
-    ]
-    queue: Annotated[
-        Iterable[str] | None,
-        Option(
-            Each(Text("GLOB")), None, "only methods about such a queue or its consumers, and their content"
-        ),
     ]
 
 
@@ -530,6 +533,26 @@ class RecordOptions(RecorderOptions, total=False):
     largest: Annotated[
         int | None,
         Option(Size(), None, "the largest message that a client may publish; its channel is closed with 311"),
+    ]
+
+
+# The name is a word of Python, which a class cannot have.
+_Place = TypedDict(
+    "_Place",
+    {"from": Annotated[int, Option(Number(), 1, "begin with this message, by its number in the capture")]},
+    total=False,
+)
+
+
+class ReplayOptions(_Names, _Place, total=False):
+    """Options of ``amqpcodec replay``, beside those of `FrameOptions`."""
+
+    speed: Annotated[
+        str, Option(Text("N|max"), "1", "times the pace of the capture, or max for as fast as it goes")
+    ]
+    dry_run: Annotated[bool, Option(Flag(), False, "publish nothing; print what would be published")]
+    drop_user_id: Annotated[
+        bool, Option(Flag(), False, "leave out a user_id other than the user of the URL, which is refused")
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any, assert_type
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from amqpcodec import arrow, capture, stats
+from amqpcodec import arrow, capture, replay, stats
 
 
 def frames(path: str) -> Iterator[str]:
@@ -137,3 +137,17 @@ def summary(path: str) -> dict[str, Any]:
         assert_type(ending, stats.Ending)
         assert_type(ending.before, list[stats.Step])
     return found.as_dict()
+
+
+async def again(path: str, url: str) -> None:
+    """What clients have published, once more."""
+    replayer = replay.Replayer(url, speed=2.0, drop_user_id=True)
+    await replayer.run(replay.read_publishes(path, port=5672))
+    report = assert_type(replayer.report, replay.ReplayReport)
+    assert_type(report.unknown, list[int])
+    reader = replay.PublishReader()
+    for item in capture.read_frames(path):
+        publish = assert_type(reader.feed(item), replay.CapturedPublish | None)
+        if publish is not None:
+            assert_type(publish.body, bytes)
+    reader.finish()

@@ -106,10 +106,10 @@ def test_what_is_no_amqp_is_left_out(octets: bytes) -> None:
 
 
 def test_lengths_that_lie_blank_no_more_than_their_frame() -> None:
-    start_ok = b"\x01\x00\x00" + (16).to_bytes(4, "big") + b"\x00\x0a\x00\x0b" + b"\xff" * 12 + b"\xce"
-    heartbeat = rabbitmq.encode_heartbeat()
+    secure_ok = b"\x01\x00\x00\x00\x00\x00\x0d\x00\x0a\x00\x15\xff\xff\xff\xffsecre\xce"
+    octets = secure_ok + rabbitmq.encode_heartbeat() * 3
     for step in (1, 3, 1000):
         blanker, shown = Blanker(), b""
-        for at in range(0, len(octets := start_ok + heartbeat), step):
+        for at in range(0, len(octets), step):
             shown += blanker.feed(octets[at : at + step])[0]
-        assert shown == octets
+        assert shown == octets.replace(b"secre", b"*****")

@@ -20,7 +20,7 @@ DECODERS = {
 
 MODULES = (
     "errors", "connection", "aio", "testing", "testing.faults", "testing.strategies", "capture", "record",
-    "arrow", "stats", "spark", "compat", "compat.kombu", "profiles",
+    "replay", "arrow", "stats", "spark", "compat", "compat.kombu", "profiles",
 )  # fmt: skip
 """The public modules beside `amqpcodec` itself. They share no names but those of errors."""
 

@@ -12,7 +12,7 @@ import amqpcodec
 from . import output
 from .parsing import Parser
 
-SUBCOMMANDS = ("decode", "convert", "stats", "record", "spark")
+SUBCOMMANDS = ("decode", "convert", "stats", "record", "replay", "spark")
 EXIT_OK, EXIT_FAULTS, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
