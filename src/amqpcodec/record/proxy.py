@@ -69,7 +69,7 @@ class Proxy:
         self.rate = rate
         self.largest = largest
         self.host = host
-        self.port = port
+        self.port: int = port
         self._ssl = ssl
         self._links: set[_Link] = set()
         self._server: asyncio.Server | None = None
