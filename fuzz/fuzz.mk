@@ -13,6 +13,8 @@ FRAMES ?= 10000000
 MINUTES ?= 60
 EXAMPLES ?= 500
 FUZZ_PATH := src:tests:fuzz
+# Tests that take what AMQPCODEC_FUZZ_EXAMPLES asks for (tests/support/campaign.py).
+CAMPAIGNS = $(shell grep -rl --include="*.py" "from support.campaign import" tests)
 
 .PHONY: fuzz fuzz-all fuzz-long fuzz-report test-asan lint-c leaks soak
 
@@ -24,9 +26,9 @@ fuzz:
 fuzz-all:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --jobs $(JOBS) all
 
-# The generated tests with other examples. Many of them are chosen anew, in place of a few that are always the same.
+# The tests of which `make test` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
 fuzz-long:
-	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest tests/hostile/test_damage.py
+	AMQPCODEC_FUZZ_EXAMPLES=$(EXAMPLES) $(PYTHON) -m pytest $(CAMPAIGNS)
 
 # docs/reliability.md from the stored figures.
 fuzz-report:

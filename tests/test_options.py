@@ -19,7 +19,7 @@ pytest.importorskip("pyarrow")
 
 from amqpcodec import Limits, arrow, capture, cli, options, record, replay, stats
 from amqpcodec._options import Option, Ports, Seconds, declared, resolve
-from amqpcodec.cli import main
+from amqpcodec.cli import SUBCOMMANDS, main
 from amqpcodec.connection import ConnectionLimits
 from amqpcodec.options import CaptureOptions
 
@@ -324,6 +324,10 @@ def rows(page: str) -> list[tuple[str, ...]]:
     text = (DOCS / page).read_text().replace(r"\|", "/")
     lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
     return [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
+
+
+def test_every_command_has_a_page_that_is_compared() -> None:
+    assert {*PAGES, "spark"} == set(SUBCOMMANDS)  # `spark` takes the options of sessions, compared below
 
 
 @pytest.mark.parametrize("command", PAGES)

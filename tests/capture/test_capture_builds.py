@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import make_capture as make
 from support import make_chaos as chaos
+from support.campaign import share
 from support.captures import TIGHT, comparable, events
 from support.implementation import Implementation
 
@@ -41,7 +42,7 @@ CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),
     *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
 ]
-SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "20")))
+SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "10")))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_everything_does_happen(both: Both) -> None:
     assert len(kinds) >= 12
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(30))
 @given(data=st.data())
 def test_damaged_captures(both: Both, data: st.DataObject) -> None:
     octets = bytearray(chaos.capture(data.draw(st.integers(0, 30)), 60))

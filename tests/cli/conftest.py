@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support import make_capture as make
+from support.busy import busy
 from support.command import Run
 from support.implementation import Implementation
 
@@ -43,6 +45,22 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("captures") / "broker.pcap"
     with path.open("wb") as file:
         _talk(PacketWriter(file))
+    return path
+
+
+@pytest.fixture(scope="session")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Conversations of several users, whole."""
+    path = tmp_path_factory.mktemp("captures") / "busy.pcap"
+    path.write_bytes(make.pcap(busy(7).packets, nanos=True))
+    return path
+
+
+@pytest.fixture(scope="session")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, of which some packets are missing."""
+    path = tmp_path_factory.mktemp("captures") / "lossy.pcap"
+    path.write_bytes(make.pcap(make.disturb(busy(7).packets, 3, loss=0.05)[0]))
     return path
 
 

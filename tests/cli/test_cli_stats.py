@@ -5,33 +5,29 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from support import make_capture as make
-from support.busy import Known, busy
+from support.busy import Known
+from support.command import BUNNY, TXAMQP, summary_of
 from support.implementation import wanted
+from support.pages import Page, charts_of
 from support.subprocesses import python
 from support.troubled import troubled
 
 from amqpcodec import stats
 from amqpcodec.cli import main
-from amqpcodec.cli.statscharts import PALETTE, steps
+from amqpcodec.cli.statscharts import steps
 from amqpcodec.cli.statsections import Section, duration, exchange, name, sections, sparkline
 from amqpcodec.cli.statspage import chapters
 from amqpcodec.cli.statstext import text as as_text
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-BUNNY, TXAMQP = EXAMPLES / "real-bunny.pcap", EXAMPLES / "real-txamqp-0-8.pcap"
 Run = Callable[..., str]
 
 
@@ -49,31 +45,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("captures") / "busy.pcap"
-    path.write_bytes(make.pcap(busy(7).packets, nanos=True))
-    return path
-
-
-@pytest.fixture(scope="module")
-def lossy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("captures") / "lossy.pcap"
-    path.write_bytes(make.pcap(make.disturb(busy(7).packets, 3, loss=0.05)[0]))
-    return path
-
-
-@pytest.fixture(scope="module")
 def troubles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("captures") / "troubled.pcap"
     path.write_bytes(make.pcap(troubled().packets, nanos=True))
     return path
-
-
-def _summary(*paths: Path, top: int = 10) -> stats.Summary:
-    collector = stats.Collector(top=top)
-    for path in paths:
-        collector.add(path, str(path))
-    return collector.summary()
 
 
 def _tables(text: str) -> dict[str, list[list[str]]]:
@@ -113,7 +88,7 @@ def test_words_stand_to_the_left_and_numbers_to_the_right() -> None:
 
 
 def test_each_table_says_which_of_its_columns_are_numbers(troubles: Path) -> None:
-    summary = _summary(troubles)
+    summary = summary_of(troubles)
     same = {
         "Returned messages": 1, "Publish to confirm: slowest": 0, "Deliver to acknowledgement: slowest": 0,
         "Queues delivered from": 2, "Connections": 6, "Closed": 1, "Gaps and errors": 2, "Overview": 1,
@@ -144,7 +119,7 @@ def test_a_duration_is_in_the_unit_that_suits_it(nanoseconds: int | None, text: 
 
 def test_json_is_the_summary(run: Run, captured: Path) -> None:
     shown = json.loads(run(captured, "--json", "--top", "3"))
-    assert shown == json.loads(json.dumps(_summary(captured, top=3).as_dict()))
+    assert shown == json.loads(json.dumps(summary_of(captured, top=3).as_dict()))
     known = Known(captured)
     assert {row["kind"]: row["messages"] for row in shown["kinds"]["rows"]}.items() <= known.kinds.items()
     assert shown["confirms"]["most_ns"] == max(known.confirms)
@@ -210,7 +185,7 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
 def test_each_build_says_the_same(build: str, captured: Path, lossy: Path) -> None:
     done = python("-m", "amqpcodec", "stats", str(captured), str(lossy), "--json", impl=build)
     assert (done.stderr, done.returncode) == (b"", 1)
-    assert json.loads(done.stdout) == json.loads(json.dumps(_summary(captured, lossy).as_dict()))
+    assert json.loads(done.stdout) == json.loads(json.dumps(summary_of(captured, lossy).as_dict()))
 
 
 def test_each_file_is_read_once_and_progress_ends_at_all_there_is(
@@ -230,7 +205,7 @@ def test_each_file_is_read_once_and_progress_ends_at_all_there_is(
 
 
 def test_patterns_and_standard_input(run: Run) -> None:
-    assert run(EXAMPLES / "*.pcap") == run(BUNNY, TXAMQP)
+    assert run(BUNNY.parent / "*.pcap") == run(BUNNY, TXAMQP)
     command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--json"]
     with BUNNY.open("rb") as file:
         done = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=60)
@@ -302,247 +277,13 @@ def test_what_is_not_installed_is_reported(
 
 
 def test_one_extra_is_enough_for_the_page() -> None:
-    project = tomllib.loads((EXAMPLES.parent / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((BUNNY.parents[1] / "pyproject.toml").read_text())["project"]
     names = {re.split("[<>=]", each)[0] for each in project["optional-dependencies"]["report"]}
     assert names == {"plotly", "pyarrow"}
 
 
-# -- the page
-
-
-class _Page(HTMLParser):
-    """Tables by the heading before them, and whatever links or could load something."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tables: dict[str, list[tuple[str, ...]]] = {}
-        self.headings: list[str] = []
-        self.anchors: list[str] = []
-        self.links: list[str] = []
-        self.verdict = ""
-        self.findings: list[str] = []
-        self.tiles: dict[str, str] = {}
-        self.scripts = 0
-        self.loads: list[tuple[str, str | None]] = []
-        self._title, self._row, self._text, self._kind, self._tile = "", [""], "", "", ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.scripts += tag == "script"
-        targets = (given.get("src"), given.get("href"))
-        self.loads += [(tag, target) for target in targets if not (target or "#").startswith("#")]
-        if tag == "a":
-            self.links.append((given.get("href") or "").removeprefix("#"))
-            return
-        if tag in ("h2", "h3"):
-            self.anchors.append(given.get("id") or "")
-        if tag in ("p", "li"):
-            self._kind = given.get("class") or ""
-        self._text = ""
-        if tag == "tr":
-            self._row = []
-
-    def handle_data(self, data: str) -> None:
-        self._text += data
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("h2", "h3"):
-            self.headings.append(self._text)
-            self._title = self._text
-        elif tag in ("td", "th"):
-            self._row.append(self._text)
-        elif tag == "tr":
-            self.tables.setdefault(self._title, []).append(tuple(self._row))
-        elif tag == "dt":
-            self._tile = self._text
-        elif tag == "dd":
-            self.tiles[self._tile] = self._text
-        elif tag == "p" and self._kind.startswith("verdict"):
-            self.verdict = self._text
-        elif tag == "span" and self._kind in ("error", "warning", "note"):
-            self.findings.append(self._text)
-
-
-def _charts(text: str) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
-    """Data and layout of each chart in a page."""
-    decoder = json.JSONDecoder()
-    found = []
-    for call in re.finditer(r'Plotly\.newPlot\(\s*"[^"]*",\s*', text):
-        data, end = decoder.raw_decode(text, call.end())
-        layout, _ = decoder.raw_decode(text, text.index("{", end))
-        found.append((data, layout))
-    return found
-
-
-@pytest.fixture(scope="module")
-def written(lossy: Path, captured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages") / "page.html"
-    assert main(["stats", str(captured), str(lossy), "--html", str(path)]) == 1
-    return path
-
-
-@pytest.fixture(scope="module")
-def text(written: Path) -> str:
-    return written.read_text(encoding="utf-8")
-
-
-def test_the_page_has_the_numbers_of_the_summary(text: str, lossy: Path, captured: Path) -> None:
-    page, summary = _Page(text), _summary(captured, lossy)
-    for chapter in chapters(summary):
-        for section in chapter.sections:
-            assert page.tables[section.title] == [section.columns, *section.rows]
-    messages = {row[0]: row[1] for row in page.tables["Messages"][1:]}
-    assert messages == {row["kind"] or "unknown": f"{row['messages']:,}" for row in summary.kinds.rows}
-    assert page.verdict == summary.verdict
-    assert page.tiles["messages published"] == messages["publish"]
-
-
-def test_the_page_begins_with_the_problems_and_leads_to_their_tables(
-    text: str, lossy: Path, captured: Path
-) -> None:
-    page, summary = _Page(text), _summary(captured, lossy)
-    assert page.findings == [f"{each.text} {each.section}" for each in summary.findings]
-    assert {finding.section for finding in summary.findings} <= page.tables.keys()
-    places = [text.index(each) for each in ('class="verdict', 'class="findings"', "<nav", "<h2")]
-    assert places == sorted(places)
-    found = list(dict.fromkeys(re.findall('<h2 id="chapter-([a-z]+)"', text)))
-    assert found == ["traffic", "latencies", "queues", "connections", "recording"]
-
-
-def test_every_link_of_the_page_has_one_target(text: str) -> None:
-    page = _Page(text)
-    assert len(set(page.anchors)) == len(page.anchors)
-    assert set(page.links) == set(page.anchors)
-
-
-def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
-    page, summary = _Page(text), _summary(captured, lossy)
-    head, *rows = page.tables["Exchanges"]
-    assert head == ("exchange", "published", "bytes published", "delivered", "bytes delivered")
-    known = {exchange(row["exchange"]): row for row in summary.exchanges.rows}
-    for shown, published, _, delivered, _ in rows:
-        row = known[shown]
-        assert (published, delivered) == (f"{row['published']:,}", f"{row['delivered']:,}")
-    assert "messages" not in page.tables["Users"][0]
-    assert all(layout.get("barmode") in (None, "group") for _, layout in _charts(text))
-    assert not any("stackgroup" in trace for data, _ in _charts(text) for trace in data)
-
-
-def test_charts_have_clock_time_axes_from_zero_and_one_palette(text: str) -> None:
-    charts = _charts(text)
-    assert len(charts) == 6
-    for data, layout in charts:
-        for trace in data:
-            color = trace.get("line", trace.get("marker", {}))["color"]
-            assert color in PALETTE.values()
-            if trace["type"] == "scatter":
-                assert color == PALETTE.get(trace["name"], PALETTE["other"])
-        amounts = layout["xaxis"] if data[0].get("orientation") == "h" else layout["yaxis"]
-        assert amounts["rangemode"] == "tozero"
-    times, layout = charts[0]
-    assert layout["xaxis"]["type"] == "date"
-    histograms = [layout for _, layout in charts if layout["xaxis"].get("type") == "category"]
-    assert 1 in [layout["yaxis"].get("dtick") for layout in histograms]  # of few, in whole ones
-    assert times[0]["x"][0].startswith("2023-11-14 22:13:20")
-
-
-@pytest.mark.parametrize(
-    ("span", "seconds", "values"),
-    [
-        ((10, 15), [10, 12, 14, 16], [2, 0, 1.5, 1.5]),
-        ((10, 16), [10, 12, 14, 16], [2, 0, 1.5, 1.5]),
-        ((9, 17), [9, 10, 12, 14, 16, 17], [0, 2, 0, 1.5, 0, 0]),
-    ],
-)
-def test_rates_are_a_line_in_steps_over_the_whole_recording(
-    span: tuple[int, int], seconds: list[int], values: list[float]
-) -> None:
-    second = 1_000_000_000
-    rates: Any = SimpleNamespace(start_ns=10 * second, width_ns=2 * second)
-    found = steps(rates, [4, 0, 3], (span[0] * second, span[1] * second))
-    assert found == ([f"1970-01-01 00:00:{each:02}.000000" for each in seconds], values)
-
-
-def test_means_are_over_the_whole_recording(run: Run, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    run(BUNNY, "--html", page)
-    summary = _summary(BUNNY)
-    [row] = [row for row in _Page(page.read_text()).tables["Messages"] if row[0] == "publish"]
-    assert summary.duration_ns == 2_987_807_000
-    assert row[4] == f"{15 / 2.987807:,.1f}"
-
-
-def test_the_page_loads_nothing_and_runs_nothing_from_the_wire(text: str) -> None:
-    page = _Page(text)
-    assert page.loads == []
-    assert "default-src 'none'" in text
-    assert "<script>alert(1)" not in text
-    assert page.scripts == 2 + 6  # the library, what is done before printing, and a chart each
-
-
-def test_the_page_has_colours_for_dark_mode_and_for_paper(text: str) -> None:
-    names = [
-        set(re.findall(r"(--[a-z]+):", block)) for block in re.findall(r":root \{(.*?)\}", text, re.DOTALL)
-    ]
-    assert len(names) == 3
-    assert names[0] == names[1] == names[2]
-
-
-def _luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _contrast(one: str, other: str) -> float:
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def test_colours_stand_out_from_light_and_dark_paper(text: str) -> None:
-    """As the guidelines for accessible pages (WCAG 2.1) have it: 3 for graphics, 4.5 for text."""
-    light, dark, paper = (
-        {key: f"#{value[1:] * 2}" if len(value) == 4 else value for key, value in re.findall(
-            r"--([a-z]+): (#[0-9a-f]+)", block
-        )}
-        for block in re.findall(r":root \{(.*?)\}", text, re.DOTALL)
-    )  # fmt: skip
-    for theme in (light, dark, paper):
-        assert all(_contrast(color, theme["paper"]) >= 3 for color in PALETTE.values())
-        for name_ in ("ink", "dim", "link", "error", "warning", "note"):
-            assert _contrast(theme[name_], theme["paper"]) >= 4.5
-
-
-def _chromium() -> str:
-    for command in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(command):
-            return found
-    pytest.skip("no Chromium is installed")
-
-
-def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, captured: Path) -> None:
-    command = [
-        _chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND",
-        f"--user-data-dir={written.parent / 'profile'}", "--virtual-time-budget=5000", "--dump-dom",
-        written.as_uri(),
-    ]  # fmt: skip
-    # A preloaded sanitizer is meant for Python, not for browsers.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    done = subprocess.run(command, capture_output=True, check=True, timeout=120, env=environment)
-    text = done.stdout.decode()
-    drawn = _Page(re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL))
-    for chapter in chapters(_summary(captured, lossy)):
-        for section in chapter.sections:
-            assert drawn.tables[section.title] == [section.columns, *section.rows]
-    assert text.count('class="main-svg"') >= 6
-
-
-# -- values
-
-
 def test_no_table_has_two_columns_of_the_same_name(lossy: Path, captured: Path, troubles: Path) -> None:
-    summary = _summary(lossy, captured, troubles, BUNNY, TXAMQP, top=3)
+    summary = summary_of(lossy, captured, troubles, BUNNY, TXAMQP, top=3)
     tables = [*sections(summary), *(each for chapter in chapters(summary) for each in chapter.sections)]
     assert len({table.title for table in tables}) > 20
     for table in tables:
@@ -559,12 +300,12 @@ def test_the_default_exchange_is_called_that_wherever_an_exchange_is_shown(
     assert ["(default)", "orders", "40"] in [row[:3] for row in tables["Routing keys"]]
     assert {row[-2] for row in tables["Publish to confirm: slowest"]} == {"(default)"}
     written = page.read_text(encoding="utf-8")
-    found = _Page(written).tables
+    found = Page(written).tables
     assert [row[0] for row in found["Exchanges"][1:]] == ["(default)", "shop"]
     assert found["Routing keys"][1][:2] == ("(default)", "orders")
     assert {row[-2] for row in found["Publish to confirm: slowest"][1:]} == {"(default)"}
     assert "(empty)" not in shown + written
-    assert any("(default)" in str(layout) for _, layout in _charts(written))
+    assert any("(default)" in str(layout) for _, layout in charts_of(written))
     assert json.loads(run(troubles, "--json", code=1))["exchanges"]["rows"][0]["exchange"] == ""
 
 

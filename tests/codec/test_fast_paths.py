@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.campaign import share, stride
 from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.implementation import Implementation, method_class
@@ -122,13 +123,14 @@ class Lending:
 
 
 def damaged(frame: bytes, numbers: random.Random) -> Iterator[bytes]:
-    """The frame with every shorter payload, a longer one, and with octets that are others."""
+    """The frame with shorter payloads, longer ones, and with octets that are others."""
     payload = frame[7:-1]
-    for size in range(len(payload)):
+    step = stride(3)
+    for size in range(numbers.randrange(step), len(payload), step):
         yield payload[:size]
     yield payload + b"\0"
     yield payload + payload[:5]
-    for _ in range(20):
+    for _ in range(share(8)):
         octets = bytearray(payload)
         octets[numbers.randrange(len(octets))] = numbers.choice((0, 1, 0x7F, 0x80, 0xFF))
         yield bytes(octets)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support import vectors
+from support.campaign import share
 from support.failures import Failures
 from support.implementation import Implementation
 from support.outcomes import FATAL, decoding, octet_by_octet
@@ -86,7 +87,7 @@ def test_flipped_bits(both: tuple[Implementation, Implementation], dialect: str,
     for frame in frames_of(dialect):
         if len(frame) > 8:
             with failures.case(frame[:40].hex()):
-                for _ in range(12):
+                for _ in range(share(5)):
                     twins.agree(flipped(frame, numbers))
     failures.check(at_least=150)
 
@@ -119,7 +120,7 @@ LENGTHS = (b"\0\0\0\0", b"\0\0\0\x03", b"\0\0\0\x07")
 
 def random_tables(numbers: random.Random) -> Iterator[bytes]:
     """Entries of tables: known tags, lengths that often fit, and now and then an octet too few or many."""
-    for _ in range(600):
+    for _ in range(share(300)):
         octets = bytearray()
         for _ in range(numbers.randint(1, 4)):
             tag = numbers.choice("tbBUsuIilLfdDSxATFVcCkz")
@@ -141,7 +142,7 @@ def test_random_tables(both: tuple[Implementation, Implementation], profile: str
         payload = b"\0\x32\0\x0a\0\0\x01q\0" + len(octets).to_bytes(4, "big") + octets
         frame = b"\x01\0\x01" + len(payload).to_bytes(4, "big") + payload + b"\xce"
         valid += twins.agree(frame)[1] is None
-    assert 20 < valid < 590
+    assert 10 < valid < share(300) - 5
 
 
 def table_outcome(impl: Implementation, function: str, *arguments: Any, **options: Any) -> Any:
@@ -165,7 +166,7 @@ def test_random_tables_on_their_own(both: tuple[Implementation, Implementation])
 def test_random_octets(both: tuple[Implementation, Implementation], dialect: str, kind: str) -> None:
     numbers = random.Random(SEED)
     twins = Twins(both, dialect, kind=kind)
-    for _ in range(300):
+    for _ in range(share(120)):
         twins.agree(numbers.randbytes(numbers.randint(0, 40)))
         payload = numbers.randbytes(numbers.randint(0, 30))
         envelope = bytes([numbers.choice((1, 2, 3, 8, 4, 7)), 0, numbers.randint(0, 1)])
@@ -178,7 +179,7 @@ def shuffled_streams(dialect: str, numbers: random.Random) -> Iterator[bytes]:
     content = [
         frame for frame in frames if frame[0] != 1 or (frame[7:9] == b"\0\x3c" and frame[10] in (40, 60, 71))
     ]
-    for _ in range(150):
+    for _ in range(share(60)):
         picked = numbers.choices(content, k=numbers.randint(2, 8))
         yield b"".join(frame[:1] + numbers.randint(1, 2).to_bytes(2, "big") + frame[3:] for frame in picked)
 

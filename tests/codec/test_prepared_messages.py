@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.implementation import Implementation, wanted
@@ -63,7 +64,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=share(100), deadline=None)
 @given(st.data())
 def test_any_changes_give_what_making_it_anew_gives(data: st.DataObject) -> None:
     for name in wanted():

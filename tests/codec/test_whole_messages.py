@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support.campaign import share
 from support.failures import Failures
 from support.implementation import Implementation
 from support.outcomes import describe, describe_error, drain
@@ -151,19 +152,19 @@ def test_both_builds_read_the_same_after_many_messages(
     failures = Failures()
     numbers = random.Random(f"{SEED} {kind} {options}")
     for dialect in DIALECTS:
-        for _ in range(6):
+        for _ in range(share(3)):
             stream = damaged(Traffic(dialect, numbers.getrandbits(64)).frames(40), numbers)
             chunks = [stream] if numbers.random() < 0.5 else list(cut(stream, numbers))
             made = [getattr(impl.dialect(dialect), kind)(**OPTIONS[options]) for impl in both]
             with failures.case(f"{dialect}: {stream.hex()}"):
                 ours, theirs = (read(decoder, chunks) for decoder in made)
                 assert ours == theirs
-    failures.check(at_least=30)
+    failures.check(at_least=15)
 
 
 def test_a_message_cut_anywhere_is_the_same_message(impl: Implementation, dialect: str) -> None:
     traffic = Traffic(dialect, SEED)
-    before = b"".join(traffic.frames(40))
+    before = b"".join(traffic.frames(12))  # names and tables come again from the second on
     last = b"".join(traffic.message())
     amqp = impl.dialect(dialect)
     whole = read(amqp.MessageDecoder(), [before + last])

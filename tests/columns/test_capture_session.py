@@ -6,12 +6,11 @@ import gzip
 import io
 import random
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -19,14 +18,12 @@ from support import make_capture as make
 from support import make_chaos as chaos
 from support import stored_states
 from support.columns import BUILDS
+from support.parts import Rows, disturbed, rows_of, size_of
 
 from amqpcodec import DecodeError, arrow, capture
 from amqpcodec._columns.rows import Files
-from amqpcodec._state import pack, unpack
-from amqpcodec.options import FRAME_MAX
 
 ROOT = Path(__file__).parents[2]
-Rows = list[dict[str, Any]]
 
 TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
 TIGHT: tuple[dict[str, Any], ...] = (
@@ -38,18 +35,15 @@ CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),
     *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
 ]
-# Which build reads the first part, which the second, and so on in turns.
-TURNS = [(build,) for build in BUILDS] + ([BUILDS] if len(BUILDS) > 1 else [])
+# Which build reads the first part, which the second, and so on in turns: each goes on from its own states
+# and from those of the other.
+TURNS = [(one, one, other, other) for one, other in zip(BUILDS, reversed(BUILDS), strict=True)]
 
 
 @pytest.fixture(params=TURNS, ids="-".join)
 def turns(request: pytest.FixtureRequest) -> tuple[str, ...]:
     builds: tuple[str, ...] = request.param
     return builds
-
-
-def _rows(batches: Iterable[Any]) -> Rows:
-    return [row for batch in batches for row in batch.to_pylist()]
 
 
 @lru_cache(64)  # tests that differ in who reads which part come one after another
@@ -91,19 +85,6 @@ def _check_cut(octets: bytes, table: str, turns: Sequence[str], cuts: Iterable[i
         raise AssertionError("rows are equal, and their types are not")
 
 
-def _size(octets: bytes) -> int:
-    with capture.ByteSource(io.BytesIO(octets)) as source:
-        while source.read(1 << 16):
-            pass
-        return source.offset
-
-
-def _disturbed(seed: int) -> list[make.Recorded]:
-    truth = make.conversations(seed, count=3, bursts=16, opening=seed % 2 == 0)
-    packets, _ = make.disturb(truth.packets, seed, reorder=0.1, duplicate=0.1, loss=0.05 * (seed % 3))
-    return packets[seed % 7 :]  # so that some begin inside a frame
-
-
 def _located(rows: Rows, starts: Sequence[int]) -> Rows:
     """Rows of one file as they are if it is rotated before these packets."""
     found = Rows()
@@ -141,13 +122,13 @@ class TestCuts:
         octets, options = chaos.capture(seed), TIGHT[seed % 2]
         rng = random.Random(seed)
         for table in TABLES:
-            cuts = rng.sample(range(_size(octets) + 1), 5)
+            cuts = rng.sample(range(size_of(octets) + 1), 5)
             _check_cut(octets, table, turns, cuts, **options)
 
     @pytest.mark.parametrize("table", TABLES)
     @pytest.mark.parametrize("seed", range(2))
     def test_every_packet(self, seed: int, table: str, turns: tuple[str, ...]) -> None:
-        packets = _disturbed(seed)[:70]
+        packets = disturbed(seed)[:70]
         octets = make.pcap(packets)
         ends = [24]
         for packet in packets:
@@ -156,13 +137,13 @@ class TestCuts:
 
     @pytest.mark.parametrize("table", TABLES)
     def test_one_session_may_go_on_after_it_was_suspended(self, table: str, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         session = arrow.CaptureSession(table, _impl=turns[0])
         found = Rows()
         for end in (*range(0, len(octets), 5000), None):
-            found += _rows(session.read(io.BytesIO(octets), end=end))
+            found += rows_of(session.read(io.BytesIO(octets), end=end))
             session.suspend()
-        assert found + _rows(session.finish()) == _whole(octets, table)
+        assert found + rows_of(session.finish()) == _whole(octets, table)
 
     def test_a_large_body_and_a_dialect_learnt_late(self, turns: tuple[str, ...]) -> None:
         truth = make.Truth()
@@ -191,7 +172,7 @@ class TestCuts:
         assert _whole(octets, "messages", **limits)[0]["_error"]
 
     def test_compressed_files_and_pipes(self, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(1))
+        octets = make.pcap(disturbed(1))
         expected = _whole(octets, "messages")
         cuts = [1000, 20_000, len(octets) - 5]
         _check_cut(gzip.compress(octets), "messages", turns, cuts)
@@ -210,26 +191,26 @@ class TestCuts:
         state, found = None, Rows()
         for end in (*cuts, None):
             session = arrow.CaptureSession(state=state, _impl=turns[0])
-            found += _rows(session.read(Pipe(), end=end))  # type: ignore[arg-type]
+            found += rows_of(session.read(Pipe(), end=end))  # type: ignore[arg-type]
             state = session.suspend()
-        assert found + _rows(session.finish()) == expected
+        assert found + rows_of(session.finish()) == expected
 
     def test_what_was_read_is_not_read_again(self, turns: tuple[str, ...], tmp_path: Path) -> None:
         path = tmp_path / "trace.pcap"
-        octets = make.pcap(_disturbed(1))
+        octets = make.pcap(disturbed(1))
         path.write_bytes(octets)
         session = arrow.CaptureSession(_impl=turns[0])
-        before = _rows(session.read(path, end=len(octets) // 2))
+        before = rows_of(session.read(path, end=len(octets) // 2))
         with path.open("r+b") as file:
             file.seek(24)
             file.write(bytes(len(octets) // 2 - 24))
         session = arrow.CaptureSession(state=session.suspend(), _impl=turns[-1])
-        rows = before + _rows(session.read(path)) + _rows(session.finish())
+        rows = before + rows_of(session.read(path)) + rows_of(session.finish())
         assert [{**row, "file": None} for row in rows] == _whole(octets, "messages")
         assert {row["file"] for row in rows} == {str(path)}
 
     def test_faults_of_a_file_are_reported_once(self, turns: tuple[str, ...]) -> None:
-        packets = _disturbed(2)
+        packets = disturbed(2)
         fragment = make.ethernet(make.ipv4("10.0.0.1", "10.0.0.2", bytes(40), fragment=0x2000))
         for position in (10, 40):
             packets.insert(position, make.Recorded(packets[position].time_ns, fragment))
@@ -237,11 +218,11 @@ class TestCuts:
         for octets in (whole[:-7], gzip.compress(whole)[:-4000], make.pcapng(packets)[:-9]):
             expected = _whole(octets, "errors")
             assert [row["kind"] for row in expected].count("file") == 2
-            cuts = [3000, _size(octets) // 2, _size(octets) - 3, _size(octets), _size(octets) + 100]
+            cuts = [3000, size_of(octets) // 2, size_of(octets) - 3, size_of(octets), size_of(octets) + 100]
             _check_cut(octets, "errors", turns, cuts)
 
     def test_sections_and_interfaces_of_pcapng(self, turns: tuple[str, ...]) -> None:
-        first, second = _disturbed(0), _disturbed(2)
+        first, second = disturbed(0), disturbed(2)
         octets = make.pcapng(first) + make.pcapng(second, ">")
         cuts = range(0, len(octets), 4999)
         for table in ("frames", "errors"):
@@ -287,13 +268,13 @@ class TestFiles:
         talk.send(make.CLIENT, *make.publish(random.Random(1), 1, bytes(3_000)))
         before, behind = _rotated(truth.packets, [0, len(truth.packets) - 4])
         session = arrow.CaptureSession(_impl=impl)
-        assert not _rows(session.read(io.BytesIO(before[0]), before[1]))
+        assert not rows_of(session.read(io.BytesIO(before[0]), before[1]))
         monkeypatch.setattr(Files, "locate", interrupted)
         with pytest.raises(error):
-            _rows(session.read(io.BytesIO(behind[0]), behind[1]))
+            rows_of(session.read(io.BytesIO(behind[0]), behind[1]))
 
     def test_files_cut_and_rotated(self, turns: tuple[str, ...]) -> None:
-        packets = _disturbed(3)
+        packets = disturbed(3)
         starts = [0, 31, 32, 90]
         files = _rotated(packets, starts)
         parts = [
@@ -305,29 +286,29 @@ class TestFiles:
         assert _parts(parts, "frames", turns) == expected
 
     def test_files_of_other_forms_may_follow_each_other(self, turns: tuple[str, ...]) -> None:
-        packets = _disturbed(0)
+        packets = disturbed(0)
         files = [make.pcap(packets[:50], order=">"), make.pcapng(packets[50:90]), make.pcap(packets[90:])]
         parts = [(octets, f"file {at}", None) for at, octets in enumerate(files)]
         expected = _located(_whole(make.pcap(packets), "frames"), [0, 50, 90])
         assert _parts(parts, "frames", turns) == expected
 
     def test_a_file_that_is_no_capture_is_passed_over(self, turns: tuple[str, ...]) -> None:
-        packets = _disturbed(1)
+        packets = disturbed(1)
         session = arrow.CaptureSession("frames", _impl=turns[0])
-        found = _rows(session.read(io.BytesIO(make.pcap(packets[:40])), "file 0"))
+        found = rows_of(session.read(io.BytesIO(make.pcap(packets[:40])), "file 0"))
         for octets in (b"", b"no capture", make.pcap([])[:20]):
             with pytest.raises(capture.CaptureError):
                 list(session.read(io.BytesIO(octets)))
-        found += _rows(session.read(io.BytesIO(make.pcap([])), "empty"))
-        found += _rows(session.read(io.BytesIO(make.pcap(packets[40:])), "file 1"))
+        found += rows_of(session.read(io.BytesIO(make.pcap([])), "empty"))
+        found += rows_of(session.read(io.BytesIO(make.pcap(packets[40:])), "file 1"))
         expected = _located(_whole(make.pcap(packets), "frames"), [0, 40])
-        assert found + _rows(session.finish()) == expected
+        assert found + rows_of(session.finish()) == expected
 
 
 class TestScan:
     def test_states_of_a_scan_divide_a_recording(self, turns: tuple[str, ...], tmp_path: Path) -> None:
         parts: list[tuple[Any, int | None]] = []
-        for at, (octets, _, _) in enumerate(_rotated(_disturbed(2), [0, 77])):
+        for at, (octets, _, _) in enumerate(_rotated(disturbed(2), [0, 77])):
             path = tmp_path / f"{at}.pcap"
             path.write_bytes(octets)
             parts += [(path, len(octets) // 3), (path, len(octets)), (path, None)]
@@ -337,12 +318,12 @@ class TestScan:
             found = Rows()
             for state, (path, end) in zip(states, parts, strict=True):
                 session = arrow.CaptureSession(table, state=state, _impl=turns[-1])
-                found += _rows(session.read(path, end=end))
-            found += _rows(arrow.CaptureSession(table, state=last, _impl=turns[-1]).finish())
+                found += rows_of(session.read(path, end=end))
+            found += rows_of(arrow.CaptureSession(table, state=last, _impl=turns[-1]).finish())
             session = arrow.CaptureSession(table, _impl=turns[0])
             files = (tmp_path / "0.pcap", tmp_path / "1.pcap")
-            expected = [row for path in files for row in _rows(session.read(path))]
-            assert found == expected + _rows(session.finish())
+            expected = [row for path in files for row in rows_of(session.read(path))]
+            assert found == expected + rows_of(session.finish())
 
     def test_files_are_opened_when_their_turn_comes_and_closed_behind_them(
         self, turns: tuple[str, ...], tmp_path: Path
@@ -358,7 +339,7 @@ class TestScan:
             return open_it
 
         files: list[tuple[Any, str]] = []
-        for at, (octets, _, _) in enumerate(_rotated(_disturbed(2), [0, 77])):
+        for at, (octets, _, _) in enumerate(_rotated(disturbed(2), [0, 77])):
             (tmp_path / str(at)).write_bytes(octets)
             files.append((opener(tmp_path / str(at)), f"file {at}"))
         scanned = arrow.scan_capture([files[:1], files[1:]], "frames", _impl=turns[0])
@@ -368,7 +349,7 @@ class TestScan:
         assert [file.closed for file in opened] == [True]
         (last,) = scanned
         session = arrow.CaptureSession("frames", _impl=turns[-1])
-        found = [row for file in files for row in _rows(session.read(*file))]
+        found = [row for file in files for row in rows_of(session.read(*file))]
         assert {row["file"] for row in found} == {"file 0", "file 1"}
         assert session.suspend() == last
         assert [file.closed for file in opened] == [True] * 4
@@ -382,7 +363,7 @@ class TestScan:
 
     @pytest.mark.parametrize("table", TABLES)
     def test_without_columns_rows_are_counted(self, table: str, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         session = arrow.CaptureSession(table, columns=(), _impl=turns[0])
         batches = [*session.read(io.BytesIO(octets)), *session.finish()]
         assert sum(batch.num_rows for batch in batches) == len(_whole(octets, table)) > 0
@@ -400,7 +381,7 @@ class TestStates:
 
     def test_other_arguments_are_refused(self) -> None:
         session = arrow.CaptureSession("frames")
-        list(session.read(io.BytesIO(make.pcap(_disturbed(2))), end=9000))
+        list(session.read(io.BytesIO(make.pcap(disturbed(2))), end=9000))
         state = session.suspend()
         arrow.CaptureSession("frames", state=state, columns=["ts"], mode="drop", batch_rows=7)
         for options in (
@@ -430,9 +411,9 @@ class TestStates:
         _, before = stored_states.begun(table)
         session = arrow.CaptureSession(table, state=stored_states.stored(table), _impl=turns[0])
         path = str(stored_states.CAPTURE)
-        found = before + _rows(session.read(path)) + _rows(session.finish())
+        found = before + rows_of(session.read(path)) + rows_of(session.finish())
         session = arrow.CaptureSession(table, _impl=turns[0])
-        assert found == _rows(session.read(path, "traffic")) + _rows(session.finish())
+        assert found == rows_of(session.read(path, "traffic")) + rows_of(session.finish())
 
     @pytest.mark.parametrize("table", TABLES)
     def test_states_of_a_form_are_laid_out_as_they_always_were(self, table: str) -> None:
@@ -441,18 +422,18 @@ class TestStates:
         assert session.suspend() == stored_states.stored(table)
 
     def test_another_file_is_refused(self, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         session = arrow.CaptureSession(_impl=turns[0])
-        found = _rows(session.read(io.BytesIO(octets), end=9000))
+        found = rows_of(session.read(io.BytesIO(octets), end=9000))
         with pytest.raises(ValueError, match="begins otherwise"):
             list(session.read(io.BytesIO(make.pcap([], nanos=True))))
         with pytest.raises(ValueError, match="less than"):
             list(session.read(io.BytesIO(octets[:500])))
-        found += _rows(session.read(io.BytesIO(octets)))
-        assert found + _rows(session.finish()) == _whole(octets, "messages")
+        found += rows_of(session.read(io.BytesIO(octets)))
+        assert found + rows_of(session.finish()) == _whole(octets, "messages")
 
     def test_names_need_not_be_text(self, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         for name, shown in (("half a pair \ud800", "half a pair \\ud800"), ("octet \udcff", "octet \\xff")):
             found = _parts([(octets, name, 9000), (octets, name, None)], "frames", turns, columns=["file"])
             assert found
@@ -460,15 +441,15 @@ class TestStates:
 
     @pytest.mark.parametrize("path", ["no\0path", "no\ud800path"])
     def test_a_path_that_cannot_be_leaves_a_session_as_it_was(self, path: str) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         session = arrow.CaptureSession()
         with pytest.raises(ValueError, match=r"embedded null|surrogates not allowed"):
             list(session.read(path))
-        found = _rows(session.read(io.BytesIO(octets)))
-        assert found + _rows(session.finish()) == _whole(octets, "messages")
+        found = rows_of(session.read(io.BytesIO(octets)))
+        assert found + rows_of(session.finish()) == _whole(octets, "messages")
 
     def test_steps_out_of_order_are_refused(self, turns: tuple[str, ...]) -> None:
-        octets = make.pcap(_disturbed(2))
+        octets = make.pcap(disturbed(2))
         session = arrow.CaptureSession("frames", batch_rows=1, _impl=turns[0])
         batches = session.read(io.BytesIO(octets))
         next(batches)
@@ -492,151 +473,3 @@ class TestStates:
             list(session.read(io.BytesIO(make.pcap(truth.packets))))
         with pytest.raises(ValueError, match="a read was left before its end"):
             session.suspend()
-
-
-def _states() -> Iterator[tuple[str, bytes, bytes]]:
-    """Tables, captures, and states from the middle of them."""
-    for seed, table in enumerate(("messages", "connections", "errors", "messages")):
-        octets = chaos.capture(seed) if seed else make.pcapng(_disturbed(1))
-        session = arrow.CaptureSession(table, port=None)
-        list(session.read(io.BytesIO(octets), "a", end=_size(octets) // 2))
-        yield table, octets, session.suspend()
-
-
-def _lists(tree: list[Any]) -> Iterator[list[Any]]:
-    """Every list in a state."""
-    yield tree
-    for value in tree:
-        if isinstance(value, list):
-            yield from _lists(value)
-
-
-class TestDamage:
-    @pytest.mark.parametrize("state", [1, "text", memoryview(b"")])
-    def test_a_state_that_is_no_bytes_is_refused(self, state: Any) -> None:
-        with pytest.raises(TypeError, match=f"state: must be bytes, not {type(state).__name__}"):
-            arrow.CaptureSession(state=state)
-
-    def test_truncated_states_are_refused(self) -> None:
-        for table, _, state in _states():
-            for size in range(0, len(state), max(1, len(state) // 50)):
-                with pytest.raises(ValueError, match="state"):
-                    arrow.CaptureSession(table, port=None, state=state[:size])
-
-    def test_states_with_a_changed_octet_are_refused(self) -> None:
-        rng = random.Random(3)
-        for table, _, state in _states():
-            for _ in range(100):
-                damaged = bytearray(state)
-                damaged[rng.randrange(len(state))] ^= 1 << rng.randrange(8)
-                with pytest.raises(ValueError, match="state"):
-                    arrow.CaptureSession(table, port=None, state=bytes(damaged))
-
-    @pytest.mark.parametrize("impl", BUILDS)
-    def test_states_of_hostile_values_do_no_harm(self, impl: str) -> None:
-        """What has the right form is either refused or gives rows."""
-        rng = random.Random(9)
-        refused = taken = 0
-        for table, octets, state in _states():
-            tree = list(unpack(state)._values)
-            for _ in range(60):
-                hostile = pack(_spoilt(tree, rng))
-                try:
-                    session = arrow.CaptureSession(table, port=None, _impl=impl, state=hostile)
-                    _rows(session.read(io.BytesIO(octets), end=_size(octets)))
-                    session.suspend()
-                    _rows(session.finish())
-                    taken += 1
-                except ValueError:
-                    refused += 1
-        assert refused > 40
-        assert taken > 4
-
-    @pytest.mark.parametrize("impl", BUILDS)
-    def test_a_value_too_many_is_refused_wherever_it_stands(self, impl: str) -> None:
-        for table, _, state in _states():
-            tree = list(unpack(state)._values)
-            lists = list(_lists(tree))
-            assert len(lists) > 10
-            for values in lists:
-                values.append([])
-                with pytest.raises(ValueError, match="the state is damaged: "):
-                    arrow.CaptureSession(table, port=None, _impl=impl, state=pack(tree))
-                values.pop()
-            arrow.CaptureSession(table, port=None, _impl=impl, state=pack(tree))
-
-    @pytest.mark.parametrize("size", [float("inf"), float("-inf"), float("nan"), 10**400, -1, [], None, "x"])
-    def test_octets_of_no_size_are_refused(self, size: Any) -> None:
-        with pytest.raises(ValueError, match="the state is damaged: its form is wrong"):
-            arrow.CaptureSession(state=pack([{"octets": size}]))
-
-    @pytest.mark.parametrize(
-        "text", [b"\xff", b'["\xff"]', b"[" * 9000, b"[" + b"9" * 9000 + b"]", b"nonsense"]
-    )
-    def test_a_form_that_cannot_be_read_is_refused(self, text: bytes) -> None:
-        body = len(text).to_bytes(8, "big") + text
-        state = pack([]).partition(b"\n")[0] + b"\n" + crc32(body).to_bytes(4, "big") + body
-        with pytest.raises(ValueError, match="the state is damaged: its form is wrong"):
-            arrow.CaptureSession(state=state)
-
-    @pytest.mark.parametrize("impl", BUILDS)
-    def test_text_that_is_no_unicode_is_refused(self, impl: str) -> None:
-        session = arrow.CaptureSession(_impl=impl)
-        list(session.read(io.BytesIO(make.pcap(_disturbed(2))), "a", end=9000))
-        tree = list(unpack(session.suspend())._values)
-        (before, name), *_ = tree[3]
-        assert name == "a"
-        for text in ("\ud800", "\udcff"):
-            tree[3] = [[before, text]]
-            with pytest.raises(ValueError, match="the state is damaged: there is text that is none"):
-                arrow.CaptureSession(_impl=impl, state=pack(tree))
-
-    @pytest.mark.parametrize(
-        ("direction", "expected", "reason"),
-        [
-            (0, 9 + FRAME_MAX, "out of range"),
-            (1, 1 + FRAME_MAX, "out of range"),
-            (1, 1, "there is something before the first octet"),
-            (1, None, "there is something before the first octet"),
-        ],
-    )
-    @pytest.mark.parametrize("impl", BUILDS)
-    def test_a_direction_waits_for_a_frame_where_one_can_be(
-        self, direction: int, expected: int | None, reason: str, impl: str
-    ) -> None:
-        packets = make.conversations(1, count=1, bursts=1).packets[:4]
-        session = arrow.CaptureSession(_impl=impl)
-        list(session.read(io.BytesIO(make.pcap(packets))))  # a protocol header, and nothing of the server
-        tree = list(unpack(session.suspend())._values)
-        arrow.CaptureSession(_impl=impl, state=pack(tree))
-        ((_, decoder),) = tree[5][0]
-        decoder[6 + direction][9] = expected
-        with pytest.raises(ValueError, match=reason):
-            arrow.CaptureSession(_impl=impl, state=pack(tree))
-
-
-_ODD: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 7, 2**16, 2**31, 2**32, 2**59, 2**60, 2**62, -(2**62), 2**64, 10**30, 1.5,
-    "", "gap", "amqp-0-8", b"", b"\1\0\1\0\0\0\4\0\n\0\n\xce", bytes(30), [], [[]], [0, 0, 0],
-)  # fmt: skip
-
-
-def _spoilt(tree: Any, rng: random.Random) -> Any:
-    """A tree with one value changed, left out or doubled, somewhere."""
-    at = rng.randrange(len(tree))
-    spoilt = list(tree)
-    if isinstance(tree[at], list) and tree[at] and rng.random() < 0.95:
-        spoilt[at] = _spoilt(tree[at], rng)
-        return spoilt
-    match rng.randrange(5):
-        case 0:
-            del spoilt[at]
-        case 1:
-            spoilt.insert(at, rng.choice((tree[at], rng.choice(_ODD))))
-        case 2 if type(tree[at]) is int:
-            spoilt[at] += rng.choice((-1, 1, 1000, -1000, 2**40))
-        case 3 if type(tree[at]) is bytes:
-            spoilt[at] = tree[at][: rng.randrange(len(tree[at]) + 1)] + rng.randbytes(rng.randrange(3))
-        case _:
-            spoilt[at] = rng.choice(_ODD)
-    return spoilt

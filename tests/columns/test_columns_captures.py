@@ -20,7 +20,7 @@ CAPTURES = [
     *sorted((ROOT / "examples").glob("*.pcap")),
     *sorted((ROOT.parent / "shared/captures").glob("*.pcap")),
 ]
-SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "12")))
+SEEDS = range(int(os.environ.get("AMQPCODEC_CHAOS_SEEDS", "8")))
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"port": None},

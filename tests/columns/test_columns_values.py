@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import columns, strategies, vectors
+from support.campaign import share
 from support.columns import BUILDS, in_sync, stream_rows
 
 from amqpcodec import FieldValue, InlineContent, RawTable, ReferenceContent, amqp08, amqp09, rabbitmq
@@ -107,7 +108,7 @@ def test_the_octets_of_the_headers_are_kept(build: str) -> None:
 
 @pytest.mark.parametrize("build", BUILDS)
 @given(table=strategies.tables("rabbitmq-0-9-1", "rabbitmq"))
-@settings(max_examples=60)
+@settings(max_examples=share(30))
 def test_any_table_becomes_what_the_object_path_makes_of_it(build: str, table: list[Any]) -> None:
     given_table = vectors.encodable("table", table)
     expected = columns.entries(vectors.decoded("table", table))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.campaign import share
 from support.conversations import HEARTBEATS, Conversation, agreed
 from support.implementation import Implementation
 
@@ -19,7 +20,7 @@ HARD = (320, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in turn", "crossing"])
-@settings(max_examples=80)
+@settings(max_examples=share(40))
 @given(program=PROGRAMS, heartbeat=INTERVALS)
 def test_legal_conversations_keep_both_sides_in_step(
     impl: Implementation, dialect: str, at_once: bool, program: bytes, heartbeat: int
@@ -35,7 +36,7 @@ def test_legal_conversations_keep_both_sides_in_step(
     assert (client.state, server.state) == ("closed", "closed") or "timeout" in repr(talk.events)
 
 
-@settings(max_examples=80)
+@settings(max_examples=share(40))
 @given(program=PROGRAMS)
 def test_other_conversations_end_in_the_close_that_the_code_says(
     impl: Implementation, dialect: str, program: bytes
@@ -57,7 +58,7 @@ def test_other_conversations_end_in_the_close_that_the_code_says(
         assert side.state == "closed"
 
 
-@settings(max_examples=60)
+@settings(max_examples=share(30))
 @given(program=PROGRAMS, mode=st.integers(0, 3), heartbeat=INTERVALS)
 @example(program=b"", mode=0, heartbeat=60)
 @example(program=bytes([14, 33, 0, 0]) * 3, mode=3, heartbeat=3)

@@ -134,7 +134,7 @@ def test_the_source_archive_has_every_source(tmp_path: Path) -> None:
     assert (wanted | set(SOURCES)) - names == set()
 
 
-@pytest.mark.parametrize("value", ["", "no", "Auto", "0"])
+@pytest.mark.parametrize("value", ["", "Auto"])
 def test_another_value_of_the_variable_is_refused(tmp_path: Path, value: str) -> None:
     done = python("setup.py", "-q", "--version", cwd=copied(tmp_path / "tree"), AMQPCODEC_BUILD=value)
     assert done.returncode != 0

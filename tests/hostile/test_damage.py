@@ -6,7 +6,6 @@ run is small and always the same; ``AMQPCODEC_FUZZ_EXAMPLES`` asks for more, cho
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import oracle, strategies
+from support.campaign import ASKED, share, stride
 from support.implementation import Implementation, method_class, properties_class
 from support.outcomes import decoding, describe
 from support.vectors import arguments, decoded
@@ -31,13 +31,12 @@ PROFILES = {
 }
 CLASSES = [(name, group["name"]) for name in DIALECTS for group in oracle.facts(name)["classes"]]
 CONTENTS = [(name, group) for name in DIALECTS for group in oracle.contents(name)]
-ASKED = int(os.environ.get("AMQPCODEC_FUZZ_EXAMPLES", "0"))
 
 
 def examples(bounded: int) -> Any:
     """A few examples, always the same; or as many new ones as requested."""
     return settings(
-        max_examples=ASKED or bounded,
+        max_examples=share(bounded),
         derandomize=not ASKED,
         deadline=None,
         database=None,
@@ -77,10 +76,10 @@ class Judges:
         return outcomes[0]
 
     def split(self, frame: bytes) -> None:
-        """One frame in two chunks, cut at every position: always as it is in one."""
+        """One frame in two chunks, cut at many positions: always as it is in one."""
         for decoders in (self.lenient, self.messages):
             whole = self.same(decoders, [frame])
-            for at in range(1, len(frame)):
+            for at in range(1, len(frame), stride(3)):
                 assert self.same(decoders, [frame[:at], frame[at:]]) == whole, at
 
     def expected(self, frame: bytes) -> Any:
@@ -102,9 +101,9 @@ def resized(frame: bytes, payload: bytes) -> bytes:
 
 
 def truncations(frame: bytes, seed: int) -> Iterator[bytes]:
-    """The frame with its payload cut to every length, of a long one to some 30, and one octet too long."""
+    """The frame with its payload cut to every length, of a long one to some 20, and one octet too long."""
     payload = frame[7:-1]
-    step = 1 if ASKED else 1 + len(payload) // 30
+    step = 1 if ASKED else 1 + len(payload) // 20
     for size in range(seed % step, len(payload), step):
         yield resized(frame, payload[:size])
     yield resized(frame, payload + b"\0")
@@ -127,7 +126,7 @@ def damage(judges: Judges, frame: bytes, seed: int) -> None:
     for damaged in truncations(frame, seed):
         judges.agree(damaged)
     if len(frame) > 8:
-        for damaged in flips(frame, seed, 12 if ASKED else 6):
+        for damaged in flips(frame, seed, 12 if ASKED else 4):
             judges.agree(damaged)
 
 

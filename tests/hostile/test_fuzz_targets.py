@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.campaign import share
 from support.failures import Failures
 from support.implementation import wanted
 
@@ -91,7 +92,7 @@ def test_damaged_seeds(target: str) -> None:
     numbers = random.Random(4)
     corpus = seeds.seeds(target)
     failures = Failures()
-    for _ in range(120):
+    for _ in range(share(50)):
         octets = bytearray(numbers.choice(corpus))
         for _ in range(numbers.randint(1, 4)):
             octets[numbers.randrange(len(octets))] = numbers.choice(
@@ -99,7 +100,7 @@ def test_damaged_seeds(target: str) -> None:
             )
         with failures.case(bytes(octets[:60]).hex()):
             targets.TARGETS[target](bytes(octets))
-    failures.check(at_least=100)
+    failures.check(at_least=40)
 
 
 def test_a_broken_promise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ def _packets(number: int, port: int, closed: bool) -> list[bytes]:
 @pytest.mark.parametrize("work", BOUNDS)
 def test_a_connection_takes_little_memory(impl: Implementation, work: str, tmp_path: Path) -> None:
     what, kind = work.split(", ")
-    counts = (1000, 3000) if impl.name == "c" else (500, 1500)
+    counts = 500, 1500
     if work == "stats, closed":
         if impl.name == "py":
             pytest.skip("it takes long, and what is kept of them is the same")

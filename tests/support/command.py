@@ -1,14 +1,17 @@
-"""The command `amqpcodec decode`, called in this process."""
+"""The command `amqpcodec decode`, called in this process, and what `amqpcodec stats` has to show."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from amqpcodec.cli import main
+
+if TYPE_CHECKING:
+    from amqpcodec.stats import Summary
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
@@ -27,3 +30,13 @@ class Run:
 
     def rows(self, *arguments: object, code: int = 0) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self(*arguments, "--format", "jsonl", code=code)]
+
+
+def summary_of(*paths: Path, top: int = 10) -> Summary:
+    """Return the summary of captures that `amqpcodec stats` shows."""
+    from amqpcodec import stats  # needs pyarrow, which `decode` does not
+
+    collector = stats.Collector(top=top)
+    for path in paths:
+        collector.add(path, str(path))
+    return collector.summary()

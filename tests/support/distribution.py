@@ -19,7 +19,7 @@ LONG = (
     "tests/connection/test_aio.py",
     "tests/generator/test_packaging.py",
     "tests/hostile/test_damage.py",
-    "tests/columns/test_capture_session.py",
+    "tests/columns/test_capture_s",
     "tests/hostile/test_memory_and_time.py",
     "tests/api/test_typing.py",
     "tests/generator/",
