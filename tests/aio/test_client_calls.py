@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from support.scripted_broker import Received, close_channel, hold
-from world import World, outcomes
+from world import World, cut, outcomes
 
 from amqpcodec import EncodeError, ReplyError
+from amqpcodec.aio import Backoff, Client, link
 from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import AmqpNotFound, AmqpPreconditionFailed
 
@@ -271,3 +272,39 @@ async def test_numbers_that_no_channel_can_have_are_refused(world: World, option
     async with world.client() as client:
         with pytest.raises(ValueError, match="must be"):
             await client.channel(**options)
+
+
+async def test_more_calls_at_once_than_there_are_channels_wait_for_one_another(world: World) -> None:
+    async with world.client() as client:
+        calls = [client.call(world.amqp.Queue.Declare("q")) for _ in range(2200)]
+        assert await outcomes(*calls) == ["ok"] * 2200
+        assert len(world.broker.received("channel.open")) == link.CALLS_AT_ONCE
+
+
+async def test_calls_that_wait_for_others_wait_for_the_next_connection_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "CALLS_AT_ONCE", 1)
+    world.broker.on("queue.purge", lambda received: received.peer.abort(), connection=1)
+
+    async def declare(client: Client) -> None:
+        await client.call(world.amqp.Queue.Declare("q"))
+
+    async with world.client(on_connect=declare) as client:
+        calls = [client.call(world.amqp.Queue.Purge("q")) for _ in range(4)]
+        assert await outcomes(*calls) == ["ConnectionLostError"] + ["ok"] * 3
+
+
+async def test_who_waits_for_a_connection_is_told_that_the_channel_is_closed(world: World) -> None:
+    async with world.client(backoff=Backoff(first=30)) as client:
+        channel = await client.channel()
+        await cut(client, world.broker.peers[0])
+        call = asyncio.create_task(channel.call(world.amqp.Queue.Declare("q")))
+        get = asyncio.create_task(channel.get("q"))
+        other = asyncio.create_task(client.call(world.amqp.Queue.Declare("q")))
+        await asyncio.sleep(0)
+        await channel.close()
+        assert await outcomes(call, get) == ["LocalProtocolError"] * 2
+        assert not other.done()
+        await client.close(0)
+        assert await outcomes(other) == ["ConnectionLostError"]

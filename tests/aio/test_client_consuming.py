@@ -10,7 +10,7 @@ from support.scripted_broker import Received, close_channel, deliver, hold
 from world import World, outcomes
 
 from amqpcodec.aio import AlreadySettledError, Consumer, ConsumerCancelledError, Delivery
-from amqpcodec.errors import LocalProtocolError
+from amqpcodec.errors import EncodeError, LocalProtocolError
 from amqpcodec.reply_errors import AmqpNotFound, AmqpResourceLocked
 
 BODIES = [b"%d" % number for number in range(1, 7)]
@@ -396,3 +396,15 @@ async def test_several_gets_are_told_apart(world: World) -> None:
         channel = await client.channel()
         got = await asyncio.gather(*(channel.get("q", no_ack=True) for _ in range(6)))
         assert [delivery.body for delivery in got if delivery is not None] == BODIES
+
+
+async def test_a_consumer_that_cannot_be_asked_for_leaves_nothing(world: World) -> None:
+    async with world.client() as client:
+        channel = await client.channel()
+        for _ in range(2):
+            with pytest.raises(EncodeError):
+                async with channel.consume("x" * 300, consumer_tag="tag"):
+                    pass
+        async with channel.consume("q", consumer_tag="tag"):
+            pass
+    assert len(world.broker.received("basic.cancel")) == 1

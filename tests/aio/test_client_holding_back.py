@@ -12,7 +12,7 @@ from support.scripted_broker import Received, deliver, hold
 from world import World, cut, numbers, outcomes, published
 
 from amqpcodec.aio import Client, link
-from amqpcodec.connection import ConnectionLimits
+from amqpcodec.connection import ConnectionLimits, Unblocked
 
 
 async def test_blocked_publishers_wait_while_other_channels_call(world: World) -> None:
@@ -290,3 +290,66 @@ async def test_a_publish_that_is_cancelled_says_whether_it_was_written(world: Wo
     assert "the broker may have it" in texts[0]
     assert texts[1] == ""
     assert (stats.abandoned, stats.withdrawn) == (1, 1)
+
+
+async def test_without_confirms_all_who_wait_for_room_go_on_once_it_is_there(world: World) -> None:
+    async with world.client() as client:
+        channel = await client.channel(confirm=False, window=1)
+        await hold_back(client, world)
+        first = await channel.publish_soon(b"", routing_key="x" * 300)
+        waiting = [asyncio.create_task(channel.publish_soon(b"")) for _ in range(4)]
+        await asyncio.sleep(0)
+        world.broker.peers[0].unblock()
+        assert await outcomes(first, *waiting) == ["EncodeError"] + ["ok"] * 4
+
+
+async def test_a_message_that_cannot_be_encoded_gives_its_room_on(world: World) -> None:
+    world.broker.on("basic.publish", hold)
+    async with world.client() as client:
+        channel = await client.channel(window=1)
+        first = await channel.publish_soon(b"1")
+        wrong = asyncio.create_task(channel.publish_soon(b"2", routing_key="x" * 300))
+        right = asyncio.create_task(channel.publish_soon(b"3"))
+        [received] = await world.broker.got("basic.publish")
+        world.broker.on("basic.publish", Received.answer)
+        received.ack()
+        assert await outcomes(first, wrong, right, await right) == ["ok", "EncodeError", "ok", "ok"]
+
+
+async def test_messages_that_are_withdrawn_make_room_at_once(world: World) -> None:
+    async with world.client() as client:
+        channel = await client.channel(window=2)
+        await hold_back(client, world)
+        queued = published(channel, 2)
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(channel.publish_soon(b"3"))
+        await asyncio.sleep(0)
+        for task in queued:
+            task.cancel()
+        assert not (await waiting).done()
+        world.broker.peers[0].unblock()
+        assert await outcomes(waiting.result(), *queued) == ["ok", "CancelledError", "CancelledError"]
+
+
+async def test_without_confirms_too_a_cancelled_publish_says_whether_it_was_written(world: World) -> None:
+    async with world.client() as client:
+        channel = await client.channel(confirm=False)
+        link = await hold_back(client, world)
+        [task] = published(channel, 1)
+        await asyncio.sleep(0)
+        link.event_received(Unblocked())  # which writes the message, in the turn in which it is cancelled
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError, match="the broker may have it"):
+            await task
+        assert (client.stats().abandoned, client.stats().withdrawn) == (1, 0)
+        await world.broker.got("basic.publish")
+
+
+async def hold_back(client: Client, world: World) -> link.Link:
+    """Have the broker block a client, and wait until it is."""
+    connection = client._link
+    assert connection is not None
+    world.broker.peers[0].block()
+    while not connection.is_blocked:
+        await asyncio.sleep(0.001)
+    return connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -206,3 +207,57 @@ async def test_a_setup_that_waits_for_something_else_is_cancelled_with_its_conne
 
     async with world.client(on_connect=wait):
         assert (ended, len(world.broker.peers)) == (["cancelled"], 2)
+
+
+async def declare_at_once(client: Client) -> None:
+    """Declare queues by a task each."""
+    async with asyncio.TaskGroup() as tasks:
+        for name in ("a", "b", "c"):
+            tasks.create_task(client.call(client._dialect.Queue.Declare(name)))
+
+
+async def declare_and_explain(client: Client) -> None:
+    """Declare a queue, and raise an error of its own where that fails."""
+    try:
+        await client.call(client._dialect.Queue.Declare("q"))
+    except Exception as error:
+        raise RuntimeError("no queue, no work") from error
+
+
+@pytest.mark.parametrize("declare", [declare_at_once, declare_and_explain])
+@pytest.mark.parametrize("end", CUTS)
+async def test_a_lost_connection_is_followed_by_another_whatever_on_connect_makes_of_it(
+    world: World, end: str, declare: Callable[[Client], Awaitable[None]]
+) -> None:
+    world.broker.on("queue.declare", lambda received: CUTS[end](received.peer), connection=1)
+    async with world.client(on_connect=declare):
+        assert len(world.broker.peers) == 2
+
+
+@pytest.mark.parametrize(("code", "attempts"), [(405, 2), (406, 1)])
+async def test_errors_of_a_task_group_in_on_connect_count_as_each_of_them(
+    world: World, code: int, attempts: int
+) -> None:
+    world.broker.on("queue.declare", close_channel(code), connection=1)
+    client = world.client(on_connect=declare_at_once)
+    if attempts == 1:
+        with pytest.raises(ExceptionGroup):
+            await client.__aenter__()
+    else:
+        async with client:
+            pass
+    assert len(world.broker.peers) == attempts
+
+
+@pytest.mark.parametrize("name", ["basic.publish", "queue.declare"])
+async def test_entering_that_is_cancelled_while_on_connect_waits_ends_both(world: World, name: str) -> None:
+    async def set_up(client: Client) -> None:
+        async with await client.channel() as channel:
+            await channel.publish(b"")
+        await client.call(world.amqp.Queue.Declare("q"))
+
+    world.broker.on(name, hold)
+    task = asyncio.create_task(world.client(on_connect=set_up).__aenter__())
+    await world.broker.got(name)
+    task.cancel()
+    assert await outcomes(task) == ["CancelledError"]

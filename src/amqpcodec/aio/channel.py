@@ -112,15 +112,15 @@ class Channel:
     async def _until_ready(self) -> None:
         """Wait for a connection that is set up."""
         if self._error is None:
-            await self._client._until_ready()
+            await self._client._until_ready(self)
         if self._error is not None:
             raise self._error.with_traceback(None)
 
     def _request(self, method: Any) -> asyncio.Future[Any]:
         """Send a request; return the future of its reply."""
+        self._flush()  # what was acknowledged before is sent before
         if self._link is None:
             raise self._error or ConnectionLostError("there is no connection")
-        self._flush()  # what was acknowledged before is sent before
         return self._calls.send(self._link, self._number, method)
 
     # -- publishing
@@ -225,10 +225,11 @@ class Channel:
         await self._until_ready()
         if consumer.tag in self._consumers:
             raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
+        reply = self._request(consumer.method)
         self._consumers[consumer.tag] = consumer
         link = consumer.link = self._link
         try:
-            await self._request(consumer.method)
+            await reply
         except BaseException as error:
             if isinstance(error, Exception) and self._error is None and self._link is not link:
                 return  # the connection is lost; `_resume` sends it again
@@ -319,6 +320,7 @@ class Channel:
         self._error = error
         self._publishes.refuse(error)
         self._calls.fail(error)
+        self._client._look_again()
 
     def _open(self, link: Link) -> None:
         """Open the channel on a connection; messages and consumers wait for `_resume`.

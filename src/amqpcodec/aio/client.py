@@ -29,6 +29,8 @@ def may_pass(error: Exception) -> bool:
     """Return whether another attempt may do better."""
     if isinstance(error, ValueError) or getattr(error, "reason", None) == "WRONG_VERSION_NUMBER":
         return False  # a certificate that does not hold; a server without TLS
+    if isinstance(error, ExceptionGroup):  # of a TaskGroup in `on_connect`
+        return all(may_pass(each) for each in error.exceptions)
     return isinstance(error, PASSING)
 
 
@@ -176,13 +178,19 @@ class Client:
         return await self._link.calls.send(self._link, 0, method)
 
     async def _call(self, method: Any) -> Any:
-        await self._until_ready()
-        channel = self._idle.pop() if self._idle else self._new_channel()
-        try:
-            return await channel.call(method)
-        finally:
-            if channel in self._channels:
-                self._idle.append(channel)
+        while True:
+            await self._until_ready()
+            link = self._link
+            assert link is not None  # `_until_ready` has waited for it
+            async with link.calling:
+                if link is not self._link:
+                    continue  # the connection was lost meanwhile
+                channel = self._idle.pop() if self._idle else self._new_channel()
+                try:
+                    return await channel.call(method)
+                finally:
+                    if channel in self._channels:
+                        self._idle.append(channel)
 
     def stats(self) -> ClientStats:
         """Return what the client has done so far."""
@@ -282,8 +290,6 @@ class Client:
             self._open_channels(link)
             if self._on_connect is not None:
                 await self._set_up(link, self._on_connect)
-            if link.ended.done():
-                raise link.ended.result()
         except BaseException as error:
             link.drop(error if isinstance(error, Exception) else closed_by_program())
             raise
@@ -310,16 +316,18 @@ class Client:
             await on_connect(self)
 
         task = asyncio.create_task(run())
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())  # it is retrieved
         try:
             await asyncio.wait((task, link.ended), return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not task.done():
                 task.cancel()
                 await asyncio.wait((task,))
-        if not task.cancelled():
-            task.result()
-        elif not link.ended.done():
+        if link.ended.done():
+            raise link.ended.result()  # whatever `on_connect` makes of it
+        if task.cancelled():
             raise LocalProtocolError("on_connect was cancelled")
+        task.result()
 
     def _lost(self, link: Link, error: Exception) -> None:
         """Tell all on a connection that it is over; `_keep_connected` decides what follows."""
@@ -357,8 +365,14 @@ class Client:
     def _headers(self) -> Headers:
         return Headers(self._dialect, self._options)
 
-    async def _until_ready(self) -> None:
-        """Wait for a connection that is set up; `on_connect` does not wait for itself.
+    def _look_again(self) -> None:
+        """Have those look again that wait for a connection: their channel may be closed."""
+        if not self._changed.is_set():
+            self._changed.set()
+            self._changed.clear()
+
+    async def _until_ready(self, channel: Channel | None = None) -> None:
+        """Wait for a connection that is set up, or a channel that is over; `on_connect` waits for neither.
 
         Raises:
             ReplyError, ConnectionLostError: the client is over.
@@ -366,7 +380,9 @@ class Client:
         """
         if self._task is None:
             raise LocalProtocolError("the client is not entered")
-        while self._link is None or in_set_up() is not self._link:
+        while channel is None or channel._error is None:
+            if self._link is not None and in_set_up() is self._link:
+                return
             if self._error is not None:
                 raise self._error.with_traceback(None)
             if self._link is not None and self._link.is_set_up:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .publishes import Publishes
     from .stream import AmqpStream
 
+CALLS_AT_ONCE = 100  # of `Client.call`, each on a channel of its own
 OUT_BYTES = 1 << 18  # queued for the transport, beyond which messages wait
 log = logging.getLogger("amqpcodec.aio")
 
@@ -83,6 +84,7 @@ class Link:
         out_bytes: octets that wait to be written, beyond which messages wait.
         channels: by number.
         calls: requests on channel 0.
+        calling: lets so many of `Client.call` go on at once.
         waiting: where messages wait to be written; a set that keeps the order.
         is_blocked: whether the broker wants no messages: connection.blocked.
         is_set_up: whether the program's `on_connect` is done.
@@ -97,6 +99,7 @@ class Link:
         self._on_end = on_end
         self.channels: dict[int, Channel] = {}
         self.calls = Calls()
+        self.calling = asyncio.Semaphore(CALLS_AT_ONCE)
         self.waiting: dict[Publishes, None] = {}
         self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False

@@ -122,7 +122,7 @@ class Publishes:
 
     async def room(self) -> None:
         """Wait while the window is full."""
-        while self._error is None and len(self._sent) + len(self._unsent) >= self._window:
+        while self._error is None and len(self) >= self._window:
             if self._purge():
                 continue
             self._refuse_in_set_up()
@@ -134,7 +134,7 @@ class Publishes:
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
                 else:
-                    self._wake()  # somebody else, where this one was about to go on
+                    self._wake(1)  # somebody else, where this one was about to go on
                 raise
 
     def put(self, method: Any, properties: Any, body: Any) -> Publish:
@@ -152,7 +152,11 @@ class Publishes:
             if self._link is not None:
                 self._link.waiting[self] = None
         else:
-            self._write(publish)
+            try:
+                self._write(publish)
+            finally:
+                if not publish.number:  # it takes no room
+                    self._wake(1)
         return publish
 
     def _refuse_in_set_up(self) -> None:
@@ -177,6 +181,7 @@ class Publishes:
         for publish in before:
             if publish.confirmed.done():
                 self._count_cancelled(publish)
+        self._wake(self._window - len(self))
         return len(self._unsent) < len(before)
 
     def _count_cancelled(self, publish: Publish) -> None:
@@ -205,11 +210,11 @@ class Publishes:
         assert link is not None
         number = link.connection.send_message(self._number, publish.method, publish.properties, publish.body)
         self._stats.published += 1
+        publish.was_written = True
         if number is None:
             publish.confirmed.set_result(None)  # the broker says no more of it
         else:
             publish.number = number
-            publish.was_written = True
             self._sent[number] = publish
 
     def flush(self) -> None:
@@ -224,19 +229,17 @@ class Publishes:
                 self._write(publish)
             except Exception as error:  # a value that cannot be encoded
                 publish.confirmed.set_exception(error)
-        if self._waiting:
-            self._wake()
+        self._wake(self._window - len(self))
         if not unsent and self._link is not None:
             self._link.waiting.pop(self, None)
 
-    def _wake(self) -> None:
-        """Let as many go on as there is room for."""
-        free = self._window - len(self._sent) - len(self._unsent)
-        while free > 0 and self._waiting:
+    def _wake(self, count: int) -> None:
+        """Let so many go on that wait for room."""
+        while count > 0 and self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
                 waiter.set_result(None)
-                free -= 1
+                count -= 1
 
     # -- what the broker says
 
