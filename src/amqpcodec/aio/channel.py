@@ -106,15 +106,8 @@ class Channel:
         return await in_time(self._call(method), timeout, no_answer(name, timeout))
 
     async def _call(self, method: Any) -> Any:
-        await self._until_ready()
+        await self._client._until_ready(self)
         return await self._request(method)
-
-    async def _until_ready(self) -> None:
-        """Wait for a connection that is set up."""
-        if self._error is None:
-            await self._client._until_ready(self)
-        if self._error is not None:
-            raise self._error.with_traceback(None)
 
     def _request(self, method: Any) -> asyncio.Future[Any]:
         """Send a request; return the future of its reply."""
@@ -222,7 +215,7 @@ class Channel:
 
     async def _start(self, consumer: Consumer) -> None:
         """Have the broker deliver to a consumer."""
-        await self._until_ready()
+        await self._client._until_ready(self)
         if consumer.tag in self._consumers:
             raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
         reply = self._request(consumer.method)
@@ -272,7 +265,7 @@ class Channel:
         return reply if isinstance(reply, Delivery) else None
 
     async def _get(self, request: Any) -> Any:
-        await self._until_ready()
+        await self._client._until_ready(self)
         reply = self._request(request)
         try:
             return await reply

@@ -91,9 +91,7 @@ class Client:
         self._idle: list[Channel] = []  # for `call`
         self._consumer_tags = 0
         self._link: Link | None = None
-        self._changed = (
-            asyncio.Event()
-        )  # set while there is a connection that is set up, and once all is over
+        self._changed = asyncio.Event()  # set while a connection is set up, and once all is over
         self._error: Exception | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -173,15 +171,12 @@ class Client:
         return await in_time(answer(method), timeout, no_answer(name, timeout))
 
     async def _call_on_connection(self, method: Any) -> Any:
-        await self._until_ready()
-        assert self._link is not None  # `_until_ready` has waited for it
-        return await self._link.calls.send(self._link, 0, method)
+        link = await self._until_ready()
+        return await link.calls.send(link, 0, method)
 
     async def _call(self, method: Any) -> Any:
         while True:
-            await self._until_ready()
-            link = self._link
-            assert link is not None  # `_until_ready` has waited for it
+            link = await self._until_ready()
             async with link.calling:
                 if link is not self._link:
                     continue  # the connection was lost meanwhile
@@ -371,22 +366,23 @@ class Client:
             self._changed.set()
             self._changed.clear()
 
-    async def _until_ready(self, channel: Channel | None = None) -> None:
-        """Wait for a connection that is set up, or a channel that is over; `on_connect` waits for neither.
+    async def _until_ready(self, channel: Channel | None = None) -> Link:
+        """Return a connection that is set up, once there is one; `on_connect` does not wait for itself.
 
         Raises:
-            ReplyError, ConnectionLostError: the client is over.
-            LocalProtocolError: it is not entered.
+            ReplyError, ConnectionLostError: the client is over, or the channel.
+            LocalProtocolError: the client is not entered, or the channel is closed.
         """
         if self._task is None:
             raise LocalProtocolError("the client is not entered")
-        while channel is None or channel._error is None:
-            if self._link is not None and in_set_up() is self._link:
-                return
-            if self._error is not None:
-                raise self._error.with_traceback(None)
-            if self._link is not None and self._link.is_set_up:
-                return
+        while True:
+            error, link = self._error, self._link
+            if channel is not None and channel._error is not None:
+                raise channel._error.with_traceback(None)
+            if link is not None and (link is in_set_up() or (error is None and link.is_set_up)):
+                return link
+            if error is not None:
+                raise error.with_traceback(None)
             await self._changed.wait()
 
     def _seconds_to_close(self, timeout: float | None) -> float:

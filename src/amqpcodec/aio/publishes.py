@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("amqpcodec.aio")
 
 
+@dataclass(slots=True, eq=False)
 class Publish:
     """One message.
 
@@ -31,26 +33,14 @@ class Publish:
         returned: how the broker has returned it.
     """
 
-    __slots__ = (
-        "body",
-        "confirmed",
-        "is_given_up",
-        "method",
-        "number",
-        "properties",
-        "returned",
-        "was_written",
-    )
-
-    def __init__(self, confirmed: asyncio.Future[None], method: Any, properties: Any, body: Any) -> None:
-        self.confirmed = confirmed
-        self.method = method
-        self.properties = properties
-        self.body = body
-        self.number = 0
-        self.was_written = False
-        self.is_given_up = False
-        self.returned: ReturnedError | None = None
+    confirmed: asyncio.Future[None]
+    method: Any
+    properties: Any
+    body: Any
+    number: int = 0
+    was_written: bool = False
+    is_given_up: bool = False
+    returned: ReturnedError | None = None
 
 
 class Headers:
