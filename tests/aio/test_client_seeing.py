@@ -13,7 +13,7 @@ import pytest
 from support.scripted_broker import Received, close_channel, deliver, hold, send_back
 from world import World, cut, outcomes, published
 
-from amqpcodec.aio import Backoff, Channel, ClientStats, Consumer, Delivery
+from amqpcodec.aio import Backoff, Channel, ClientStats, Consumer, Delivery, connect
 from amqpcodec.reply_errors import AmqpAccessRefused
 
 
@@ -127,6 +127,15 @@ async def test_nothing_shows_a_password(world: World, caplog: pytest.LogCaptureF
     with pytest.raises(OSError) as refused:  # noqa: PT011
         await world.client(url, backoff=Backoff(attempts=1)).__aenter__()
     assert "s3cr3t" not in caplog.text + repr(refused.value)
+
+
+@pytest.mark.parametrize("url", ["me:s3cr3t@localhost", "amqp:/me:s3cr3t@localhost"])
+async def test_what_is_nearly_a_url_is_no_host_and_is_not_shown(world: World, url: str) -> None:
+    with pytest.raises(ValueError, match="neither a host nor a URL") as caught:
+        world.client([url, "localhost"])
+    assert "s3cr3t" not in str(caught.value)
+    with pytest.raises(ValueError, match="neither a host nor a URL"):
+        await connect(url)
 
 
 # -- hooks

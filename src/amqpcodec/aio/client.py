@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from ..connection import Address, ConnectionLimits
+from ..connection import ConnectionLimits
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from ..reply_errors import AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked
 from .channel import Channel, call_name, no_answer
-from .connecting import connect, in_time
+from .connecting import address_of, connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, in_set_up, setting_up
@@ -77,8 +77,9 @@ class Client:
         if "sock" in options:
             raise ValueError("sock is of one connection: a client makes its own")
         for each in [url] if isinstance(url, str) else url:
-            if "://" in each and options.get("ssl") is None:
-                Address.parse(each).tls_context()  # says at once what no attempt can mend
+            address = address_of(each, None, options.get("ssl"))
+            if options.get("ssl") is None:
+                address.tls_context()  # says at once what no attempt can mend
         self._url = url
         self._on_connect = on_connect
         self._backoff = backoff

@@ -60,7 +60,7 @@ async def connect(
         OSError: there is no connection. A ConnectionLostError is one, too, as are the errors of TLS.
         ValueError: a URL that cannot be read.
     """
-    addresses = [_address(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
+    addresses = [address_of(each, port, ssl) for each in ([host] if isinstance(host, str) else host)]
     if not addresses or (sock is not None and len(addresses) > 1):
         raise ValueError("name one server, or several without a socket")
     Connection("client", **options)  # refuses what it cannot take, before there is a socket
@@ -80,11 +80,17 @@ async def connect(
     raise ConnectionLostError(f"no server could be reached: {reasons}") from failures[-1][1]
 
 
-def _address(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
-    """Return the address of a host or URL."""
+def address_of(host: str, port: int | None, ssl: SSLContext | bool | None) -> Address:
+    """Return the address of a host or URL.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if "://" in host:
         address = Address.parse(host)
         return address if port is None else replace(address, port=port)
+    if "@" in host or "/" in host:  # which may be a password, and would be shown
+        raise ValueError("neither a host nor a URL, which begins with amqp:// or amqps://")
     if port is None:
         port = 5671 if ssl else 5672
     return Address(host=host, port=port)
