@@ -274,11 +274,14 @@ async def test_numbers_that_no_channel_can_have_are_refused(world: World, option
             await client.channel(**options)
 
 
-async def test_more_calls_at_once_than_there_are_channels_wait_for_one_another(world: World) -> None:
-    async with world.client() as client:
+@pytest.mark.parametrize(("channel_max", "at_once"), [(2047, link.CALLS_AT_ONCE), (8, 4), (1, 1)])
+async def test_more_calls_at_once_than_there_are_channels_wait_for_one_another(
+    world: World, channel_max: int, at_once: int
+) -> None:
+    async with world.client(channel_max=channel_max) as client:
         calls = [client.call(world.amqp.Queue.Declare("q")) for _ in range(2200)]
         assert await outcomes(*calls) == ["ok"] * 2200
-        assert len(world.broker.received("channel.open")) == link.CALLS_AT_ONCE
+        assert len(world.broker.received("channel.open")) == at_once
 
 
 async def test_calls_that_wait_for_others_wait_for_the_next_connection_too(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .publishes import Publishes
     from .stream import AmqpStream
 
-CALLS_AT_ONCE = 100  # of `Client.call`, each on a channel of its own
+CALLS_AT_ONCE = 100  # of `Client.call` at most, each on a channel of its own
 OUT_BYTES = 1 << 18  # queued for the transport, beyond which messages wait
 log = logging.getLogger("amqpcodec.aio")
 
@@ -99,7 +99,8 @@ class Link:
         self._on_end = on_end
         self.channels: dict[int, Channel] = {}
         self.calls = Calls()
-        self.calling = asyncio.Semaphore(CALLS_AT_ONCE)
+        half = (self.connection.channel_max or 65535) // 2  # the others are the program's
+        self.calling = asyncio.Semaphore(max(1, min(CALLS_AT_ONCE, half)))
         self.waiting: dict[Publishes, None] = {}
         self.out_bytes = min(OUT_BYTES, send_buffer)
         self.is_blocked = False
