@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import Frame
 from .. import rabbitmq as amqp
+from .._generated.codes import CONTENT_TOO_LARGE
 from .._kernel.wire import HEADER, METHOD
 
 
@@ -16,7 +17,6 @@ def _ids(*methods: Any) -> frozenset[bytes]:
 
 _CLOSE, _CLOSE_OK = _ids(amqp.Channel.Close), _ids(amqp.Channel.CloseOk)
 _PUBLISH = _ids(amqp.Basic.Publish)
-_CONTENT_TOO_LARGE = 311
 
 
 class MessageLimit:
@@ -88,7 +88,7 @@ class MessageLimit:
         """Close a channel on both sides; neither is told of the other's answer."""
         text = f"CONTENT_TOO_LARGE - {size} octets, at most {self._largest} may be published"
         spec = amqp.Basic.Publish.spec
-        method = amqp.Channel.Close(_CONTENT_TOO_LARGE, text, spec.class_id, spec.method_id)
+        method = amqp.Channel.Close(CONTENT_TOO_LARGE, text, spec.class_id, spec.method_id)
         close = amqp.encode_method(channel, method)
         self._to_client += close
         self._to_broker += close
