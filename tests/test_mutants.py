@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -112,6 +115,32 @@ def test_what_no_test_sees_is_printed_and_the_tree_stays_as_it_is(
         "seed 1, 2 drawn: 1 SURVIVED 1 killed\n"
     )
     assert (tree / "src/amqpcodec/numbers.py").read_text() == SOURCE
+
+
+@pytest.mark.parametrize(
+    ("text", "tests", "said"),
+    [
+        ("import nowhere", ["tests/codec/test_numbers.py"], "killed: ERROR tests/codec/test_numbers.py"),
+        ("while True:\n    pass", ["tests/codec/test_numbers.py"], "timeout: 3 s"),
+        (SOURCE, ["tests/codec/test_nowhere.py"], "ERROR: pytest ended with 4"),
+        (SOURCE, ["tests/codec/test_numbers.py", "-k", "nowhere"], "ERROR: pytest ended with 5"),
+        (SOURCE, ["tests/codec/test_numbers.py"], "SURVIVED"),
+    ],
+)
+def test_a_change_counts_as_killed_only_where_tests_failed(
+    tree: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
+    text: str, tests: list[str], said: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(mutants, "SECONDS", 3)
+    copy = shutil.copytree(tree, tmp_path_factory.mktemp("copy") / "tree")
+    mutant = mutants.Mutant("src/amqpcodec/numbers.py", "", "", text, 1, range(0))
+    nearest: Any = SimpleNamespace(to=lambda mutant: tests)
+    assert mutants.tried(mutant, copy, nearest).startswith(said)
+
+
+def test_each_folder_of_the_package_has_its_tests() -> None:
+    folders = {path.parent.name for path in (ROOT / "src/amqpcodec").glob("*/__init__.py")} - {"_generated"}
+    assert [name for name in folders if not (ROOT / "tests" / mutants.HOMES.get(name, name)).is_dir()] == []
 
 
 def test_lines_called_equivalent_are_still_there() -> None:
