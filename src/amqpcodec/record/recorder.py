@@ -21,7 +21,7 @@ from .files import CaptureFiles
 
 log = logging.getLogger("amqpcodec.record")
 _BATCH = 1 << 20  # octets that are written at once
-_OVERHEAD = 200  # octets of memory, and of packets, beside those of a call
+_BESIDE = 200  # octets of memory, and of packets, beside those of a call
 _RETRY_SECONDS = 0.5
 _CLOSE_SECONDS = 10.0
 _SKIPPED = 64 * LARGE_SEGMENT  # octets of a gap that are written at once: it takes less than a millisecond
@@ -148,12 +148,12 @@ class Recorder:
 
     def _has_room(self, size: int) -> bool:
         """Return whether so many octets may wait for the disk as well."""
-        return self._queued + size + _OVERHEAD <= self._queue_bytes and not self._ending.is_set()
+        return self._queued + size + _BESIDE <= self._queue_bytes and not self._ending.is_set()
 
     def _put(self, records: bytes, octets: int) -> None:
         """Have records written, which hold so many octets of a connection."""
         with self._lock:
-            self._queued += len(records) + _OVERHEAD
+            self._queued += len(records) + _BESIDE
             self._stats.recorded += octets
             goes_on, self._is_behind = self._is_behind, False
             missing = self._stats.missing
@@ -235,7 +235,7 @@ class _Batch:
         """Append records, which hold so many octets of a connection."""
         self.records.append(records)
         self.octets += octets
-        self.queued += len(records) + _OVERHEAD
+        self.queued += len(records) + _BESIDE
 
 
 class Recording:
