@@ -26,8 +26,9 @@ class Limits:
         array_items: items of one array, those of nested ones not counted.
         body_size: octets of one message body, as announced by its content header (`MessageDecoder`).
         open_messages: channels with a message not yet complete (`MessageDecoder`).
-        cached_strings: short strings that a decoder of the compiled build keeps to return again, rounded
-            down to a power of two, at most 65536; a string that is not kept is made anew.
+        cached_strings: places for short strings that a decoder of the compiled build keeps to return again,
+            rounded down to a power of two, at most 65536. The strings take 16 bytes of memory a place at
+            most, so some places are empty. A string that is not kept is made anew.
 
     Going over a limit raises `DecodeError`: 501 for frames, 506 for tables, arrays and open messages,
     311 for bodies; `EncodeError` for the depth of a value to be encoded. The cache just stays small.
@@ -66,7 +67,7 @@ class Limits:
         body_size: int = 512 * 1024 * 1024,
         open_messages: int = 65535,
         array_items: int = 1_000_000,
-        cached_strings: int = 512,
+        cached_strings: int = 256,
     ) -> None:
         given = locals()
         for name in self.__slots__:

@@ -133,7 +133,7 @@ class TestDecoders:
 
     def test_limits_are_what_their_documentation_says_where_none_are_given(self) -> None:
         assert repr(Limits()) == (
-            "Limits(array_items=1000000, body_size=536870912, cached_strings=512, frame_size=4294967303, "
+            "Limits(array_items=1000000, body_size=536870912, cached_strings=256, frame_size=4294967303, "
             "open_messages=65535, table_depth=128, table_entries=1000000, table_octets=4294967295)"
         )
 

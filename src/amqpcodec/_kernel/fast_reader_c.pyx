@@ -31,7 +31,7 @@ cdef PyObject *read_record(Maker *maker, Reader reader, const unsigned char *p, 
     cdef bint whole
     if not maker.plain or reader._rules.declines:
         return NULL
-    if reader._cache is NULL and reader._keeps:
+    if reader._texts.places is NULL and reader._keeps:
         reader._make_cache()
     made = take(maker)
     if made is NULL:

@@ -17,7 +17,7 @@ from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .reader_c cimport KEYS, Guess, Reader
 from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, same
+from .texts cimport CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
 
 cdef extern from "Python.h":
     PyObject *Py_True
@@ -108,7 +108,7 @@ cdef inline PyObject *_text_of_cache(Reader reader, Guess *guess, const unsigned
     """Return a text that may be kept."""
     cdef uint64_t mix = mix_of(p, size)
     cdef uint32_t mark = mark_of(mix, size)
-    cdef CachedText *kept = reader._cache + (mix >> 48 & reader._cache_mask)
+    cdef CachedText *kept = place_of(&reader._texts, mix)
     cdef PyObject *text
     cdef PyObject *before
     if is_kept(kept, mark, p, size):
@@ -122,7 +122,7 @@ cdef inline PyObject *_text_of_cache(Reader reader, Guess *guess, const unsigned
         return text
     text = _new_text(reader, p, size)
     if text is not NULL:
-        note_miss(kept, mark, text)
+        note_miss(&reader._texts, kept, mark, text)
         guess.misses += 1
     return text
 

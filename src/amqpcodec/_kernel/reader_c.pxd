@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 from .framing cimport MORE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
 from .table_cache_c cimport TableCache
-from .texts cimport CachedText
+from .texts cimport Texts
 from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
 
 
@@ -66,11 +66,10 @@ cdef class Reader:
     cdef long long _base
     cdef unsigned long long _entries
     cdef bint _keeps
-    cdef CachedText *_cache
+    cdef Texts _texts
     cdef Guesses *_guesses
     cdef unsigned long long _last_seconds
     cdef object _last_time
-    cdef size_t _cache_mask
     cdef TableCache _tables
 
     cdef int attach(self, object data) except -1

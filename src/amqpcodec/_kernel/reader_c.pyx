@@ -40,7 +40,7 @@ from .kinds cimport (
 from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport CACHED_OCTETS, CachedText, is_kept, mark_of, mix_of, note_miss
+from .texts cimport CACHED_OCTETS, CachedText, is_kept, mark_of, mix_of, note_miss, place_of
 from .framing import framing_error
 from .values import Declined
 
@@ -104,10 +104,10 @@ cdef class Reader:
     """A bounded cursor over one payload, with the rules for making values of what it reads."""
 
     def __dealloc__(self):
-        if self._cache is not NULL:
-            for slot in range(self._cache_mask + 1):
-                Py_XDECREF(self._cache[slot].text)
-            PyMem_Free(self._cache)
+        if self._texts.places is not NULL:
+            for slot in range(self._texts.mask + 1):
+                Py_XDECREF(self._texts.places[slot].text)
+            PyMem_Free(self._texts.places)
         if self._guesses is not NULL:
             for guess in (<Guess *>self._guesses)[: ARGUMENTS + PROPERTIES + KEYS]:
                 Py_XDECREF(guess.text)
@@ -348,24 +348,24 @@ cdef class Reader:
         cdef CachedText *kept
         if not self._keeps or not 0 < size <= CACHED_OCTETS:
             return self._new_text(start, size, field)
-        if self._cache is NULL:
+        if self._texts.places is NULL:
             self._make_cache()
         mix = mix_of(start, size)
         mark = mark_of(mix, size)
-        kept = self._cache + (mix >> 48 & self._cache_mask)
+        kept = place_of(&self._texts, mix)
         if is_kept(kept, mark, start, size):
             return <object>kept.text
         text = self._new_text(start, size, field)
         if type(text) is str:  # octets that are no UTF-8 may be bytes
-            note_miss(kept, mark, <PyObject *>text)
+            note_miss(&self._texts, kept, mark, <PyObject *>text)
         return text
 
     cdef int _make_cache(self) except -1:
         """Room for texts; made when the first comes, since it is most of what making a decoder would cost."""
-        self._cache_mask = self._rules.cache_slots - 1
-        self._cache = <CachedText *>PyMem_Calloc(self._rules.cache_slots, sizeof(CachedText))
+        self._texts.mask = self._rules.cache_slots - 1
+        self._texts.places = <CachedText *>PyMem_Calloc(self._rules.cache_slots, sizeof(CachedText))
         self._guesses = <Guesses *>PyMem_Calloc(1, sizeof(Guesses))
-        if self._cache is NULL or self._guesses is NULL:
+        if self._texts.places is NULL or self._guesses is NULL:
             raise MemoryError
         return 0
 

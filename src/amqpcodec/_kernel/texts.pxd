@@ -16,12 +16,21 @@ cdef extern from "Python.h":
 
 cdef enum:
     CACHED_OCTETS = 48  # less than 64, see CachedText.mark
+    PLACE_BYTES = 16  # of memory, which texts may take for each place: some are left empty
+    TEXT_BYTES = 64  # about what a text takes beside its octets
 
 
 cdef struct CachedText:
     uint32_t mark  # of the text that is kept: a hash, and its size in the last six bits; 0 for none
     uint32_t missed  # that of the text last looked for here in vain
     PyObject *text  # ASCII
+
+
+cdef struct Texts:  # that a reader keeps
+    CachedText *places
+    size_t mask  # of their numbers
+    size_t bytes  # of memory that the texts take
+    size_t oldest  # the place at which room is looked for
 
 
 cdef inline Py_ssize_t first(Py_ssize_t size) noexcept nogil:
@@ -85,15 +94,38 @@ cdef inline bint is_kept(CachedText *kept, uint32_t mark, const unsigned char *p
     return kept.mark == mark and same(octets_of(kept.text), p, size)
 
 
-cdef inline void note_miss(CachedText *kept, uint32_t mark, PyObject *text) noexcept:
+cdef inline CachedText *place_of(Texts *texts, uint64_t mix) noexcept nogil:
+    """Return the place for a text that `mix_of` made a hash of."""
+    return texts.places + (mix >> 48 & texts.mask)
+
+
+cdef inline void note_miss(Texts *texts, CachedText *kept, uint32_t mark, PyObject *text) noexcept:
     """Take note of a text that is not kept. It is from when it is met twice, with no other in its place between:
     those that never repeat (message ids) would drive out those that do, and be freed when nothing has them at hand
     any more. A hostile stream can only cause misses."""
-    cdef PyObject *old = kept.text
     if kept.missed != mark:
         kept.missed = mark
     elif PyUnicode_IS_ASCII(text):
+        _drop(texts, kept)
+        while texts.bytes + _bytes_of(mark) > PLACE_BYTES * (texts.mask + 1) and texts.bytes:
+            texts.oldest = texts.oldest + 1 & texts.mask
+            _drop(texts, texts.places + texts.oldest)
         Py_INCREF(<object>text)
         kept.text = text
         kept.mark = mark
+        texts.bytes += _bytes_of(mark)
+
+
+cdef inline size_t _bytes_of(uint32_t mark) noexcept nogil:
+    """Return about what a text of that mark takes."""
+    return TEXT_BYTES + (mark & 63)
+
+
+cdef inline void _drop(Texts *texts, CachedText *kept) noexcept:
+    """Keep a text no longer, if there is one in a place."""
+    cdef PyObject *old = kept.text
+    if old is not NULL:
+        texts.bytes -= _bytes_of(kept.mark)
+        kept.text = NULL
+        kept.mark = 0
         Py_XDECREF(old)
