@@ -85,12 +85,12 @@ class RotatingWriter(PacketWriter):
         self._folder, self._octets, self._count = folder, octets, 0
         self._begin()
 
-    def record(self, time_ns: int, octets: bytes) -> None:
+    def record(self, time_ns: int, octets: bytes, length: int | None = None) -> None:
         """Append a packet, to a new file if the last one is full."""
         if self._open.tell() >= self._octets:
             self._open.close()
             self._begin()
-        super().record(time_ns, octets)
+        super().record(time_ns, octets, length)
 
     def close(self) -> None:
         """No more will come."""
