@@ -17,7 +17,9 @@ from .octets cimport f32, f64, is_ascii, u16, u32, u64
 from .rawtable_c cimport kept_table
 from .reader_c cimport KEYS, Guess, Reader
 from .table_cache_c cimport CACHED_TABLE, TableCache
-from .texts cimport CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
+from .texts cimport (
+    CACHED_OCTETS, CachedText, ascii_text, is_kept, mark_of, mix_of, note_miss, octets_of, place_of, same
+)
 
 cdef extern from "Python.h":
     PyObject *Py_True
