@@ -140,7 +140,7 @@ def summary(path: str) -> dict[str, Any]:
 
 
 async def again(path: str, url: str) -> None:
-    """What clients have published, once more."""
+    """Publish again what clients have published."""
     replayer = replay.Replayer(url, speed=2.0, drop_user_id=True)
     await replayer.run(replay.read_publishes(path, port=5672))
     report = assert_type(replayer.report, replay.ReplayReport)

@@ -61,7 +61,7 @@ def test_states_with_a_changed_octet_are_refused() -> None:
 
 @pytest.mark.parametrize("impl", BUILDS)
 def test_states_of_hostile_values_do_no_harm(impl: str) -> None:
-    """What has the right form is either refused or gives rows."""
+    """Read octets of the right form: they are refused, or give rows."""
     rng = random.Random(9)
     refused = taken = 0
     for table, octets, state in _states():

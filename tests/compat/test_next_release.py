@@ -129,7 +129,7 @@ print(json.dumps([sent, status.active, status.stock, sorted(status.originals), s
 
 
 def outcome(peer: str, folder: Path) -> list[Any]:
-    """What a process tells of a copy in a folder."""
+    """Return the words of a process on a copy in a folder."""
     path = os.pathsep.join([str(folder), str(TESTS), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, peer],
@@ -142,7 +142,7 @@ def outcome(peer: str, folder: Path) -> list[Any]:
 
 @cache
 def unchanged(peer: str) -> list[Any]:
-    """What a process tells of the library as it is installed."""
+    """Return the words of a process on the library as it is installed."""
     pytest.importorskip(peer)
     return outcome(peer, TESTS)
 

@@ -19,7 +19,7 @@ SECRET = b"\0guest\0a secret \xce\x01\x00\x00"
 
 
 def stream(amqp: Any, secret: bytes) -> bytes:
-    """What a client says: all methods with login data, before, between and behind others."""
+    """Return octets of a client: all methods with login data, before, between and behind others."""
     connection = amqp.Connection
     methods = [
         (0, connection.StartOk({"product": "x" * 300, "n": {"a": 1}}, "PLAIN", secret, "en_US")),

@@ -31,7 +31,7 @@ OTHERWISE = {
 
 
 def of_amqp(value: Any) -> Any:
-    """What a summary says of AMQP alone."""
+    """Return the part of a summary that is of AMQP alone."""
     if isinstance(value, dict):
         kept = {key for key in value if key not in OTHERWISE and not key.endswith(("_us", "_ns"))}
         return {key: of_amqp(value[key]) for key in kept}
