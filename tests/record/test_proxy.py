@@ -26,6 +26,8 @@ from amqpcodec.testing import Broker, certificate, faults
 LARGEST = 1000
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
+pytestmark = pytest.mark.usefixtures("freed")
+
 
 def items(path: Path) -> list[CapturedFrame | Fault]:
     return list(read_frames(str(path)))

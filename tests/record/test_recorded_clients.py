@@ -30,6 +30,9 @@ OTHERWISE = {
 }  # fmt: skip
 
 
+pytestmark = pytest.mark.usefixtures("freed")
+
+
 def of_amqp(value: Any) -> Any:
     """Return the part of a summary that is of AMQP alone."""
     if isinstance(value, dict):
