@@ -74,3 +74,13 @@ def test_what_cannot_be_used_is_said(
         named = {"path": path, "taken": server.getsockname()[1]}
         assert main(["record", *(each.format(**named) for each in arguments)]) == 2
     assert message.format(**named) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("refused", ["port", "argument"])
+def test_a_file_is_not_replaced_where_nothing_can_be_recorded(tmp_path: Path, refused: str) -> None:
+    path = tmp_path / "trace.pcap"
+    path.write_bytes(b"another capture")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}" if refused == "port" else "nowhere"
+        assert main(["record", "--listen", listen, str(path)]) == 2
+    assert path.read_bytes() == b"another capture"

@@ -1,4 +1,4 @@
-"""What is on a page of `amqpcodec stats`."""
+"""Reads pages of `amqpcodec stats`."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_own_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from ssl import SSLContext
 
     from ..record import Proxy, Recorder, RecorderStats
@@ -42,18 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
     logging.basicConfig(format="amqpcodec: %(message)s", stream=sys.stderr)
     options = select(RecorderOptions, vars(arguments))
     try:
-        with Recorder(arguments.file, **options) as recorder:
-            asyncio.run(_record(_proxy(arguments, recorder)))
+        proxy = _proxy(arguments)
+        done = asyncio.run(_record(proxy, lambda: Recorder(arguments.file, **options)))
     except (OSError, ValueError) as error:
         name = getattr(error, "filename", None)
         output.complain(f"{name}: {inputs.reason(error)}" if name else inputs.reason(error))
         return EXIT_UNUSABLE
-    done = recorder.stats()
     _report(arguments.file, done)
     return EXIT_FAULTS if done.missing or done.missing_connections else EXIT_OK
 
 
-def _proxy(arguments: argparse.Namespace, recorder: Recorder) -> Proxy:
+def _proxy(arguments: argparse.Namespace) -> Proxy:
     from ..record import Proxy
 
     host, _, port = arguments.listen.rpartition(":")
@@ -62,7 +62,7 @@ def _proxy(arguments: argparse.Namespace, recorder: Recorder) -> Proxy:
     if "@" in arguments.to:
         raise ValueError("--to has no user: the clients log in themselves")
     return Proxy(
-        recorder,
+        None,
         arguments.to,
         host=host.strip("[]"),
         port=int(port),
@@ -89,8 +89,11 @@ def _context(certificate: str | None, key: str | None) -> SSLContext | None:
     return context
 
 
-async def _record(proxy: Proxy) -> None:
-    """Serve until a signal comes."""
+async def _record(proxy: Proxy, make: Callable[[], Recorder]) -> RecorderStats:
+    """Serve until a signal comes; what was recorded.
+
+    The recorder is made last, since it replaces the file: another process may write that and have the port.
+    """
     import asyncio
     import signal
 
@@ -99,9 +102,12 @@ async def _record(proxy: Proxy) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     async with proxy:
-        with output.blaming_output():
-            print(f"listening on {proxy.host}:{proxy.port}", flush=True)
-        await ended.wait()
+        with make() as proxy.recorder:
+            with output.blaming_output():
+                print(f"listening on {proxy.host}:{proxy.port}", flush=True)
+            await ended.wait()
+            await proxy.close()
+    return proxy.recorder.stats()
 
 
 def _report(file: str, done: RecorderStats) -> None:

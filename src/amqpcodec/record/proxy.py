@@ -34,7 +34,7 @@ class Proxy:
     A side that reads slowly holds up the other, and nobody else. The recorder holds up nobody.
 
     Args:
-        recorder: records the connections of the clients, as they see them.
+        recorder: records the connections of the clients, as they see them; None to record nothing.
         broker: a URL as `Address` describes it, of which the place and the parameters of TLS count: clients
             log in themselves.
         host, port: where to listen; 0 for any port that is free.
@@ -54,7 +54,7 @@ class Proxy:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: Recorder | None,
         broker: str,
         *,
         host: str = "127.0.0.1",
@@ -168,7 +168,8 @@ class _Link:
         if client.is_lost:
             broker.end()
         else:
-            self._recording = self._proxy.recorder.open(client.peer, broker.peer)
+            if self._proxy.recorder is not None:
+                self._recording = self._proxy.recorder.open(client.peer, broker.peer)
             client.release("broker")
 
     def data(self, side: _Side, octets: bytes) -> None:
