@@ -150,6 +150,7 @@ lint: types
 	$(PYTHON) -m ruff format --check .
 	PATH="$(CURDIR)/.venv/bin:$$PATH" cython-lint src/amqpcodec
 	.venv/bin/codespell
+	.venv/bin/zizmor --offline --quiet .github
 	$(PYTHON) tools/gen_codec.py --check
 
 # Whether the types are right. Of the sources; beside what each build is at run time (tools/types has the exceptions);

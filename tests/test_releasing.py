@@ -33,9 +33,9 @@ def promised_pythons() -> list[str]:
 def test_the_topmost_release_of_the_changelog_is_the_version_of_the_package() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert sections[0] == "[Unreleased]"
-    assert re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", sections[1])
-    assert sections[1].startswith(f"[{__version__}] - ")
+    if sections[0] == "[Unreleased]":
+        del sections[0]
+    assert re.fullmatch(rf"\[{re.escape(__version__)}\] - (unreleased|\d{{4}}-\d\d-\d\d)", sections[0])
     kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
+from prepare_release import by_name
 
 from docs_pages import ROOT, pages
+from docs_pages.searches import lost
 from docs_pages.written import ELSEWHERE, indented, relinked
 
 if TYPE_CHECKING:
@@ -51,6 +55,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.file.src_uri, f"docs/{page.file.src_uri}"
     )
     text = relinked(indented(markdown), source, page.file.src_uri)
+    if config.repo_url:
+        text = text.replace("<the repository>", config.repo_url)
+    if config.extra["released"]:
+        text = by_name(text)
     if "```mermaid" in markdown and _scripts()[0].is_file():
         script = get_relative_url(f"{_SCRIPT_FOLDER}/{SCRIPTS[0]}", page.url)
         text += f'\n\n<script src="{script}"></script>\n'
@@ -60,6 +68,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """In a cell of a table a bar is escaped, and Python-Markdown keeps the escape in code."""
     return _TABLE.sub(lambda found: found[0].replace("\\|", "|"), html)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Search for what readers search for.
+
+    Raises:
+        PluginError: a search does not lead to its page.
+    """
+    index = Path(config.site_dir) / "search" / "search_index.json"
+    if wrong := lost(json.loads(index.read_text(encoding="utf-8"))["docs"]):
+        raise PluginError("\n".join(wrong))
 
 
 def _scripts() -> list[Path]:
