@@ -1,0 +1,69 @@
+"""The recipes of `packaging/` are those of this version, and their linters find nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from amqpcodec import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+CONDA = ROOT / "packaging" / "conda-forge" / "recipe.yaml"
+DEBIAN = ROOT / "packaging" / "debian"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+pytestmark = pytest.mark.skipif(not CONDA.exists(), reason="a source archive has no recipes")
+
+
+def test_the_recipe_of_conda_forge_renders_for_every_python() -> None:
+    builder = pytest.importorskip("rattler_build")
+    pythons = [f"3.{tag[3:-2]}.*" for tag in PROJECT["tool"]["cibuildwheel"]["build"] if "t" not in tag]
+    variants = builder.VariantConfig(
+        {"python": pythons, "c_compiler": ["gcc"], "c_stdlib": ["sysroot"], "c_stdlib_version": ["2.17"]}
+    )
+    recipe = builder.Stage0Recipe.from_file(str(CONDA))
+    rendered = [str(each) for each in recipe.render(variants)]
+    assert len(rendered) == len(pythons)
+    assert all(f"'amqpcodec', version='{__version__}'" in each for each in rendered)
+
+
+def test_the_recipe_of_conda_forge_asks_for_what_the_build_asks_for() -> None:
+    text = CONDA.read_text()
+    host = text[text.index("  host:") : text.index("  run:")]
+    wanted = {re.sub(r"(?=>=)", " ", each) for each in PROJECT["build-system"]["requires"]}
+    assert set(re.findall(r"- (.*)", host)) == wanted | {"python", "pip"}
+    assert re.findall(r"- (.*)", text[text.index("  run:") : text.index("tests:")]) == ["python"]
+
+
+def test_the_recipe_of_debian_is_of_this_version_and_asks_for_what_the_build_asks_for() -> None:
+    assert (DEBIAN / "changelog").read_text().startswith(f"python-amqpcodec ({__version__}-1) ")
+    control = (DEBIAN / "control").read_text()
+    assert "cython3 (>= 3.1~)" in control
+    assert "python3-setuptools (>= 77)" in control
+    assert set(PROJECT["build-system"]["requires"]) == {"cython>=3.1", "setuptools>=77"}
+
+
+def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:
+    if not shutil.which("lintian") or not shutil.which("dpkg-source"):
+        pytest.skip("lintian is not installed")
+    name = f"python-amqpcodec-{__version__}"
+    source = tmp_path / name
+    source.mkdir()
+    for kept in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / kept, source / kept)
+    with tarfile.open(tmp_path / f"python-amqpcodec_{__version__}.orig.tar.gz", "w:gz") as archive:
+        archive.add(source, name)
+    shutil.copytree(DEBIAN, source / "debian")
+    built = ["dpkg-source", "--build", name]
+    subprocess.run(built, cwd=tmp_path, check=True, capture_output=True, env=os.environ | {"LC_ALL": "C"})
+    [described] = tmp_path.glob("*.dsc")
+    checked = ["lintian", "--fail-on", "error,warning,info", "--display-info", "--pedantic", str(described)]
+    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
