@@ -69,7 +69,7 @@ compiles (on Debian and Ubuntu: apt install build-essential python3-dev).
 """
     print(text, file=sys.stderr)
     if not sys.stderr.isatty():
-        with suppress(OSError), open("/dev/tty", "w") as terminal:
+        with suppress(OSError), open("/dev/tty", "w", encoding="utf-8") as terminal:
             print(text, file=terminal)
 
 
@@ -77,7 +77,7 @@ def obstacle():
     """Why nothing can be compiled here, or None: found out in a moment, before Cython works for a minute."""
     with TemporaryDirectory() as folder:
         source = Path(folder, "probe.c")
-        source.write_text("#include <Python.h>\n")
+        source.write_text("#include <Python.h>\n", encoding="utf-8")
         try:
             compiler = new_compiler()
             customize_compiler(compiler)

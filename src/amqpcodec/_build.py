@@ -98,13 +98,13 @@ def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
     for path in sorted(root.rglob("*.p[xy][dx]")):
         target = stage / path.relative_to(source)
         kept.add(target)
-        changed = _put(target, path.read_text())
+        changed = _put(target, path.read_text(encoding="utf-8"))
         if path.suffix == ".pyx":
             modules.append(target)
         elif path.stem.endswith("_c") and not path.with_suffix(".pyx").exists():
-            text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text()
+            text = path.with_name(f"{path.stem.removesuffix('_c')}_py.py").read_text(encoding="utf-8")
             twin = target.with_suffix(".py")
-            _put(twin, _compilable(text, path.read_text()))
+            _put(twin, _compilable(text, path.read_text(encoding="utf-8")))
             if changed:
                 twin.touch()  # Cython does not look at the .pxd beside a Python text
             modules.append(twin)
@@ -166,8 +166,8 @@ def _left_out(tree: ast.Module) -> Iterator[ast.stmt]:
 
 def _put(path: Path, text: str) -> bool:
     """Write a file unless it is there already; whether it was not."""
-    if path.exists() and path.read_text() == text:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return True

@@ -77,7 +77,9 @@ def machine() -> dict[str, Any]:
 def _processor() -> str:
     """The model of the processor."""
     try:
-        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        found = re.search(
+            r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE
+        )
     except OSError:
         found = None
     return found[1] if found else platform.processor()

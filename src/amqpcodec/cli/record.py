@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._options import select
@@ -13,8 +14,10 @@ from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
 from .options import add_own_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import asyncio
+    from collections.abc import Callable, Iterator
     from ssl import SSLContext
+    from types import FrameType
 
     from ..record import Proxy, Recorder, RecorderStats
 
@@ -95,19 +98,31 @@ async def _record(proxy: Proxy, make: Callable[[], Recorder]) -> RecorderStats:
     The recorder is made last, since it replaces the file: another process may write that and have the port.
     """
     import asyncio
-    import signal
 
     ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
     async with proxy:
-        with make() as proxy.recorder:
+        with make() as proxy.recorder, _signals_set(ended, asyncio.get_running_loop()):
             with output.blaming_output():
                 print(f"listening on {proxy.host}:{proxy.port}", flush=True)
             await ended.wait()
             await proxy.close()
     return proxy.recorder.stats()
+
+
+@contextmanager
+def _signals_set(ended: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Set an event at SIGINT and SIGTERM; loops on Windows have no handlers of signals of their own."""
+    import signal
+
+    def told(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(ended.set)
+
+    before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _report(file: str, done: RecorderStats) -> None:

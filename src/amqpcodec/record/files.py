@@ -9,6 +9,8 @@ from contextlib import suppress
 
 from ..capture.writing import FILE_HEADER
 
+# Windows writes text where it is not told otherwise; elsewhere children inherit files.
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _MODE = 0o600  # who may read what was said is for its owner to decide
 
 
@@ -47,7 +49,7 @@ class CaptureFiles:
 
     def _open(self) -> None:
         name = self._next_name()
-        self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), _MODE)
+        self._file = os.open(name, _FLAGS, _MODE)
         self._opened = time.monotonic()
         self._size = 0
         self._unwritten = memoryview(FILE_HEADER)
