@@ -181,6 +181,30 @@ def test_what_cannot_be_read_is_counted_with_its_reason(data: bytes, reason: str
     assert fault.message == f"2 packets passed over, the first is 7: {reason}"
 
 
+@pytest.mark.parametrize(
+    ("data", "ends"),
+    [
+        (make.ethernet(V4), {34: "IPv4 header cut off", 54: "TCP header cut off"}),
+        (make.ethernet(V6), {54: "IPv6 header cut off", 74: "TCP header cut off"}),
+        (
+            make.ethernet(make.ipv6("::1", "::2", SEGMENT, extensions=b"\x06\0" + bytes(6), first=0)),
+            {54: "IPv6 header cut off", 62: "IPv6 extension header cut off", 82: "TCP header cut off"},
+        ),
+    ],
+    ids=["IPv4", "IPv6", "IPv6 with an extension header"],
+)
+def test_a_header_is_cut_off_up_to_its_last_octet(data: bytes, ends: dict[int, str]) -> None:
+    for size in range(14, max(ends) + 1):
+        reason = next((reason for end, reason in ends.items() if size < end), None)
+        [found] = read_segments([Packet(1, 5, 1, data[:size], len(data))])
+        if reason is None:
+            assert isinstance(found, Segment)
+            assert (found.data, found.length) == (b"", 7)
+        else:
+            assert isinstance(found, Fault)
+            assert found.message == f"1 packet passed over, the first is 1: {reason}"
+
+
 def test_an_unknown_link_layer_is_reported_once() -> None:
     [fault] = read_segments([Packet(number, None, 147, b"?", 1) for number in range(1, 4)])
     assert isinstance(fault, Fault)

@@ -228,6 +228,26 @@ def test_files_go_on_after_a_time(tmp_path: Path) -> None:
     assert sum(len(frames(path)) for path in rotated(tmp_path)) == 3
 
 
+def test_no_file_stays_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+    open_file = os.open
+
+    def noted(*arguments: Any, **options: Any) -> int:
+        opened.append(open_file(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr("amqpcodec.record.files.os.open", noted)
+    with Recorder(tmp_path / "trace.pcap", rotate_bytes=100_000) as recorder:
+        connection = recorder.open(CLIENT, SERVER)
+        for _ in range(4):
+            connection.data(0, BODY)
+        connection.close()
+    assert len(opened) == recorder.stats().files > 1
+    for file in opened:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(file)
+
+
 def test_a_file_that_cannot_be_opened_is_an_error_at_once(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Recorder(tmp_path / "none" / "trace.pcap")
