@@ -13,6 +13,7 @@ from support.implementation import Implementation
 from support.outcomes import describe, describe_error
 
 from amqpcodec import FieldValue, Limits, rabbitmq
+from amqpcodec._kernel.rawproperties_py import PropertiesReading
 
 COMMON = {
     "first": "text", "flag": True, "small": FieldValue("b", -5), "byte": FieldValue("B", 200),
@@ -186,6 +187,25 @@ def test_a_header_of_raw_properties_is_that_of_the_decoded_ones(codec: ModuleTyp
     ):  # fmt: skip
         assert_same_header(codec, properties(codec, **values), **options)
     assert raw(codec, properties(codec)).header("first") is None
+
+
+BESIDE = {
+    "content_type": "text", "content_encoding": "utf-8", "delivery_mode": 2, "priority": 4,
+    "correlation_id": "c", "reply_to": "r", "expiration": "60", "message_id": "m",
+    "timestamp": COMMON["when"], "type": "t", "user_id": "u", "app_id": "a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [[], *([name] for name in BESIDE), [*BESIDE]], ids="+".join)
+def test_headers_are_found_without_decoding_what_stands_beside_them(
+    impl: Implementation, names: list[str]
+) -> None:
+    codec = impl.dialect("rabbitmq-0-9-1")
+    reading = PropertiesReading(codec.DIALECT, "rabbitmq", False, Limits(), False)
+    headers_in, plan = impl.kernel("lookup").headers_in, reading.plan(60)
+    beside = {name: BESIDE[name] for name in names}
+    assert headers_in(properties(codec, **beside), plan) == b""
+    assert headers_in(properties(codec, headers=COMMON, **beside), plan) == entries(COMMON)
 
 
 def test_headers_in_damaged_properties_are_refused_as_ever(amqp: ModuleType) -> None:
