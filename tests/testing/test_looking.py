@@ -14,6 +14,7 @@ from amqpcodec.aio import connect
 from amqpcodec.connection import ClientLogin
 from amqpcodec.reply_errors import AmqpAccessRefused, AmqpNotAllowed, AmqpNotFound
 from amqpcodec.testing import Broker
+from amqpcodec.testing.clock import FORGOTTEN
 
 Basic, Confirm = amqp.Basic, amqp.Confirm
 
@@ -130,6 +131,18 @@ async def test_a_silent_client_is_given_up_by_the_clock(broker: Broker) -> None:
         broker.clock.advance(121)
         await client.ended()
         assert broker.connections() == []
+
+
+async def test_what_is_cancelled_does_not_become_due_and_is_forgotten(broker: Broker) -> None:
+    done: list[int] = []
+    at = broker.clock.time() + 5
+    timers = [broker.clock.call_at(at, done.append, number) for number in range(1000)]
+    assert {timer.when() for timer in timers} == {at}
+    for timer in timers[2:]:
+        timer.cancel()
+    assert len(broker.clock._timers) < 2 * FORGOTTEN + 10
+    broker.clock.advance(6)
+    assert done == [0, 1]
 
 
 async def test_the_clock_does_not_run_backwards(broker: Broker) -> None:
