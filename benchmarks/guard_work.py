@@ -53,7 +53,10 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
 
     built = [ours.built(content) for content in varied_contents]
     prepared = cache(lambda: ours.prepared(varied_contents[0]))
-    client = ours.client()
+    client, consumer = ours.client(), ours.client()
+    small = corpus.varied(100, BLOCK)
+    consumer_tags = sorted({content.consumer_tag for content in small})
+    deliveries = corpus.chunks(corpus.delivery_stream(small), CHUNK)
 
     def publish() -> None:
         for content in varied_contents:
@@ -73,7 +76,15 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
             client.send_message(*arguments)
         client.data_to_send()
 
+    def consume_and_ack() -> None:
+        ours.open_channel(consumer, consumer_tags, no_ack=False)
+        for chunk in deliveries:
+            for event in consumer.receive_data(chunk):
+                consumer.send(corpus.CHANNEL, ours.amqp.BasicAck(event.method.delivery_tag))
+            consumer.data_to_send()
+
     return {
+        "consume and ack, Connection, 100 B varied": consume_and_ack,
         "consume deliveries 256 B numbered": lambda: ours.consume(chunks["numbered"]),
         "consume deliveries 256 B varied": lambda: ours.consume(chunks["varied"]),
         "consume messages 256 B numbered": lambda: ours.consume_messages(chunks["numbered"]),

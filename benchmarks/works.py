@@ -220,11 +220,13 @@ def acking(encoder: str) -> Call:
 
 def consuming() -> Call:
     """Return a call in which a connection receives deliveries and acks each."""
-    amqp, contents = compiled().amqp, corpus.varied(100, COUNT)
-    client = compiled().client(sorted({each.consumer_tag for each in contents}), no_ack=False)
+    ours, contents = compiled(), corpus.varied(100, COUNT)
+    amqp, client = ours.amqp, ours.client()
+    consumer_tags = sorted({each.consumer_tag for each in contents})
     chunks = corpus.chunks(corpus.delivery_stream(contents), CHUNK)
 
     def consume() -> int:
+        ours.open_channel(client, consumer_tags, no_ack=False)
         ack, send, total = amqp.BasicAck, client.send, 0
         for chunk in chunks:
             for event in client.receive_data(chunk):

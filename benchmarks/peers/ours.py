@@ -102,12 +102,20 @@ class Ours:
         for channel, answer in answers:
             for event in client.receive_data(amqp.encode_method(channel, answer)):
                 login.handle(client, event)
+        self.open_channel(client, consumer_tags, no_ack)
+        return client
+
+    def open_channel(self, client: Any, consumer_tags: Iterable[str], no_ack: bool) -> None:
+        """Open the channel of the corpora; if it is open, anew, so that delivery tags start over."""
+        amqp = self.amqp
+        if CHANNEL in client.channels:
+            client.close_channel(CHANNEL)
+            list(client.receive_data(amqp.encode_method(CHANNEL, amqp.Channel.CloseOk())))
         client.send(CHANNEL, amqp.Channel.Open())
         for tag in consumer_tags:
             client.send(CHANNEL, amqp.Basic.Consume(consumer_tag=tag, no_ack=no_ack, no_wait=True))
         list(client.receive_data(amqp.encode_method(CHANNEL, amqp.Channel.OpenOk())))
         client.data_to_send()
-        return client
 
     def server(self) -> Any:
         """A server whose client has opened the channel of the corpora."""

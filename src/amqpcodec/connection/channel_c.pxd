@@ -5,6 +5,7 @@ from .rules_c cimport Rule
 from .tags_c cimport Tags
 
 
+@cython.final
 cdef class Channel:
     cdef public object number
     cdef public int state

@@ -1,7 +1,10 @@
+cimport cython
+
 from .constants cimport *
 from .rules_c cimport Rule
 
 
+@cython.final
 cdef class Handshake:
     cdef public int phase
     cdef readonly object channel_max

@@ -305,9 +305,10 @@ class Connection:
         else:
             entry = state.entry(channel)
             assert entry is not None  # or `_judge` had refused it
-            entry.apply(state.role, rule, method)
             if kind == SETTLE:
                 entry.settle(state.role, rule, method)
+            else:
+                entry.apply(state.role, rule, method)
 
     def send_message(
         self, channel: int, method: Method, properties: Properties | None, body: Any

@@ -4,6 +4,7 @@ from .._kernel.encoder_c cimport Encoder
 from .timers_c cimport Timers
 
 
+@cython.final
 cdef class Outbox:
     cdef Encoder _encoder
     cdef Timers _timers

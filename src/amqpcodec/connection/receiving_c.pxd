@@ -9,9 +9,10 @@ from .outbox_c cimport Outbox
 from .rules_c cimport Rule
 from .state_c cimport State
 from .timers_c cimport Timers
-from .tuples_c cimport make_event
+from .tuples_c cimport make_event, message_received
 
 
+@cython.final
 cdef class Receiver:
     cdef State _state
     cdef ContentReader _decoder

@@ -47,7 +47,6 @@ from .events import (
     ConnectionClosed,
     FlowChanged,
     FrameReceived,
-    MessageReceived,
     MethodReceived,
     Opened,
     ProtocolHeaderReceived,
@@ -60,7 +59,7 @@ from .refusals import Refusal
 from .rules_py import Rule
 from .state_py import State
 from .timers_py import NEVER, Timers
-from .tuples_py import make_event
+from .tuples_py import make_event, message_received
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -180,11 +179,11 @@ class Receiver:
         state = self._state
         entry = state.entry(number)
         assert entry is not None  # or there had been a fault
-        opening = entry.state != CHANNEL_OPEN
-        request = entry.apply(state.peer, rule, method)
         kind = rule.kind
         if kind == SETTLE:
             return make_event(Settled, (number, method, entry.settle(state.peer, rule, method)))
+        opening = entry.state != CHANNEL_OPEN
+        request = entry.apply(state.peer, rule, method)
         if kind == FLOW:
             return self._on_flow(number, method)
         if kind == BLOCKED:
@@ -213,8 +212,7 @@ class Receiver:
             return self._violated(number, Refusal(code, text), rule.class_id, rule.method_id, None)
         request = entry.apply(state.peer, rule, method)
         sequence_number = entry.sequence_number(rule)
-        event = (number, method, message.properties, message.body, request, sequence_number)
-        return make_event(MessageReceived, event)
+        return message_received(number, method, message.properties, message.body, request, sequence_number)
 
     def _on_flow(self, number: int, method: Any) -> Any:
         """The peer wants no content, or wants it again: that is answered at once."""

@@ -1,7 +1,10 @@
+cimport cython
+
 from .constants cimport *
 from .._kernel.records_c cimport field_at
 
 
+@cython.final
 cdef class Rule:
     cdef readonly object name
     cdef readonly int class_id

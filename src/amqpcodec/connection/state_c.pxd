@@ -6,6 +6,7 @@ from .handshake_c cimport Handshake
 from .rules_c cimport Rule
 
 
+@cython.final
 cdef class State:
     cdef readonly int role
     cdef readonly int peer

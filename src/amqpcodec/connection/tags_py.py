@@ -33,13 +33,14 @@ class Tags:
 
     def add(self, tag: int) -> None:
         """A number is sent that waits to be settled."""
-        if tag not in self._waiting:
-            self._waiting.add(tag)
-            if tag > self.last:
-                self._order.append(tag)  # the greatest may stand last in a heap
-            else:
-                heappush(self._order, tag)
-        self.skip(tag)
+        waiting = self._waiting
+        waited = len(waiting)
+        waiting.add(tag)
+        if tag > self.last:
+            self._order.append(tag)  # the greatest may stand last in a heap
+            self.last = tag
+        elif len(waiting) > waited:
+            heappush(self._order, tag)
 
     def skip(self, tag: int) -> None:
         """A number is sent that does not."""
@@ -61,9 +62,10 @@ class Tags:
         waiting = self._waiting
         order = self._order
         if not multiple:
-            if tag not in waiting:
+            waited = len(waiting)
+            waiting.discard(tag)
+            if len(waiting) == waited:
                 return ()
-            waiting.remove(tag)
             if len(order) > 2 * len(waiting) + SETTLED_KEPT:
                 self._order = sorted(waiting)
             return (tag,)

@@ -1,3 +1,7 @@
+cimport cython
+
+
+@cython.final
 cdef class Timers:
     cdef object _clock
     cdef double _received_at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._typing import TYPE_CHECKING, Any
+from .events import MessageReceived
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -16,4 +17,11 @@ def make_event(cls: type[_E], values: tuple[Any, ...]) -> _E:
     return event
 
 
-__all__ = ["make_event"]
+def message_received(
+    number: int, method: Any, properties: Any, body: Any, request: Any, sequence_number: int | None
+) -> MessageReceived:
+    """Return the most frequent event."""
+    return make_event(MessageReceived, (number, method, properties, body, request, sequence_number))
+
+
+__all__ = ["make_event", "message_received"]
