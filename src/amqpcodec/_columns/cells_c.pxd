@@ -91,6 +91,9 @@ cdef struct Targets:  # the columns that every dialect has; NULL for those that 
     Column *flags
     Column *length
     bint bare  # there are no columns and no checks: rows are only counted
+    bint places  # `file` or `packet` is there,
+    bint flows  # `client`, `server` or `flow`,
+    bint methods  # `class_id`, `method_id` or `name`
     # What is known of the latest file: packets before it, and its name, NULL for none. `Files` has the others.
     int64_t before
     const char *file_name

@@ -394,6 +394,9 @@ cdef int aim(Targets *targets, Columns columns) except -1:
     targets.ack = columns.find("ack", "")
     targets.flags = columns.find("flags", "")
     targets.length = columns.find("length", "")
+    targets.places = targets.file is not NULL or targets.packet is not NULL
+    targets.flows = targets.client is not NULL or targets.server is not NULL or targets.flow is not NULL
+    targets.methods = targets.class_id is not NULL or targets.method_id is not NULL or targets.name is not NULL
     return 0
 
 
@@ -414,25 +417,38 @@ cdef inline void _put_lead(const Targets *targets, const Origin *origin, const P
         put_int8(targets.direction, row, <signed char>origin.direction)
     if targets.offset is not NULL and position.offset != NO_NUMBER:
         put_int64(targets.offset, row, position.offset)
-    if NO_NUMBER < position.packet <= targets.before:
-        _put_former_file(targets, position.packet)
-    else:
-        if position.packet != NO_NUMBER and targets.packet is not NULL:
-            put_int64(targets.packet, row, position.packet - targets.before)
-        if targets.file is not NULL and targets.file_name is not NULL:
-            put_constant(targets.file, row, targets.file_name, targets.file_size)
+    if targets.places:
+        _put_place(targets, position.packet)
     if position.time_ns != NO_NUMBER:
         if targets.ts is not NULL:
             put_int64(targets.ts, row, _micros(position.time_ns))
         if targets.ts_ns is not NULL:
             put_int64(targets.ts_ns, row, position.time_ns)
-    if origin.named:
-        if targets.client is not NULL:
-            put_constant(targets.client, row, origin.client, origin.client_size)
-        if targets.server is not NULL:
-            put_constant(targets.server, row, origin.server, origin.server_size)
-        if targets.flow is not NULL:
-            put_int64(targets.flow, row, origin.flow)
+    if targets.flows and origin.named:
+        _put_flow(targets, origin)
+
+
+cdef void _put_flow(const Targets *targets, const Origin *origin) noexcept nogil:
+    """The cells that say which connection a row comes from."""
+    cdef Py_ssize_t row = targets.table.rows
+    if targets.client is not NULL:
+        put_constant(targets.client, row, origin.client, origin.client_size)
+    if targets.server is not NULL:
+        put_constant(targets.server, row, origin.server, origin.server_size)
+    if targets.flow is not NULL:
+        put_int64(targets.flow, row, origin.flow)
+
+
+cdef void _put_place(const Targets *targets, int64_t packet) noexcept nogil:
+    """The cells that say which packet of which file a row comes from."""
+    cdef Py_ssize_t row = targets.table.rows
+    if NO_NUMBER < packet <= targets.before:
+        _put_former_file(targets, packet)
+        return
+    if packet != NO_NUMBER and targets.packet is not NULL:
+        put_int64(targets.packet, row, packet - targets.before)
+    if targets.file is not NULL and targets.file_name is not NULL:
+        put_constant(targets.file, row, targets.file_name, targets.file_size)
 
 
 cdef inline bint _count_row(const Targets *targets, size_t size) noexcept nogil:
@@ -459,6 +475,8 @@ cdef void _put_former_file(const Targets *targets, int64_t packet) noexcept with
 
 cdef inline int64_t _micros(int64_t time_ns) noexcept nogil:
     """Nanoseconds as microseconds, rounded down."""
+    if time_ns >= 0:
+        return <int64_t>(<uint64_t>time_ns // 1000)
     return time_ns // 1000 - (time_ns % 1000 < 0)
 
 
@@ -487,7 +505,6 @@ cdef void add_frame(
 ) noexcept nogil:
     """A row of `frames`: `size` octets with their envelope, of any type."""
     cdef Py_ssize_t row = targets.table.rows
-    cdef const Shape *shape
     _put_lead(targets, origin, position)
     if targets.frame_type is not NULL:
         put_int16(targets.frame_type, row, p[0])
@@ -495,6 +512,20 @@ cdef void add_frame(
         put_int32(targets.channel, row, u16(p + 1))
     if targets.size is not NULL:
         put_int64(targets.size, row, <int64_t>(size - OVERHEAD))
+    if targets.methods:
+        _put_method(targets, origin, p, size)
+    if targets.payload is not NULL:
+        put_octets(targets.payload, row, p + ENVELOPE_SIZE, size - OVERHEAD)
+    targets.table.rows += 1
+    targets.table.octets += size
+
+
+cdef inline void _put_method(
+    const Targets *targets, const Origin *origin, const unsigned char *p, size_t size
+) noexcept nogil:
+    """The cells that say which method a frame is, or of which class a content header."""
+    cdef Py_ssize_t row = targets.table.rows
+    cdef const Shape *shape
     if p[0] == METHOD and size >= LEAST_METHOD:
         if targets.class_id is not NULL:
             put_int32(targets.class_id, row, u16(p + 7))
@@ -506,10 +537,6 @@ cdef void add_frame(
                 put_constant(targets.name, row, shape.name, shape.name_size)
     elif p[0] == HEADER and size >= OVERHEAD + 2 and targets.class_id is not NULL:
         put_int32(targets.class_id, row, u16(p + 7))
-    if targets.payload is not NULL:
-        put_octets(targets.payload, row, p + ENVELOPE_SIZE, size - OVERHEAD)
-    targets.table.rows += 1
-    targets.table.octets += size
 
 
 cdef bint add_method(

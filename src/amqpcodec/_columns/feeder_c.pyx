@@ -20,7 +20,7 @@ from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
 from ..capture.headers cimport Headers
 from ..capture.scanner_c cimport Scanner
 from ..capture.streams_c cimport StreamTracker
-from .buffers_c cimport NO_MEMORY, Columns
+from .buffers_c cimport NO_MEMORY, Columns, Table
 from .cells_c cimport (
     LEAST_METHOD, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method, add_packet, aim,
     is_valid, name_file, name_origin, shape_of_method,
@@ -225,7 +225,7 @@ cdef class Feeder(OctetConsumer):
             elif direction.state.size():
                 self._complete(direction, direction.state, &chunk)
             else:
-                self._in_place(direction, &chunk)
+                self._in_place(direction, direction.state, &chunk)
         if self._targets.table.trouble:
             with gil:
                 (<Columns>self._sink.store).check()
@@ -233,29 +233,33 @@ cdef class Feeder(OctetConsumer):
 
     # -- following frames
 
-    cdef int _in_place(self, Direction direction, Chunk *chunk) except -1 nogil:
+    cdef int _in_place(self, Direction direction, DirectionState state, Chunk *chunk) except -1 nogil:
         """Take the frames that are whole where they lie, and keep what is left."""
         cdef Position position = Position(0, chunk.packet, chunk.time_ns)
+        cdef const unsigned char *p = chunk.at
+        cdef const unsigned char *end = chunk.end
+        cdef const Table *table = self._targets.table
         cdef Py_ssize_t size
-        cdef FrameStatus status
-        while not self._targets.table.trouble:
-            status = self._next(direction, chunk.at, chunk.end - chunk.at, &size)
+        cdef FrameStatus status = WHOLE
+        while not table.trouble:
+            status = self._next(direction, p, end - p, &size)
             if status != WHOLE:
                 break
-            position.offset = direction.state.start
-            size = <Py_ssize_t>self._take(direction, chunk.at, chunk.end, <size_t>size, &position)
-            direction.state.start += size
-            chunk.at += size
+            position.offset = state.start
+            size = <Py_ssize_t>self._take(direction, p, end, <size_t>size, &position)
+            state.start += size
+            p += size
             self._cut_if_full()
-        else:
+        chunk.at = p
+        if status == WHOLE:
             return 0
         if status != MORE:
             with gil:
                 self._decide(direction, chunk, chunk.at)
             return 0
-        if not direction.state.keep(chunk.at, <size_t>(chunk.end - chunk.at), chunk.packet, chunk.time_ns):
+        if not state.keep(p, <size_t>(end - p), chunk.packet, chunk.time_ns):
             self._targets.table.trouble = NO_MEMORY
-        chunk.at = chunk.end
+        chunk.at = end
         return 0
 
     cdef int _complete(self, Direction direction, DirectionState state, Chunk *chunk) except -1 nogil:
