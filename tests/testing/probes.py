@@ -51,6 +51,8 @@ ERRORS: dict[str, list[Any]] = {
     "delete of what is not there": [delete(queue="q"), Exchange.Delete(exchange="e")],
     "unbind of what is not bound": [queue(), Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")],
     "unbind of what is not there": [Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")],
+    "bind where neither queue nor exchange is there": [bind(queue="q", exchange="e")],
+    "bind of exchanges that are not there": [Exchange.Bind(destination="e", source="e1")],
     "no queue declared before": [get("")],
     "no queue declared before, passive": [passive("")],
     "no queue declared before, bind": [bind(queue="", exchange="amq.direct")],
@@ -64,6 +66,13 @@ ERRORS: dict[str, list[Any]] = {
     "exclusive differs": [queue(), declare(queue="q", exclusive=True)],
     "an argument differs": [queue(message_ttl=5000), queue(message_ttl=6000)],
     "an argument is missing": [queue(message_ttl=5000), queue()],
+    "of all arguments that differ one is named": [
+        queue(max_length=1, overflow="drop-head", dead_letter_exchange="e"),
+        queue(max_length_bytes=1, expires=60_000, max_priority=1),
+    ],
+    "of all arguments that are wrong one is named": [
+        queue(overflow="no", max_length=-1, dead_letter_routing_key=1, message_ttl=-1),
+    ],
     "an argument is new": [queue(), queue(max_length=5)],
     "a text argument differs": [queue(dead_letter_exchange="e"), queue(dead_letter_exchange="e1")],
     "an unknown argument": [queue(foo=5), queue(foo=6)],
@@ -286,6 +295,9 @@ QUEUEING: dict[str, list[Any]] = {
         get(),
     ],
     "time to live of nothing": [queue(message_ttl=0), publish("", "q"), 0.1, get()],
+    "time to live of nothing, with a consumer": [
+        queue(message_ttl=0), publish("", "q"), 0.1, consume("c", no_ack=True), publish("", "q", b"1"), 0.1,
+    ],
     "expires": [queue(expires=100), 0.4, passive()],
     "length drops the head": [queue(max_length=2), *three(), 0.1, get(), get(), get()],
     "octets drop the head": [queue(max_length_bytes=2), *three(), 0.1, get(), get(), get()],
@@ -298,6 +310,25 @@ QUEUEING: dict[str, list[Any]] = {
     "priorities of messages": [
         queue(max_priority=5), publish("", "q", b"1", priority=1), publish("", "q", b"5", priority=5),
         publish("", "q", b"9", priority=9), publish("", "q", b"0"), 0.1, get(), get(), get(), get(),
+    ],
+    "what goes back into a full queue pushes the first out": [
+        queue(max_length=1, dead_letter_exchange="", dead_letter_routing_key="dead"), queue("dead"),
+        publish("", "q", b"1"), 0.05, get(no_ack=False), publish("", "q", b"2"), 0.05, Basic.Reject(1, True),
+        0.1, get(), get(), get("dead"),
+    ],
+    "consumers hear of a deleted queue after who has deleted it": [
+        queue(), consume("c"), delete(queue="q"), 0.1,
+    ],
+    "time to live behind a message that lives on": [
+        queue(max_priority=1), publish("", "q", b"1", priority=1), publish("", "q", b"2", expiration="1"),
+        0.1, passive(), get(), passive(),
+    ],
+    "time to live before a message that lives on": [
+        queue(max_priority=1), publish("", "q", b"1"), 0.05,
+        publish("", "q", b"2", priority=1, expiration="0"), 0.1, passive(), get(), get(),
+    ],
+    "an exclusive consumer where one is active": [
+        queue(single_active_consumer=True), consume("c", exclusive=True),
     ],
     "single active consumer": [
         queue(single_active_consumer=True), Basic.Qos(prefetch_count=1), consume("c", no_ack=True),
@@ -380,6 +411,11 @@ DEATHS: dict[str, list[Any]] = {
         get(no_ack=False), Basic.Reject(1, False), 0.1, get("dead", False), Basic.Reject(2, False), 0.1,
         get(no_ack=False), Basic.Reject(3, False), 0.1, get("dead", False),
     ],
+    "a message is in its queues before what dies of it": [
+        queue(message_ttl=0, dead_letter_exchange="", dead_letter_routing_key="dead"), queue("dead"),
+        exchange(exchange="e", type="fanout"), bind(queue="q", exchange="e"),
+        bind(queue="dead", exchange="e"), publish("e", "", b"1"), 0.1, get("dead"), get("dead"),
+    ],
     "a cycle of expiry ends": [
         queue(message_ttl=50, dead_letter_exchange="", dead_letter_routing_key="q"), publish("", "q",
         b"1"), 0.4,
@@ -392,6 +428,10 @@ DEATHS: dict[str, list[Any]] = {
     "CC": [
         *_DLX, queue(dead_letter_exchange="dlx"), publish("", "q", b"1", headers={"CC": ["other"]}), 0.05,
         get(no_ack=False), Basic.Reject(1, False), 0.1, get("dead"),
+    ],
+    "BCC": [
+        queue(max_length=0, dead_letter_exchange=""), queue("dead"),
+        publish("", "q", b"1", headers={"BCC": ["dead"]}), 0.1, get("dead"), get("dead"), get("dead"),
     ],
     "a dead letter exchange that is not there": [
         queue(dead_letter_exchange="none"), publish("", "q", b"1"), 0.05, get(no_ack=False),

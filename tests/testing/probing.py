@@ -1,7 +1,8 @@
 """Does what a probe lists at a broker, and tells what has come back.
 
 A probe is a list of steps. A method is sent on channel 1; its reply or a close is waited for, if it has one.
-`On` is another channel, `Publish` a message, a number seconds to wait.
+`On` is another channel, `Publish` a message, a number seconds to wait. A function takes the connection and
+returns the step, or None for none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect
 from amqpcodec.connection import ChannelClosed, ConnectionClosed, MessageReceived, MethodReceived, Settled
+from amqpcodec.errors import LocalProtocolError
 
 # What probes use, and what is cleaned away after each.
 QUEUES = ("q", "q1", "q2", "q3", "dead")
@@ -103,12 +105,19 @@ class Probing:
             self.stream._transport.write(amqp.encode_method(channel, step.method))
         elif isinstance(step, (int, float)):
             await asyncio.sleep(step)
+        elif callable(step):
+            if found := step(self.stream.connection):
+                await self.do(channel, found)
         elif self.stream.connection.channel_state(channel) == "open" or (
             channel == 0 or isinstance(step, amqp.Channel.Open)
         ):
             before = len(self.answers)
-            self._send(channel, step)
-            await self._answered(step, before)
+            try:
+                self._send(channel, step)
+            except LocalProtocolError as error:
+                self.answers.append((channel, f"the client refuses: {error}"))
+            else:
+                await self._answered(step, before)
 
     def _send(self, channel: int, step: Any) -> None:
         connection = self.stream.connection

@@ -8,11 +8,13 @@ from typing import Any
 
 from probes import PROBES
 from probing import QUIET_SECONDS, clean, probe, stored
+from random_programs import main as differing_programs
 
 from amqpcodec.testing import Broker
 
 ANSWERS = Path(__file__).resolve().parents[1] / "data" / "broker" / "rabbitmq-3.10.8.txt"
 AT_ONCE = 25
+PROGRAMS = 30
 # docs/testing.md says the same.
 DIFFERENCES = {
     "errors: flow stops": "channel.flow is answered before the connection is closed",
@@ -57,3 +59,7 @@ def test_rabbitmq_answers_as_it_has(rabbitmq: str) -> None:
         return found
 
     assert differing(stored(ANSWERS), asyncio.run(ask())) == set()
+
+
+def test_the_broker_does_with_random_programs_what_rabbitmq_does(rabbitmq: str) -> None:
+    assert asyncio.run(differing_programs(rabbitmq, 0, PROGRAMS)) == 0

@@ -108,16 +108,17 @@ def _queue_type(value: Any) -> str:
     return str(value)
 
 
-# Those that say something to `Settings`, by their names there, and those that are checked alone.
+# Those that say something to `Settings`, by their names there, and those that are checked alone. RabbitMQ
+# checks and compares them in this order.
 CHECKS: dict[str, Callable[[Any], Any]] = {
-    "x-message-ttl": _milliseconds,
     "x-expires": _lifetime,
-    "x-max-length": _natural,
-    "x-max-length-bytes": _natural,
-    "x-overflow": _overflow,
+    "x-message-ttl": _milliseconds,
     "x-dead-letter-exchange": _text,
     "x-dead-letter-routing-key": _text,
+    "x-max-length": _natural,
+    "x-max-length-bytes": _natural,
     "x-max-priority": _priority,
+    "x-overflow": _overflow,
     "x-single-active-consumer": _boolean,
     "x-queue-type": _queue_type,
 }
@@ -136,10 +137,10 @@ def settings(where: str, arguments: dict[str, Any]) -> Settings:
         NotInTestsError: a type of queue that this broker lacks.
     """
     found = Settings()
-    for name, value in arguments.items():
-        check = CHECKS.get(name)
-        if check is None:
+    for name, check in CHECKS.items():
+        if name not in arguments:
             continue
+        value = arguments[name]
         try:
             checked = check(value)
         except _BadValueError as bad:

@@ -18,7 +18,7 @@ from .clock import Clock
 from .faults import Faults
 from .hosts import Store, VirtualHost
 from .messages import Message
-from .methods import handlers_of
+from .methods import HANDLERS, by_class, replies_of
 from .records import (
     BindingState,
     ConnectionState,
@@ -97,7 +97,8 @@ class Broker:
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
-        self.handlers = handlers_of(self._amqp)
+        self.handlers: dict[type, Any] = by_class(HANDLERS, self._amqp)
+        self.replies = replies_of(self._amqp)
         self._options: dict[str, Any] = {
             "dialect": self._amqp, "heartbeat": heartbeat, "frame_max": frame_max, "channel_max": channel_max,
             # Properties stay the octets that they are: what is not changed goes on as it came.
@@ -308,6 +309,7 @@ class Broker:
         host = self._host(virtual_host)
         made = self._amqp.BasicProperties(**properties)
         message = Message(exchange, routing_key, made, body, virtual_host=host.name)
+        message.hide_bcc()
         queues = host.route(message, host.exchange(exchange))
         message.returned = not queues
         host.deliver(message, queues)

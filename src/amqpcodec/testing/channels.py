@@ -95,13 +95,25 @@ class Channel:
         self.reply_name = ""
         self.reply_tag = ""
 
+    def queue_name(self, name: str) -> str:
+        """Return the name of a queue, for an empty one that of the queue declared last."""
+        if not name and not self.last_queue:
+            raise refused.AmqpNotFound("no previously declared queue")
+        return name or self.last_queue
+
     def queue(self, name: str) -> Queue:
         """Return the queue of a name, empty for the one declared last, if this connection may use it."""
-        if not name:
-            name = self.last_queue
-            if not name:
-                raise refused.AmqpNotFound("no previously declared queue")
-        return self.host.queue(name, self.session)
+        return self.host.queue(self.queue_name(name), self.session)
+
+    def answer(self, method: Any, *values: Any) -> None:
+        """Answer a method, if it has an answer and one is wanted."""
+        reply = self.session.broker.replies.get(type(method))
+        if (
+            reply is not None
+            and not getattr(method, "no_wait", False)
+            and not getattr(method, "nowait", False)
+        ):
+            self.session.send(self.number, reply(*values))
 
     # -- publishing
 
@@ -163,6 +175,7 @@ class Channel:
             for name in ("CC", "BCC"):
                 if name in properties.headers:
                     _check_keys(name, properties.headers[name])
+            message.hide_bcc()
         if properties.reply_to == REPLY_TO:
             if not self.reply_name:
                 raise refused.AmqpPreconditionFailed("fast reply consumer does not exist")
@@ -247,12 +260,13 @@ class Channel:
         queue.remove_consumer(consumer)
         queue.dispatch()
 
-    def get(self, queue: Queue, no_ack: bool) -> Any:
+    def get(self, queue: Queue, no_ack: bool) -> None:
         """Answer basic.get."""
         basic = self.session.amqp.Basic
         entry = queue.get()
         if entry is None:
-            return basic.GetEmpty()
+            self.session.send(self.number, basic.GetEmpty())
+            return
         self.last_tag = tag = self.last_tag + 1
         message = entry.message
         method = basic.GetOk(tag, entry.redelivered, message.exchange, message.routing_key, len(queue.ready))
@@ -261,7 +275,6 @@ class Channel:
         else:
             self.held[tag] = entry, queue, None
         self.session.send_message(self.number, method, message)
-        return None
 
     def deliver_again(self) -> None:
         """Put the message that was delivered last into its queue again."""

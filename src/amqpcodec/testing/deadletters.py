@@ -20,7 +20,8 @@ AT_ONCE = 10_000  # deaths that one event may cause before the rest waits for th
 class DeadLetters:
     """Takes what has died in the queues of a virtual host to the exchanges for that.
 
-    They go one after another, and not from within each other: chains of queues may be long.
+    They go one after another, and not from within each other: chains of queues may be long. A message that
+    is being delivered reaches all its queues before what dies of it.
     """
 
     def __init__(self, host: VirtualHost) -> None:
@@ -34,6 +35,17 @@ class DeadLetters:
             return
         self._waiting.append((queue, message, reason))
         if not self._busy:
+            self._pass_on()
+
+    def hold(self) -> bool:
+        """Keep what dies for `release`; return False if it is kept already."""
+        was_busy, self._busy = self._busy, True
+        return not was_busy
+
+    def release(self) -> None:
+        """Pass on what has died meanwhile."""
+        self._busy = False
+        if self._waiting:
             self._pass_on()
 
     def _pass_on(self) -> None:
@@ -59,6 +71,8 @@ class DeadLetters:
             _properties(message, queue.name, reason, self._host.clock.now(), key is not None),
             message.body, virtual_host=message.virtual_host,
         )  # fmt: skip
+        if key is None:
+            letter.bcc = message.bcc
         queues = self._host.route(letter, exchange)
         if reason != states.REJECTED:
             queues = [each for each in queues if not _is_cycle(letter, each.name)]
@@ -84,7 +98,6 @@ def _properties(message: Message, queue: str, reason: str, now: datetime, own_ke
     """Return the properties of a dead letter: its headers tell how it died."""
     headers = dict(message.headers)
     keys = [message.routing_key, *(headers.get("CC") or ())]
-    headers.pop("BCC", None)
     if own_key:
         headers.pop("CC", None)
     deaths = _deaths(message)

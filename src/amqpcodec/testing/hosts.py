@@ -9,7 +9,6 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from .. import replace
 from .. import reply_errors as refused
 from .arguments import COMPARED, require_same, settings, shown
 from .clock import Clock
@@ -89,9 +88,6 @@ class VirtualHost:
 
     def route(self, message: Message, exchange: Exchange) -> list[Queue]:
         """Return the queues that a message goes to, each once, by way of other exchanges as well."""
-        if exchange.name == DEFAULT and not message.headers:
-            queue = self.queues.get(message.routing_key)
-            return [] if queue is None else [queue]
         keys = message.routing_keys
         if exchange.name == DEFAULT:
             return [self.queues[key] for key in dict.fromkeys(keys) if key in self.queues]
@@ -119,11 +115,11 @@ class VirtualHost:
     def deliver(self, message: Message, queues: list[Queue]) -> bool:
         """Put a message into queues; return False if one of them refuses it."""
         accepted = True
-        if message.properties.headers and "BCC" in message.headers:
-            message.properties = _without_bcc(message.properties)
-            message.raw = None
+        is_first = self.dead_letters.hold()
         for queue in queues:
             accepted = queue.put(message) and accepted
+        if is_first:
+            self.dead_letters.release()
         return accepted
 
     # -- exchanges
@@ -199,9 +195,8 @@ class VirtualHost:
         exchange.bindings.clear()
         self._unbind_all(exchange)
 
-    def bind(self, source: str, destination: Queue | Exchange, key: str, arguments: Any) -> None:
+    def bind(self, exchange: Exchange, destination: Queue | Exchange, key: str, arguments: Any) -> None:
         """Have an exchange pass messages on."""
-        exchange = self.named(source)
         binding = Binding(exchange, destination, key, dict(arguments or {}))
         if binding.key not in exchange.bindings:
             self.store.made()
@@ -302,11 +297,6 @@ def _require_facts(where: str, facts: tuple[tuple[str, Any, Any], ...]) -> None:
         if current != received:
             text = f"received '{shown(received)}' but current is '{shown(current)}'"
             raise refused.AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")
-
-
-def _without_bcc(properties: Any) -> Any:
-    headers = {name: value for name, value in properties.headers.items() if name != "BCC"}
-    return replace(properties, headers=headers)
 
 
 __all__ = ["Store", "VirtualHost"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import replace
+
 MEMORY_BESIDE_BODY = 512  # octets that a message takes in memory beyond its body, about
 
 READY = "ready"
@@ -21,6 +23,7 @@ class Message:
 
     Attributes:
         exchange, routing_key, body, properties: as published.
+        bcc: the routing keys of its header BCC, which goes no further.
         raw: the properties as they came, to go on as they are; None where they have changed.
         mandatory: whether it was to be returned where no queue takes it.
         virtual_host: where.
@@ -32,7 +35,7 @@ class Message:
     """
 
     __slots__ = (
-        "body", "channel", "confirm", "connection", "exchange", "mandatory", "properties", "raw",
+        "bcc", "body", "channel", "confirm", "connection", "exchange", "mandatory", "properties", "raw",
         "returned", "routing_key", "settled", "virtual_host",
     )  # fmt: skip
 
@@ -58,6 +61,7 @@ class Message:
         self.virtual_host = virtual_host
         self.connection = connection
         self.channel = channel
+        self.bcc: list[str] = []
         self.returned = False
         self.confirm = ""
         self.settled: dict[str, str] = {}
@@ -70,12 +74,15 @@ class Message:
     @property
     def routing_keys(self) -> list[str]:
         """Return its routing key, and those of the headers CC and BCC."""
-        properties = self.properties
-        keys = [self.routing_key]
-        if properties.headers:
-            keys += properties.headers.get("CC") or ()
-            keys += properties.headers.get("BCC") or ()
-        return keys
+        return [self.routing_key, *(self.headers.get("CC") or ()), *self.bcc]
+
+    def hide_bcc(self) -> None:
+        """Take the header BCC out, and keep what it says."""
+        headers = self.headers
+        if "BCC" in headers:
+            self.bcc = headers["BCC"]
+            headers = {name: value for name, value in headers.items() if name != "BCC"}
+            self.properties, self.raw = replace(self.properties, headers=headers), None
 
     def __repr__(self) -> str:
         body = self.body if len(self.body) <= 40 else self.body[:40] + b"..."

@@ -1,7 +1,4 @@
-"""Does what each method of a client asks for: `HANDLERS`, by the names of the specification.
-
-A handler takes the channel and the method, and returns the answer, or None if it has none to give.
-"""
+"""Does what each method of a client asks for, and answers: `HANDLERS`, by the names of the specification."""
 
 from __future__ import annotations
 
@@ -12,29 +9,30 @@ from .. import reply_errors as refused
 from .arguments import consumer_priority
 from .channels import REPLY_TO, Channel, Subscription
 
-Handler = Callable[[Channel, Any], Any]
+Handler = Callable[[Channel, Any], None]
 
 
-def exchange_declare(channel: Channel, method: Any) -> Any:
+def exchange_declare(channel: Channel, method: Any) -> None:
     """Make an exchange, or find it."""
     channel.host.declare_exchange(method)
-    return channel.session.amqp.Exchange.DeclareOk()
+    channel.answer(method)
 
 
-def exchange_delete(channel: Channel, method: Any) -> Any:
+def exchange_delete(channel: Channel, method: Any) -> None:
     """Delete an exchange."""
     channel.host.delete_exchange(method.exchange, method.if_unused)
-    return channel.session.amqp.Exchange.DeleteOk()
+    channel.answer(method)
 
 
-def exchange_bind(channel: Channel, method: Any) -> Any:
+def exchange_bind(channel: Channel, method: Any) -> None:
     """Bind an exchange to another."""
-    destination = channel.host.named(method.destination)
-    channel.host.bind(method.source, destination, method.routing_key, method.arguments)
-    return channel.session.amqp.Exchange.BindOk()
+    host = channel.host
+    source = host.named(method.source)  # of two that are not there it is missed first
+    host.bind(source, host.named(method.destination), method.routing_key, method.arguments)
+    channel.answer(method)
 
 
-def exchange_unbind(channel: Channel, method: Any) -> Any:
+def exchange_unbind(channel: Channel, method: Any) -> None:
     """Unbind an exchange from another; what is not there is not bound."""
     host = channel.host
     names = (method.source, method.destination)
@@ -43,28 +41,31 @@ def exchange_unbind(channel: Channel, method: Any) -> Any:
     if all(name in host.exchanges for name in names):
         destination = host.exchanges[method.destination]
         host.unbind(method.source, destination, method.routing_key, method.arguments)
-    return channel.session.amqp.Exchange.UnbindOk()
+    channel.answer(method)
 
 
-def queue_declare(channel: Channel, method: Any) -> Any:
+def queue_declare(channel: Channel, method: Any) -> None:
     """Make a queue, or find it."""
     reply_channel = method.passive and channel.session.broker.reply_channel(method.queue)
     if reply_channel or (method.passive and method.queue == REPLY_TO):
-        return channel.session.amqp.Queue.DeclareOk(method.queue, 0, 1)
+        channel.answer(method, method.queue, 0, 1)
+        return
     queue = channel.host.declare_queue(method, channel.session)
     channel.last_queue = queue.name
-    return channel.session.amqp.Queue.DeclareOk(queue.name, len(queue.ready), len(queue.consumers))
+    channel.answer(method, queue.name, len(queue.ready), len(queue.consumers))
 
 
-def queue_bind(channel: Channel, method: Any) -> Any:
+def queue_bind(channel: Channel, method: Any) -> None:
     """Bind a queue. Where neither queue nor key is named, the key is the name of the queue declared last."""
-    queue = channel.queue(method.queue)
-    key = method.routing_key or (queue.name if not method.queue else "")
-    channel.host.bind(method.exchange, queue, key, method.arguments)
-    return channel.session.amqp.Queue.BindOk()
+    name = channel.queue_name(method.queue)
+    source = channel.host.named(method.exchange)  # if the queue is not there either, this is missed first
+    queue = channel.host.queue(name, channel.session)
+    key = method.routing_key or (name if not method.queue else "")
+    channel.host.bind(source, queue, key, method.arguments)
+    channel.answer(method)
 
 
-def queue_unbind(channel: Channel, method: Any) -> Any:
+def queue_unbind(channel: Channel, method: Any) -> None:
     """Unbind a queue; what is not there is not bound."""
     host = channel.host
     if not method.exchange:
@@ -73,29 +74,30 @@ def queue_unbind(channel: Channel, method: Any) -> Any:
     key = method.routing_key or (name if not method.queue else "")
     if name in host.queues and method.exchange in host.exchanges:
         host.unbind(method.exchange, channel.queue(name), key, method.arguments)
-    return channel.session.amqp.Queue.UnbindOk()
+    channel.answer(method)
 
 
-def queue_purge(channel: Channel, method: Any) -> Any:
+def queue_purge(channel: Channel, method: Any) -> None:
     """Drop what waits in a queue."""
-    return channel.session.amqp.Queue.PurgeOk(channel.queue(method.queue).purge())
+    channel.answer(method, channel.queue(method.queue).purge())
 
 
-def queue_delete(channel: Channel, method: Any) -> Any:
+def queue_delete(channel: Channel, method: Any) -> None:
     """Delete a queue, if it is there, and unused or empty where that is asked for."""
     host = channel.host
-    delete_ok = channel.session.amqp.Queue.DeleteOk
     if method.queue and method.queue not in host.queues:
-        return delete_ok(0)
+        channel.answer(method, 0)
+        return
     queue = channel.queue(method.queue)
     if method.if_unused and queue.consumers:
         raise refused.AmqpPreconditionFailed(f"{host.where(queue)} in use")
     if method.if_empty and queue.ready:
         raise refused.AmqpPreconditionFailed(f"{host.where(queue)} not empty")
-    return delete_ok(host.delete_queue(queue))
+    channel.answer(method, len(queue.ready))
+    host.delete_queue(queue)  # consumers are told after the answer
 
 
-def basic_qos(channel: Channel, method: Any) -> Any:
+def basic_qos(channel: Channel, method: Any) -> None:
     """Limit what is delivered and not settled: of consumers to come, or of all together."""
     if method.prefetch_size:
         raise refused.AmqpNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
@@ -105,80 +107,72 @@ def basic_qos(channel: Channel, method: Any) -> Any:
             consumer.queue.dispatch()
     else:
         channel.consumer_prefetch = method.prefetch_count
-    return channel.session.amqp.Basic.QosOk()
+    channel.answer(method)
 
 
-def basic_consume(channel: Channel, method: Any) -> Any:
-    """Begin to deliver. The answer is sent here: deliveries follow it."""
+def basic_consume(channel: Channel, method: Any) -> None:
+    """Begin to deliver."""
     session = channel.session
     tag = method.consumer_tag or f"amq.ctag-{next(session.tags)}"
     if method.queue == REPLY_TO:
         session.broker.take_replies(channel, tag, method.no_ack)
-        _answer_consume(channel, method, tag)
-        return None
+        channel.answer(method, tag)
+        return
     queue = channel.queue(method.queue)
     where = channel.host.where(queue)
-    if queue.is_exclusively_used or (method.exclusive and queue.consumers):
+    is_shared = queue.consumers or queue.settings.single_active_consumer
+    if queue.is_exclusively_used or (method.exclusive and is_shared):
         raise refused.AmqpAccessRefused(f"{where} in exclusive use")
     priority = consumer_priority(where, method.arguments or {})
     session.broker.store.made(1)
     consumer = Subscription(channel, tag, queue, method.no_ack, priority, method.exclusive)
     channel.consumers[tag] = consumer
-    _answer_consume(channel, method, tag)
+    channel.answer(method, tag)
     queue.add_consumer(consumer)
     queue.dispatch()
-    return None
 
 
-def _answer_consume(channel: Channel, method: Any, tag: str) -> None:
-    if not method.no_wait:
-        channel.session.send(channel.number, channel.session.amqp.Basic.ConsumeOk(tag))
-
-
-def basic_cancel(channel: Channel, method: Any) -> Any:
+def basic_cancel(channel: Channel, method: Any) -> None:
     """End a subscription. The answer is sent first: the queue may go with it."""
-    if not method.no_wait:
-        channel.session.send(channel.number, channel.session.amqp.Basic.CancelOk(method.consumer_tag))
+    channel.answer(method, method.consumer_tag)
     channel.cancel(method.consumer_tag)
 
 
-def basic_get(channel: Channel, method: Any) -> Any:
+def basic_get(channel: Channel, method: Any) -> None:
     """Hand out the first message of a queue."""
-    return channel.get(channel.queue(method.queue), method.no_ack)
+    channel.get(channel.queue(method.queue), method.no_ack)
 
 
-def basic_recover(channel: Channel, method: Any) -> Any:
+def basic_recover(channel: Channel, method: Any) -> None:
     """Put all back that is not settled."""
     if not method.requeue:
         raise refused.AmqpNotImplemented("requeue=false")
     recovered = list(channel.held)
-    basic = channel.session.amqp.Basic
-    if isinstance(method, basic.Recover):
-        channel.session.send(channel.number, basic.RecoverOk())
+    channel.answer(method)
     channel.settle_now(recovered, "requeue")
 
 
-def confirm_select(channel: Channel, method: Any) -> Any:
+def confirm_select(channel: Channel, method: Any) -> None:
     """Confirm publishes from now on, which the connection counts."""
-    return channel.session.amqp.Confirm.SelectOk()
+    channel.answer(method)
 
 
-def tx_select(channel: Channel, method: Any) -> Any:
+def tx_select(channel: Channel, method: Any) -> None:
     """Keep publishes and settlements for tx.commit from now on."""
     channel.transaction = channel.transaction or []
-    return channel.session.amqp.Tx.SelectOk()
+    channel.answer(method)
 
 
-def tx_commit(channel: Channel, method: Any) -> Any:
+def tx_commit(channel: Channel, method: Any) -> None:
     """Do what has waited."""
     channel.end_transaction(commits=True)
-    return channel.session.amqp.Tx.CommitOk()
+    channel.answer(method)
 
 
-def tx_rollback(channel: Channel, method: Any) -> Any:
+def tx_rollback(channel: Channel, method: Any) -> None:
     """Forget what has waited."""
     channel.end_transaction(commits=False)
-    return channel.session.amqp.Tx.RollbackOk()
+    channel.answer(method)
 
 
 HANDLERS: dict[str, Handler] = {
@@ -206,9 +200,19 @@ HANDLERS: dict[str, Handler] = {
 SETTLING = {"basic.ack": "acknowledge", "basic.nack": "reject", "basic.reject": "reject"}
 
 
-def handlers_of(amqp: Any) -> dict[type, Handler]:
-    """Return the handler of each method class of a dialect."""
-    return {cls: HANDLERS[cls.spec.name] for cls in amqp.METHODS.values() if cls.spec.name in HANDLERS}
+def by_class(named: dict[str, Any], amqp: Any) -> dict[type, Any]:
+    """Return what belongs to methods, by their classes in a dialect instead of their names."""
+    return {cls: named[cls.spec.name] for cls in amqp.METHODS.values() if cls.spec.name in named}
 
 
-__all__ = ["HANDLERS", "SETTLING", "handlers_of"]
+def replies_of(amqp: Any) -> dict[type, type]:
+    """Return the class of each method's answer, the first if there are several."""
+    classes = {cls.spec.name: cls for cls in amqp.METHODS.values()}
+    return {
+        cls: classes[f"{cls.spec.name.partition('.')[0]}.{cls.spec.responses[0]}"]
+        for cls in classes.values()
+        if cls.spec.responses
+    }
+
+
+__all__ = ["HANDLERS", "SETTLING", "by_class", "replies_of"]

@@ -68,24 +68,14 @@ class Ready:
         self._count += 1
         self.octets += len(entry.message.body)
 
+    @property
+    def ends_at(self) -> float | None:
+        """When the first message ends: no other ends before it, even if its own time is over."""
+        return next((line[0].expires_at for line in reversed(self.lines) if line), None)
+
     def take(self) -> Entry:
         """Take the first message away."""
         line = next(line for line in reversed(self.lines) if line)
-        return self._taken(line)
-
-    def take_expired(self, now: float) -> Entry | None:
-        """Take a message away that heads its line and whose time is over; None if there is none."""
-        for line in self.lines:
-            if line and line[0].expires_at is not None and line[0].expires_at <= now:
-                return self._taken(line)
-        return None
-
-    def next_expiry(self) -> float | None:
-        """Return when the next of those that head a line ends."""
-        times = [line[0].expires_at for line in self.lines if line and line[0].expires_at is not None]
-        return min(times, default=None)
-
-    def _taken(self, line: deque[Entry]) -> Entry:
         entry = line.popleft()
         self._count -= 1
         self.octets -= len(entry.message.body)
@@ -149,13 +139,18 @@ class Queue:
             self._is_timed = True
         self.host.store.taken(entry.size)
         self.ready.add(entry)
-        self.dispatch()
-        if self.ready:
+        self.dispatch()  # a consumer with room has it, however short it lives
+        if len(self.ready) and (self._drop_head() or len(self.ready) == 1):
+            self._expire()
+        return True
+
+    def _drop_head(self) -> bool:
+        """End what is too much; return whether there was any."""
+        before = len(self.ready)
+        if self.settings.overflow == "drop-head":
             while self.ready and self._is_full(0, 0):
                 self._die(self.ready.take(), states.MAXLEN)
-            if self._is_timed:
-                self._expire()
-        return True
+        return len(self.ready) < before
 
     def put_copy(self, entry: Entry) -> None:
         """Put the same message again where it was, as a broker does that has lost track of it."""
@@ -181,15 +176,10 @@ class Queue:
 
     def dispatch(self) -> None:
         """Deliver as long as there is a message, and a consumer that takes more."""
-        ready = self.ready
-        while len(ready):
+        while len(self.ready):
             consumer = self._next_consumer()
             if consumer is None:
                 return
-            if self._is_timed:
-                self._expire()
-                if not len(ready):
-                    return
             consumer.deliver(self.take())
 
     def take(self) -> Entry:
@@ -197,14 +187,12 @@ class Queue:
         entry = self.ready.take()
         entry.message.settled[self.name] = states.UNACKNOWLEDGED
         self.unacknowledged[entry] = None
-        if self._is_timed:
-            self._expire()
+        self._expire()
         return entry
 
     def get(self) -> Entry | None:
         """Take the first message away, for somebody who asks; None if there is none."""
         self.used()
-        self._expire()
         return self.take() if self.ready else None
 
     def _next_consumer(self) -> Consumer | None:
@@ -236,6 +224,7 @@ class Queue:
             entry.redelivered = True
             entry.message.settled[self.name] = states.READY
             self.ready.add(entry)
+            self._drop_head()
             self._expire()
 
     def _die(self, entry: Entry, reason: str) -> None:
@@ -262,11 +251,12 @@ class Queue:
     # -- time
 
     def _expire(self) -> None:
-        """End what heads a line and whose time is over; come back for the next."""
+        """End what comes first and whose time is over; come back for the next."""
+        if not self._is_timed:
+            return
         now = self.host.clock.time()
-        while (entry := self.ready.take_expired(now)) is not None:
-            self._die(entry, states.EXPIRED)
-        following = self.ready.next_expiry()
+        while (following := self.ready.ends_at) is not None and following <= now:
+            self._die(self.ready.take(), states.EXPIRED)
         if self._expiry is not None:
             if self._expiry.when() == following:
                 return

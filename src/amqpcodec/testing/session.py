@@ -155,10 +155,7 @@ class Session:
         handler = self._handlers.get(type(method))
         if handler is None:
             raise NotInTestsError(method.spec.name)
-        answer = handler(channel, method)
-        no_wait = getattr(method, "no_wait", False) or getattr(method, "nowait", False)
-        if answer is not None and not no_wait:
-            self.send(number, answer)
+        handler(channel, method)
 
     # -- the handshake
 
