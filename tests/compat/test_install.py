@@ -183,7 +183,7 @@ def test_a_library_that_is_not_known_is_a_value_error() -> None:
 def test_what_is_not_known_stays_and_is_named_and_is_an_error_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("amqpcodec.compat._relied.LEARNT", {"pamqp": {}})
+    monkeypatch.setattr("amqpcodec.compat._relied.LEARNT", {"pamqp": {}, "aio_pika": {}})
     monkeypatch.setattr("amqpcodec.compat._relied._compared_once", _relied._compared_once.__wrapped__)
     monkeypatch.setattr(_patches, "_said", set())
     said = (

@@ -202,7 +202,8 @@ def install(name: str, *, loops: bool = False, hardened: bool = False, strict: b
     Args:
         name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
         loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika.
-            py-amqp's then reads ahead, which a program that polls the socket itself would notice.
+            py-amqp's reads ahead from the first delivery on, which a program that polls the socket itself
+            would notice.
         hardened: raise the library's own exceptions where hostile octets would make it hang or recurse
             without bound.
         strict: raise an exception where something is not known, and replace nothing.

@@ -31,6 +31,7 @@ from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERT
 cdef enum:
     MOST_CONTENT_METHODS = 8
     HEAD = 12  # octets of a content header before the flags
+    DELIVER = 60 << 16 | 60
 
 cdef class Framing:
     """The functions that take the place of py-amqp's.
@@ -40,7 +41,7 @@ cdef class Framing:
         messages: for the class of messages.
         framing: the module `amqp.method_framing`.
         called: guards what the functions look up in their modules.
-        loops: connections made from now on read ahead.
+        loops: connections made from now on read ahead once they consume.
     """
 
     cdef readonly FastFunction frame_handler
@@ -101,6 +102,7 @@ cdef class Handler:
     cdef object _callback
     cdef object _expected  # a defaultdict
     cdef dict _partial
+    cdef bint _may_read_ahead  # and does not yet
 
     cdef object take(self, tuple frame):
         """Return the result of py-amqp's function for a frame; or None to leave it to that, with nothing changed."""
@@ -146,6 +148,9 @@ cdef class Handler:
             return True
         if not messages.makes_its_own() or not self._framing._called.unchanged():
             return None
+        if self._may_read_ahead and u32(p) == DELIVER:
+            self._may_read_ahead = False
+            read_ahead(self._connection)
         message = messages.make({})
         messages.set(message, FRAME_METHOD, signature)
         messages.set(message, FRAME_ARGS, octets)
@@ -359,8 +364,7 @@ cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t
     handler._connection, handler._callback = <object>arguments[0], <object>arguments[1]
     handler._expected = cells["expected_types"]
     handler._partial = cells["partial_messages"]
-    if framing._loops:
-        read_ahead(handler._connection)
+    handler._may_read_ahead = framing._loops
     return fast_function(stock, _on_frame, handler)
 
 

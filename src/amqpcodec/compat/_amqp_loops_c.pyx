@@ -3,7 +3,8 @@
 
 py-amqp's own `read_frame` still does all the reading, errors and timeouts included: it is merely given more than it
 asked for, and keeps the rest in the transport's buffer. The frames that are whole there are cut at once and given
-out one by one. A connection keeps this for as long as it lives.
+out one by one. It begins with the first delivery, since who only publishes would pay for it: py-amqp looks for a
+frame before each message that it sends. A connection keeps it for as long as it lives.
 
 What waits here is not seen by those who watch the socket. So nothing is read ahead while a channel waits for an
 answer: whoever begins to watch the socket after that misses nothing.
@@ -49,8 +50,8 @@ cdef class ReadAhead:
         return False
 
     cdef tuple next_frame(self):
-        """A frame that is here already, or None. A transport that was closed gives no more."""
-        if self.frames and self.transport.sock is None:
+        """A frame that is here already, or None. A transport that was closed, or replaced, gives no more."""
+        if self.frames and (self.transport.sock is None or self.connection._transport is not self.transport):
             self.frames.clear()
         return self.frames.pop() if self.frames else None
 

@@ -23,6 +23,20 @@ RELEASES: dict[str, tuple[str, ...]] = {
         "7.2.3",
         "7.2.4",
     ),
+    "aio_pika": (
+        "9.4.3",
+        "9.5.8",
+        "10.0.0",
+        "10.0.1",
+        "10.0.2",
+        "10.0.3",
+        "10.0.4",
+        "10.1.0",
+        "10.1.1",
+        "10.1.2",
+        "10.2.0",
+        "10.2.1",
+    ),
     "amqpstorm": ("3.1", "3.1.1", "3.1.2", "3.1.3", "3.1.4"),
 }
 
@@ -241,5 +255,9 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
     },
     "amqpstorm": {
         "amqpstorm.connection.Connection._read_buffer": {"b85e984036e341b9": "loop"},
+    },
+    "aio_pika": {
+        "aio_pika.message.Message.__init__": {"9c2f337cda13a5ba": "made"},
+        "aio_pika.message.IncomingMessage.__init__": {"f8a041b8b753a9fe": "made"},
     },
 }

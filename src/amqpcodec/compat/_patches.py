@@ -14,10 +14,10 @@ from types import FunctionType, MappingProxyType, ModuleType
 from weakref import WeakSet
 
 from .._typing import TYPE_CHECKING, Any, NamedTuple
+from ._relied import LOOPING, Known
 
 if TYPE_CHECKING:
     from ._counts_c import Counts
-    from ._relied import Known
 
 _MISSING = object()
 _LOCK = RLock()
@@ -313,13 +313,13 @@ WATCH = Watch()
 
 
 def parts_of(name: str, options: Options) -> list[PatchTarget]:
-    """The parts of a library: itself, and clients on top of it with read loops of their own.
+    """The parts of a library: itself, and clients on top of it.
 
-    Their plans stand in the modules `_<name>` and `_loops`.
+    Their plans stand in the modules `_<library>`, those of clients with nothing but a read loop in `_loops`.
     """
 
-    def make() -> PatchPlan:
-        module: Any = import_module(f".._{name}", __name__)
+    def make(library: str) -> PatchPlan:
+        module: Any = import_module(f".._{library}", __name__)
         return module.plan(options)  # type: ignore[no-any-return]
 
     def make_loop(client: str) -> PatchPlan:
@@ -327,6 +327,8 @@ def parts_of(name: str, options: Options) -> list[PatchTarget]:
         return module.plan(client)  # type: ignore[no-any-return]
 
     waits_for = options.known.modules
-    own = [PatchTarget(waits_for[name], make)] if name in waits_for else []
-    clients = [client for client in waits_for if client != name]
-    return own + [PatchTarget(waits_for[client], partial(make_loop, client)) for client in clients]
+    looping = LOOPING.get(name, ())
+    return [
+        PatchTarget(waits_for[library], partial(make_loop if library in looping else make, library))
+        for library in sorted(waits_for, key=lambda library: library != name)
+    ]

@@ -67,6 +67,7 @@ _APART = {
         "amqp.exceptions", "amqp.connection", "amqp.transport", "amqp.method_framing.AMQP_LOGGER",
         "amqp.serialization.GenericContent", "amqp.basic_message.Message",
     ),
+    "aio_pika": ("aio_pika.message.log", *_in("aio_pika.abc", "DateType", "HeadersType", "NoneType")),
     "aiormq": ("aiormq.exceptions",),
     "amqpstorm": ("amqpstorm.exception", "amqpstorm.connection.LOGGER"),
 }  # fmt: skip
@@ -92,6 +93,11 @@ class Replacement(NamedTuple):
 _CONTENT = "amqp.serialization.GenericContent"
 _CLASS = "amqp.basic_message.Message"
 _MESSAGE = (*_made(_CONTENT), *_made(_CLASS, "PROPERTIES", "CLASS_ID"))
+_AIO_PIKA_MESSAGE = (
+    *_made("aio_pika.message.Message", "locked"),
+    *_made("aio_pika.abc.AbstractMessage"),
+    *_in("aio_pika.message", "encode_timestamp_datetime", "encode_timestamp_none"),
+)
 _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
     "pamqp": {
         "pamqp.frame.unmarshal": (
@@ -140,6 +146,15 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         f"{_CLASS}.__init__": _MESSAGE,
     },
+    "aio_pika": {
+        "aio_pika.message.Message.__init__": _AIO_PIKA_MESSAGE,
+        "aio_pika.message.IncomingMessage.__init__": (
+            *_AIO_PIKA_MESSAGE, *_made("aio_pika.message.IncomingMessage", "locked", "lock"),
+            *_made("aio_pika.abc.AbstractIncomingMessage"), "aio_pika.message.Message.lock",
+            *_in("aio_pika.message", "decode_expiration_none", "decode_timestamp_datetime"),
+            "aio_pika.message.decode_timestamp_none",
+        ),
+    },
 }  # fmt: skip
 _TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -175,7 +190,10 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
 _ALSO_IN = {"amqp": ("amqp.abstract_channel", "amqp.connection")}
 """Modules that bind names of replaced functions when they are imported."""
 
-CLIENTS = {"pamqp": ("aiormq", "amqpstorm")}
+CLIENTS = {"pamqp": ("aio_pika",)}
+"""Libraries on top of one, in which something is replaced along with it."""
+
+LOOPING = {"pamqp": ("aiormq", "amqpstorm")}
 """Libraries on top of one, whose read loops are replaced along with it."""
 
 
@@ -183,7 +201,7 @@ def table(library: str) -> Iterator[Replacement]:
     """Yield all that is replaced in a library, or filled and read.
 
     Args:
-        library: a peer, or a client with a read loop.
+        library: a peer, or a client on top of one.
     """
     classes = class_names(library)
     within = _CLASSES_IN.get(library, "")
@@ -221,7 +239,7 @@ class Known(NamedTuple):
         version: as its metadata has it; empty where there is none.
         rules: by which each replacement reads or writes, by name; one that is not known is not in it.
         unknown: the names of the others.
-        modules: in which known replacements are made, by library: the peer, and clients with read loops.
+        modules: in which known replacements are made, by library: the peer, and clients on top of it.
         why: nothing can be known, in words; or nothing.
     """
 
@@ -245,7 +263,7 @@ def recognise(peer: str, *, loops: bool = False) -> Known:
     spec = _spec(peer)
     if spec is None:
         return Known(why=f"{peer} is not installed, and amqpcodec does not bring it: pip install {peer}")
-    for library in (peer, *(CLIENTS.get(peer, ()) if loops else ())):
+    for library in (peer, *CLIENTS.get(peer, ()), *(LOOPING.get(peer, ()) if loops else ())):
         made_in = []
         for each in _compared(library):
             if each.is_loop and not loops:
@@ -257,7 +275,7 @@ def recognise(peer: str, *, loops: bool = False) -> Known:
                 made_in.append(each.module)
         if made_in:
             modules[library] = tuple(dict.fromkeys((*made_in, *_ALSO_IN.get(library, ()))))
-    return Known(_version(peer, spec), rules, tuple(unknown), modules)
+    return Known(version_of(peer, spec), rules, tuple(unknown), modules)
 
 
 def _spec(library: str) -> ModuleSpec | None:
@@ -303,7 +321,7 @@ def compare(spec: ModuleSpec) -> tuple[Compared, ...]:
     """Compare what a library has with what is known.
 
     Args:
-        spec: that of the package of a peer, or of a client with a read loop.
+        spec: that of the package of a peer, or of a client on top of one.
     """
     sources, learnt = Sources(spec), LEARNT[spec.name]
     found = []
@@ -323,8 +341,13 @@ def _looked_at(sources: Sources, each: Replacement) -> tuple[str, str]:
     return "", ""
 
 
-def _version(library: str, spec: ModuleSpec) -> str:
-    """Return the version by the folder of metadata beside the package: what else reads it takes long."""
+def version_of(library: str, spec: ModuleSpec) -> str:
+    """Return the version by the folder of metadata beside the package: what else reads it takes long.
+
+    Args:
+        library: its name.
+        spec: that of its package.
+    """
     try:
         names = os.listdir(os.path.dirname(os.path.dirname(str(spec.origin))))
     except OSError:
