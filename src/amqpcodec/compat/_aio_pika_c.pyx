@@ -58,7 +58,7 @@ cdef inline int fill(object descriptor, object instance, object value) except -1
 
 
 cdef class Kind:
-    """What is known of a class of messages, in that version of it."""
+    """Knowledge of a class of messages, in that version of it."""
 
     cdef uint64_t version
     cdef bint served
