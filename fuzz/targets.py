@@ -104,6 +104,7 @@ def stream(data: bytes) -> None:
     given: dict[str, Any] = {
         "tables": "raw" if raw else "dict",
         "strict": bool(options & 2),
+        "tolerant": bool(profile_number & 16),
         "profile": profile,
         "frame_max": 4096 if options & 4 else 0,
         "limits": Limits(table_depth=8, table_entries=64, array_items=16) if options & 8 else Limits(),

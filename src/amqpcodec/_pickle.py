@@ -38,7 +38,7 @@ def restore_raw_properties(
     octets: bytes,
     class_id: int,
     module: str,
-    options: tuple[str, bool, Any, bool],
+    options: tuple[str, bool, Any, bool, bool],
     place: tuple[int, int],
 ) -> Any:
     """Properties that were kept as octets.
@@ -47,7 +47,8 @@ def restore_raw_properties(
         octets: their octets.
         class_id: the class of the content.
         module: import path of the dialect's namespace.
-        options: how they are read: name of the table profile, strict, limits, and whether tables stay octets.
+        options: how they are read: name of the table profile, strict, limits, whether tables stay octets,
+            and tolerant.
         place: octets of the stream before them, and their channel; errors tell them.
     """
     backend = import_module(f"{__package__}._backend")  # late: it imports the kernel, which imports this

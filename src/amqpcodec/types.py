@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ._typing import Any, NoReturn
+from ._typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from .errors import DecodeError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The timestamp of zero; the default of timestamp arguments."""
@@ -40,6 +43,47 @@ class FieldValue:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FieldValue, (self.tag, self.value)
+
+
+class UnreadableTable(dict[str, Any]):
+    """A field table that could not be read: its octets, and why.
+
+    Decoders with ``tolerant=True`` put it in the place of the smallest table around what they cannot read.
+    It reads as a table without entries. Yet it is true, so that ``headers or {}`` keeps it, and it equals
+    only a table of the same octets. Encoders write the octets back unchanged. Nothing can be added, since
+    that would be lost.
+
+    Args:
+        octets: the entries as they came, without the length before them.
+        error: why they cannot be read; its offset is that of the stream.
+    """
+
+    __slots__ = ("error", "octets")
+
+    def __init__(self, octets: bytes, error: DecodeError) -> None:
+        super().__init__()
+        self.octets = octets
+        self.error = error
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnreadableTable) and self.octets == other.octets
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __repr__(self) -> str:
+        return f"UnreadableTable({self.octets!r}, {self.error!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UnreadableTable, (self.octets, self.error)
+
+    def _refuse(self, *entries: Any, **more: Any) -> NoReturn:
+        raise TypeError("a table that could not be read takes no entries; make another")
+
+    __setitem__ = __ior__ = update = setdefault = _refuse
 
 
 class _Content:
@@ -94,4 +138,4 @@ class ReferenceContent(_Content):
 NO_CONTENT = InlineContent(b"")
 """The default of content arguments."""
 
-__all__ = ["EPOCH", "NO_CONTENT", "FieldValue", "InlineContent", "ReferenceContent"]
+__all__ = ["EPOCH", "NO_CONTENT", "FieldValue", "InlineContent", "ReferenceContent", "UnreadableTable"]

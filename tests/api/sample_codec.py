@@ -47,6 +47,13 @@ def tables(octets: bytes) -> None:
     assert_type(raw.items(), ItemsView[str, Any])
     assert_type(len(raw), int)
     assert_type([*mapping], list[str])
+    assert_type(raw.error, amqpcodec.DecodeError | None)
+
+    unreadable = amqpcodec.UnreadableTable(octets, amqpcodec.DecodeError("a fault"))
+    entries: dict[str, Any] = unreadable
+    assert_type(unreadable.octets, bytes)
+    assert_type(unreadable.error, amqpcodec.DecodeError)
+    assert_type([*entries, *types.UnreadableTable(octets, unreadable.error)], list[str])
 
     profile = profiles.PROFILES["rabbitmq"]
     assert_type(profile, profiles.TableProfile)

@@ -11,6 +11,8 @@ from amqpcodec import DecodeError, EncodeError
 def describe(value: Any) -> Any:
     """A value with the types of all its parts, so that 1, True and 1.0 differ, and NaN equals NaN."""
     name = type(value).__name__
+    if name == "UnreadableTable":
+        return name, value.octets, describe_error(value.error)
     if isinstance(value, dict):
         return name, tuple((describe(key), describe(item)) for key, item in value.items())
     if isinstance(value, (list, tuple)):

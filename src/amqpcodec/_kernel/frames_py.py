@@ -41,6 +41,9 @@ class FrameDecoder(StreamDecoder):
         strict: refuse what a broker should: text that is not UTF-8 or holds zero octets, table tags not
             of the profile, keys that occur twice, property flags without a property, a weight, methods
             on the wrong channel, values that break an assert.
+        tolerant: where a value in a field table cannot be read, put an `UnreadableTable` in the place of the
+            smallest table around it, and go on. Tables that are too deep or too large are read so as well.
+            The length of that table has to be good in what it is in.
         limits: what is refused whatever was negotiated.
         expect_header: whether a protocol header may open the stream. False for a decoder that begins in the
             middle of a stream: it takes no protocol header, nor after `reset`.
@@ -48,7 +51,8 @@ class FrameDecoder(StreamDecoder):
             proxies and brokers that forward frames: `encode_frame` makes the same octets of them. The decoder
             then checks what delimits a frame (its type, its size and its last octet) and nothing inside.
             A heartbeat may have a payload or a channel. A protocol header may be of any version; its payload
-            is all eight octets. `tables`, `properties`, `profile` and `strict` do not matter.
+            is all eight octets. `tables`, `properties`, `profile`, `strict` and `tolerant` do not
+            matter.
 
     Iterating raises `DecodeError` on octets that break the protocol, after every frame before them was
     emitted. The decoder then stays failed: it raises the same error again until `reset`, or until
@@ -68,6 +72,7 @@ class FrameDecoder(StreamDecoder):
         properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
+        tolerant: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         expect_header: bool = True,
         payloads: Literal["decoded", "raw"] = "decoded",
@@ -75,8 +80,8 @@ class FrameDecoder(StreamDecoder):
         if payloads not in ("decoded", "raw"):
             raise ValueError(f'payloads must be "decoded" or "raw", not {payloads!r}')
         limits = checked_limits(limits)
-        rules = self._reader_rules(tables, profile, strict, limits)
-        raw_reading = self._properties_reading(properties, tables, profile, strict, limits)
+        rules = self._reader_rules(tables, profile, strict, limits, tolerant)
+        raw_reading = self._properties_reading(properties, tables, profile, strict, limits, tolerant)
         self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_reading)
         self._raw = payloads == "raw"
         self._channel = -1  # of the last frame: mostly it is that of the next one too,

@@ -65,8 +65,8 @@ class MessageDecoder(StreamDecoder):
             unexpected frame, as brokers do; ``"keep"`` emits what has come with ``complete=False``,
             then the method.
         body: ``"bytes"`` for a whole body, ``"chunks"`` for the list of the body frames' octets.
-        frame_max, frame_max_slack, tables, properties, profile, strict, limits, expect_header: as for
-            `FrameDecoder`.
+        frame_max, frame_max_slack, tables, properties, profile, strict, tolerant, limits, expect_header: as
+            for `FrameDecoder`.
 
     Errors and their consequences are those of `FrameDecoder`. A method or content frame that is out of order
     or cannot be decoded also drops the message that was open on its channel; content is refused there until a
@@ -92,6 +92,7 @@ class MessageDecoder(StreamDecoder):
         properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
+        tolerant: bool = False,
         limits: Limits = DEFAULT_LIMITS,
         expect_header: bool = True,
         aborted: Literal["error", "keep"] = "error",
@@ -102,8 +103,8 @@ class MessageDecoder(StreamDecoder):
         if body not in ("bytes", "chunks"):
             raise ValueError(f'body must be "bytes" or "chunks", not {body!r}')
         limits = checked_limits(limits)
-        rules = self._reader_rules(tables, profile, strict, limits)
-        raw_reading = self._properties_reading(properties, tables, profile, strict, limits)
+        rules = self._reader_rules(tables, profile, strict, limits, tolerant)
+        raw_reading = self._properties_reading(properties, tables, profile, strict, limits, tolerant)
         self._set_up(rules, frame_max, frame_max_slack, limits.frame_size, expect_header, raw_reading)
         self._keep = aborted == "keep"
         self._join = body == "bytes"

@@ -34,12 +34,18 @@ class PropertiesReading:
     __slots__ = ("dialect", "dispatch", "limits", "options", "plans", "rules")
 
     def __init__(
-        self, dialect: Dialect, profile: str, strict: bool, limits: Limits, raw_tables: bool
+        self,
+        dialect: Dialect,
+        profile: str,
+        strict: bool,
+        limits: Limits,
+        raw_tables: bool,
+        tolerant: bool = False,
     ) -> None:
         self.dialect = dialect
         self.dispatch = dialect.properties_dispatch
-        self.options = profile, strict, limits, raw_tables
-        self.rules = ReaderRules(table_profile(profile), strict, limits, raw_tables)
+        self.options = profile, strict, limits, raw_tables, tolerant
+        self.rules = ReaderRules(table_profile(profile), strict, limits, raw_tables, tolerant)
         self.limits = table_limits(limits)
         self.plans: dict[int, bytes | None] = {}  # by class; all None in strict mode, which refuses more
 
@@ -265,7 +271,7 @@ def restored(
     octets: bytes,
     class_id: int,
     dialect: Dialect,
-    options: tuple[str, bool, Limits, bool],
+    options: tuple[str, bool, Limits, bool, bool],
     place: tuple[int, int],
 ) -> RawProperties:
     """Raw properties with the rules and the place in the stream that they had before."""

@@ -13,6 +13,7 @@ cdef class RawTable:
     cdef str _profile
     cdef object _limits
     cdef object _table
+    cdef bint _tolerant
     cdef unsigned int _looked_up
 
     cdef object _found(self, object key)
@@ -37,4 +38,4 @@ cdef class RawTable:
 
 
 @cython.locals(table=RawTable)
-cdef RawTable kept_table(bytes octets, str profile, object limits)
+cdef RawTable kept_table(bytes octets, str profile, object limits, bint tolerant)

@@ -8,6 +8,7 @@ from .._pickle import restore_public
 from .._typing import PURE, TYPE_CHECKING, Any
 from ..errors import DecodeError
 from ..limits import DEFAULT_LIMITS, Limits, checked_limits, table_limits
+from ..types import UnreadableTable
 from .constructors_py import describe
 from .lookup_py import look_up
 
@@ -31,17 +32,23 @@ class RawTable(Mapping[str, Any]):
         octets: bytes-like: the key-tag-value entries, without the length before them.
         profile: name of the table profile that reads them.
         limits: what is refused when they are read; of `Limits`, those of tables and arrays count.
+        tolerant: read octets that cannot be read as no entries; a table inside that cannot be read is an
+            `UnreadableTable`.
 
     Raises:
         TypeError: octets are not bytes-like, profile no str, or limits no `Limits`.
-        DecodeError: on first access, when the octets do not follow the profile; its offset counts
-            from the start of `octets`.
+        DecodeError: on first access, when the octets do not follow the profile, and it is not tolerant; its
+            offset counts from the start of `octets`.
     """
 
-    __slots__ = ("_limits", "_looked_up", "_octets", "_profile", "_table")
+    __slots__ = ("_limits", "_looked_up", "_octets", "_profile", "_table", "_tolerant")
 
     def __init__(
-        self, octets: ReadableBuffer, profile: str = "rabbitmq", limits: Limits = DEFAULT_LIMITS
+        self,
+        octets: ReadableBuffer,
+        profile: str = "rabbitmq",
+        limits: Limits = DEFAULT_LIMITS,
+        tolerant: bool = False,
     ) -> None:
         kept = octets if type(octets) is bytes else memoryview(octets).tobytes()
         if not issubclass(type(profile), str):
@@ -50,6 +57,7 @@ class RawTable(Mapping[str, Any]):
         self._octets = kept
         self._profile = str.__str__(profile)  # of a subclass too, the text itself
         self._limits = own
+        self._tolerant = bool(tolerant)
         self._table: dict[str, Any] | None = None
         self._looked_up = 0
 
@@ -62,6 +70,15 @@ class RawTable(Mapping[str, Any]):
     def profile(self) -> str:
         """Name of the table profile that reads them."""
         return self._profile
+
+    @property
+    def error(self) -> DecodeError | None:
+        """Return why the octets cannot be read; None if they can."""
+        try:
+            table = self._decoded()
+        except DecodeError as error:
+            return error
+        return table.error if isinstance(table, UnreadableTable) else None
 
     if PURE:
 
@@ -87,7 +104,7 @@ class RawTable(Mapping[str, Any]):
             # Looked up late, since reading a table takes the reader, which makes these.
             from .tables_py import read_pairs
 
-            table = self._remember(read_pairs(self._octets, self._profile, self._limits))
+            table = self._remember(read_pairs(self._octets, self._profile, self._limits, self._tolerant))
         return table
 
     def _found(self, key: object) -> tuple[Any, ...] | None:
@@ -143,25 +160,32 @@ class RawTable(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         limits = "" if self._limits is None else f", {self._limits!r}"
-        return f"RawTable({self._octets!r}, {self._profile!r}{limits})"
+        tolerant = ", tolerant=True" if self._tolerant else ""
+        return f"RawTable({self._octets!r}, {self._profile!r}{limits}{tolerant})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        limits = () if self._limits is None else (self._limits,)
-        return restore_public, ("RawTable", (self._octets, self._profile, *limits))
+        given: tuple[Any, ...] = ()
+        if self._tolerant:
+            given = (DEFAULT_LIMITS if self._limits is None else self._limits, True)
+        elif self._limits is not None:
+            given = (self._limits,)
+        return restore_public, ("RawTable", (self._octets, self._profile, *given))
 
 
-def kept_table(octets: bytes, profile: str, limits: Limits | None) -> RawTable:
+def kept_table(octets: bytes, profile: str, limits: Limits | None, tolerant: bool) -> RawTable:
     """A table from the wire, without the cost of a constructor call.
 
     Args:
         octets: its entries.
         profile: name of the table profile that reads them.
         limits: what `table_limits` makes of those of the decoder.
+        tolerant: as for `RawTable`.
     """
     table = RawTable.__new__(RawTable)
     table._octets = octets
     table._profile = profile
     table._limits = limits
+    table._tolerant = tolerant
     table._table = None
     table._looked_up = 0
     return table

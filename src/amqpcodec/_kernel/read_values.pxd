@@ -189,7 +189,7 @@ cdef inline PyObject *_raw_table(Reader reader, const unsigned char *p, Py_ssize
         if checked is NULL:
             return NULL
         Py_DECREF(<object>checked)
-    table = kept_table(p[:size], reader._rules.profile_name, reader._rules.table_limits)
+    table = kept_table(p[:size], reader._rules.profile_name, reader._rules.table_limits, reader._rules.tolerant)
     Py_INCREF(table)
     return <PyObject *>table
 

@@ -32,6 +32,8 @@ cdef class Reader
 cdef class ReaderRules:
     cdef bint strict
     cdef bint raw_tables
+    cdef bint tolerant
+    cdef bint tolerant_inside
     cdef str profile_name
     cdef object table_limits  # of raw tables; None for the default ones
     cdef Py_ssize_t depth_limit
@@ -94,6 +96,8 @@ cdef class Reader:
     cdef object longstr(self, object field)
     cdef object content(self, object field)
     cdef object table(self, object field)
+    cdef object _sized_table(self, const unsigned char *start, Py_ssize_t size, object field)
+    cdef object _unreadable(self, const unsigned char *start, Py_ssize_t size, object error)
     cdef object pairs(self, object field)
     cdef dict _cached_table(self, const unsigned char *start, Py_ssize_t size, object field)
     cdef int _check_size(self, Py_ssize_t size, object field) except -1

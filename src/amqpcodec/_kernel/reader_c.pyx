@@ -24,7 +24,7 @@ from decimal import Decimal
 from .._generated.codes import FRAME_ERROR, RESOURCE_ERROR, SYNTAX_ERROR
 from ..errors import DecodeError
 from ..limits import table_limits
-from ..types import InlineContent, ReferenceContent
+from ..types import InlineContent, ReferenceContent, UnreadableTable
 
 from .civil cimport LAST_SECOND, naive_time, time_of
 from .fields cimport (
@@ -51,6 +51,9 @@ cdef extern from "Python.h":
 
 import_datetime()
 
+# What a table may be refused by; the rules of another library refuse values in more ways.
+cdef tuple _REFUSALS = (DecodeError, Declined, ArithmeticError, UnicodeDecodeError)
+
 
 cdef inline object _ascii_text(const unsigned char *p, Py_ssize_t size):
     text = PyUnicode_New(size, 127)
@@ -69,10 +72,12 @@ cdef object _decimal(const unsigned char *p):
 cdef class ReaderRules:
     """Rules for everything that a decoder reads, worked out once and shared freely."""
 
-    def __cinit__(self, profile, bint strict, limits, bint raw_tables):
+    def __cinit__(self, profile, bint strict, limits, bint raw_tables, bint tolerant=False):
         memset(self.kinds, 0, sizeof(self.kinds))
         self.profile_name = profile.name
         self.strict = strict
+        self.tolerant = tolerant
+        self.tolerant_inside = tolerant and not raw_tables  # of what stays octets, all is refused or nothing
         self.depth_limit = limits.table_depth
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
@@ -173,7 +178,7 @@ cdef class Reader:
         return self._error(code, message, self._start - 6, None)
 
     cdef object _error(self, int code, object message, const unsigned char *at, object field):
-        if self._rules.declines:
+        if self._rules.declines and not self._rules.tolerant:
             return Declined
         return DecodeError(message, code, self._base + (at - self._start), field=field)
 
@@ -267,27 +272,45 @@ cdef class Reader:
         return ReferenceContent(octets) if kind else InlineContent(octets)
 
     cdef object table(self, object field):
-        """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        """A whole field table: a dict, or a `RawTable` where the reader was asked for those. A tolerant reader
+        makes an `UnreadableTable` of one that cannot be read, if its length is good."""
         cdef const unsigned char *p = self._pos
         cdef Py_ssize_t left = self._end - p - 4
-        cdef Py_ssize_t size
         if left < 0:
             raise self._short_of(field, "length of a table", 4)
         if u32(p) > <uint64_t>left:
             raise self._error(FRAME_ERROR, f"table of {u32(p)} octets, {left} left", p, field)
-        size = <Py_ssize_t>u32(p)
+        if not self._rules.tolerant:
+            return self._sized_table(p + 4, <Py_ssize_t>u32(p), field)
+        try:
+            return self._sized_table(p + 4, <Py_ssize_t>u32(p), field)
+        except _REFUSALS as error:
+            return self._unreadable(p + 4, <Py_ssize_t>u32(p), error)
+
+    cdef inline object _sized_table(self, const unsigned char *start, Py_ssize_t size, object field):
+        """The table whose entries have so many octets from there on."""
         self._check_size(size, field)
-        self._pos = p + 4
+        self._pos = start
+        self._entries = 0
         if self._rules.raw_tables:
             if self.strict:
-                self._entries = 0
-                self._pairs(p + 4 + size, 1, field)  # what strict mode refuses must not hide in octets
-            self._pos = p + 4 + size
-            return kept_table(_octets(p + 4, size), self._rules.profile_name, self._rules.table_limits)
-        self._entries = 0
+                self._pairs(start + size, 1, field)  # what strict mode refuses must not hide in octets
+            self._pos = start + size
+            return kept_table(
+                _octets(start, size), self._rules.profile_name, self._rules.table_limits, self._rules.tolerant
+            )
         if self._keeps and 0 < size <= CACHED_TABLE:
-            return self._cached_table(p + 4, size, field)
-        return self._pairs(p + 4 + size, 1, field)
+            return self._cached_table(start, size, field)
+        return self._pairs(start + size, 1, field)
+
+    cdef object _unreadable(self, const unsigned char *start, Py_ssize_t size, object error):
+        """The entries of so many octets from there on as octets, and stand behind them."""
+        if isinstance(error, DecodeError):
+            error = error.again()
+        else:
+            error = self._error(SYNTAX_ERROR, str(error) or f"{self._rules.profile_name} refuses a value", start, None)
+        self._pos = start + size
+        return UnreadableTable(_octets(start, size), error)
 
     cdef dict _cached_table(self, const unsigned char *start, Py_ssize_t size, object field):
         """The entries of a small table, which may repeat."""
@@ -310,9 +333,15 @@ cdef class Reader:
 
     cdef object pairs(self, object field):
         """All that is left as the entries of one table, its length known to the caller."""
-        self._check_size(self._end - self._pos, field)
+        cdef const unsigned char *start = self._pos
         self._entries = 0
-        return self._pairs(self._end, 1, field)
+        try:
+            self._check_size(self._end - start, field)
+            return self._pairs(self._end, 1, field)
+        except DecodeError as error:
+            if not self._rules.tolerant:
+                raise
+            return self._unreadable(start, self._end - start, error)
 
     cdef object rest(self):
         """Everything up to the end, as bytes."""
@@ -530,9 +559,14 @@ cdef class Reader:
             p = self._take_sized(end, field)
             end = self._pos
             self._pos = p
-            if kind == TABLE:
+            if kind == ARRAY:
+                return self._items(end, depth + 1, field)
+            if not self._rules.tolerant_inside:
                 return self._pairs(end, depth + 1, field)
-            return self._items(end, depth + 1, field)
+            try:
+                return self._pairs(end, depth + 1, field)
+            except _REFUSALS as error:
+                return self._unreadable(p, end - p, error)
         if kind == OCTETS:
             p = self._take_sized(end, field)
             return _octets(p, self._pos - p)

@@ -40,7 +40,7 @@ from ..profiles import (
     TableProfile,
     table_profile,
 )
-from ..types import InlineContent, ReferenceContent
+from ..types import InlineContent, ReferenceContent, UnreadableTable
 from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
 from .framing import MORE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
@@ -71,12 +71,18 @@ class ReaderRules:
         "raw_tables",
         "strict",
         "table_limits",
+        "tolerant",
+        "tolerant_inside",
         "values",
     )  # fmt: skip
 
-    def __init__(self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool) -> None:
+    def __init__(
+        self, profile: TableProfile, strict: bool, limits: Limits, raw_tables: bool, tolerant: bool = False
+    ) -> None:
         self.profile = profile
         self.strict = strict
+        self.tolerant = tolerant
+        self.tolerant_inside = tolerant and not raw_tables  # of what stays octets, all is refused or nothing
         self.depth_limit = limits.table_depth
         self.octets_limit = limits.table_octets
         self.entries_limit = limits.table_entries
@@ -321,11 +327,12 @@ class Reader:
         if stop > end or stop - start > rules.fast_limit:
             raise Declined
         if rules.raw_tables:
-            return kept_table(bytes(data[start:stop]), rules.profile.name, rules.table_limits)
+            return kept_table(bytes(data[start:stop]), rules.profile.name, rules.table_limits, rules.tolerant)
         return fast_pairs(data, start, stop, rules.depth_limit, rules.fast_readers)
 
     def table(self, field: str) -> Mapping[str, Any]:
-        """A whole field table: a dict, or a `RawTable` where the reader was asked for those."""
+        """A whole field table: a dict, or a `RawTable` where the reader was asked for those. A tolerant
+        reader makes an `UnreadableTable` of one that cannot be read, if its length is good."""
         if self.fast:
             data, pos = self._data, self._pos
             try:
@@ -345,18 +352,31 @@ class Reader:
         if size > self._end - start:
             message = f"table of {size} octets, {self._end - start} left"
             raise self._error(FRAME_ERROR, message, start - 4, field)
+        if not self._rules.tolerant:
+            return self._sized_table(start, size, field)
+        try:
+            return self._sized_table(start, size, field)
+        except DecodeError as error:
+            return self._unreadable(start, start + size, error)
+
+    def _sized_table(self, start: int, size: int, field: str) -> Mapping[str, Any]:
+        """The table whose entries have so many octets from there on."""
+        rules = self._rules
         self._check_size(size, start - 4, field)
-        if self._rules.raw_tables:
-            if self.strict:
-                self._pos = start
-                self._entries = 0
-                self._pairs(start + size, 1, field)  # what strict mode refuses must not hide in octets
-            self._pos = start + size
-            octets = bytes(self._data[start : start + size])
-            return kept_table(octets, self._rules.profile.name, self._rules.table_limits)
         self._pos = start
         self._entries = 0
-        return self._pairs(start + size, 1, field)
+        if not rules.raw_tables:
+            return self._pairs(start + size, 1, field)
+        if self.strict:
+            self._pairs(start + size, 1, field)  # what strict mode refuses must not hide in octets
+        self._pos = start + size
+        octets = bytes(self._data[start : start + size])
+        return kept_table(octets, rules.profile.name, rules.table_limits, rules.tolerant)
+
+    def _unreadable(self, start: int, end: int, error: DecodeError) -> UnreadableTable:
+        """The entries data[start:end] as octets, and stand behind them."""
+        self._pos = end
+        return UnreadableTable(bytes(self._data[start:end]), error.again())
 
     def _check_size(self, size: int, position: int, field: str) -> None:
         if size > self._rules.octets_limit:
@@ -365,9 +385,15 @@ class Reader:
 
     def pairs(self, field: str) -> dict[str, Any]:
         """All that is left as the entries of one table, its length known to the caller."""
-        self._check_size(self._end - self._pos, self._pos, field)
+        start = self._pos
         self._entries = 0
-        return self._pairs(self._end, 1, field)
+        try:
+            self._check_size(self._end - start, start, field)
+            return self._pairs(self._end, 1, field)
+        except DecodeError as error:
+            if not self._rules.tolerant:
+                raise
+            return self._unreadable(start, self._end, error)
 
     def rest(self) -> bytes:
         """Everything up to the end, as bytes."""
@@ -506,8 +532,14 @@ class Reader:
         return self._items(end, depth + 1, field)
 
     def _table(self, end: int, depth: int, field: str) -> dict[str, Any]:
-        self._pos, end = self._take_sized(end, field), self._pos
-        return self._pairs(end, depth + 1, field)
+        start, end = self._take_sized(end, field), self._pos
+        self._pos = start
+        if not self._rules.tolerant_inside:
+            return self._pairs(end, depth + 1, field)
+        try:
+            return self._pairs(end, depth + 1, field)
+        except DecodeError as error:
+            return self._unreadable(start, end, error)
 
     def _time(self, end: int, depth: int, field: str) -> datetime | int:
         return timestamp(_LONGLONG.unpack_from(self._data, self._take(8, end, field))[0])

@@ -39,9 +39,9 @@ cdef class StreamDecoder:
         self, ReaderRules rules, object frame_max, object frame_max_slack, object frame_size, bint expect_header,
         PropertiesReading raw_reading
     ) except -1
-    cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits)
+    cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits, bint tolerant)
     cdef PropertiesReading _properties_reading(
-        self, object properties, object tables, object profile, bint strict, object limits
+        self, object properties, object tables, object profile, bint strict, object limits, bint tolerant
     )
     cdef object _read(self)
     cdef int _acquire(self, Lock lock) except -1

@@ -93,15 +93,17 @@ class StreamDecoder:
         finally:
             lock.release()
 
-    def _reader_rules(self, tables: str, profile: str | None, strict: bool, limits: Limits) -> ReaderRules:
+    def _reader_rules(
+        self, tables: str, profile: str | None, strict: bool, limits: Limits, tolerant: bool
+    ) -> ReaderRules:
         """Return the reader's rules for some options; C code calls it by position, which costs less."""
         if tables not in ("dict", "raw"):
             raise ValueError(f'tables must be "dict" or "raw", not {tables!r}')
         table_rules = self.dialect.profile if profile is None else table_profile(profile)
-        return ReaderRules(table_rules, strict, limits, tables == "raw")
+        return ReaderRules(table_rules, strict, limits, tables == "raw", tolerant)
 
     def _properties_reading(
-        self, properties: str, tables: str, profile: str | None, strict: bool, limits: Limits
+        self, properties: str, tables: str, profile: str | None, strict: bool, limits: Limits, tolerant: bool
     ) -> PropertiesReading | None:
         """Return how properties that stay octets are read later; None where they are decoded."""
         if properties not in ("decoded", "raw"):
@@ -110,7 +112,7 @@ class StreamDecoder:
             return None
         dialect = self.dialect
         table_rules = dialect.profile.name if profile is None else profile
-        return PropertiesReading(dialect, table_rules, bool(strict), limits, tables == "raw")
+        return PropertiesReading(dialect, table_rules, bool(strict), limits, tables == "raw", bool(tolerant))
 
     @property
     def frame_max(self) -> int:

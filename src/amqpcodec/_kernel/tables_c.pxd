@@ -19,5 +19,5 @@ cdef class TableCodec:
 
 
 @cython.locals(rules=ReaderRules, reader=Reader)
-cpdef object read_pairs(bytes octets, str profile, object limits)
+cpdef object read_pairs(bytes octets, str profile, object limits, bint tolerant)
 cdef bytes _octets(object octets)

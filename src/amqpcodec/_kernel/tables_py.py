@@ -82,25 +82,26 @@ def table_codec(profile: str) -> TableCodec:
 
 
 @lru_cache(maxsize=64)
-def _limited_rules(profile: str, limits: Limits) -> ReaderRules:
-    return ReaderRules(table_profile(profile), False, limits, False)
+def _rules_of_kept(profile: str, limits: Limits, tolerant: bool) -> ReaderRules:
+    return ReaderRules(table_profile(profile), False, limits, False, tolerant)
 
 
-def read_pairs(octets: bytes, profile: str, limits: Limits | None) -> dict[str, Any]:
+def read_pairs(octets: bytes, profile: str, limits: Limits | None, tolerant: bool) -> dict[str, Any]:
     """Read the entries that a `RawTable` holds.
 
     Args:
         octets: the entries.
         profile: name of the table profile to read tags by.
         limits: what is refused; None for the default ones.
+        tolerant: as for `RawTable`.
 
     Raises:
         DecodeError: with the offset counted from the first octet.
         ValueError: no such profile.
     """
-    if limits is None:
+    if limits is None and not tolerant:
         return decode_pairs(octets, profile)
-    rules = _limited_rules(profile, limits)
+    rules = _rules_of_kept(profile, DEFAULT_LIMITS if limits is None else limits, tolerant)
     reader = rules.reader(False)
     reader.attach(octets)
     reader.aim(0, len(octets), 0)

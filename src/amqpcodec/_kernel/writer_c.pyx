@@ -31,7 +31,7 @@ from libc.string cimport memchr, memcpy, memset
 
 from ..errors import EncodeError
 from ..profiles import KIND_NAMES, profiles_with, table_profile
-from ..types import FieldValue, InlineContent, ReferenceContent
+from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
 from .civil cimport seconds_in_utc
 from .ints cimport unsigned_value
 from .kinds cimport (
@@ -350,7 +350,7 @@ cdef class Writer:
         return self.longstr(value.octets, field)
 
     cdef int table(self, object value, object field) except -1:
-        """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        """A whole field table from a mapping; a `RawTable` or `UnreadableTable` goes out as it came in."""
         if isinstance(value, RawTable):
             return self._kept(value, field)
         if not _is_mapping(value):
@@ -403,6 +403,8 @@ cdef class Writer:
         cdef Py_ssize_t at
         if type(table) is not dict and isinstance(table, RawTable):
             return self._kept(table, field)
+        if type(table) is not dict and isinstance(table, UnreadableTable):
+            return self._sized(octets_of(table.octets, field), field)
         at = self._begin(depth, field)
         if type(table) is dict:
             self._pairs(table, depth, field)

@@ -40,7 +40,7 @@ from ..profiles import (
     profiles_with,
     table_profile,
 )
-from ..types import FieldValue, InlineContent, ReferenceContent
+from ..types import FieldValue, InlineContent, ReferenceContent, UnreadableTable
 from .fast_writer_py import DECLINED, fast_table, fast_writers
 from .rawtable_py import RawTable
 from .sharing_py import share
@@ -218,7 +218,7 @@ class Writer:
         self.longstr(value.octets, field)
 
     def table(self, value: Any, field: str) -> None:
-        """A whole field table from a mapping; a `RawTable` goes out as it came in."""
+        """A whole field table from a mapping; a `RawTable` or `UnreadableTable` goes out as it came in."""
         out = self._out
         size = len(out)
         if self.fast:
@@ -265,6 +265,9 @@ class Writer:
     def _table(self, table: Mapping[str, Any], depth: int, field: str) -> None:
         if type(table) is not dict and isinstance(table, RawTable):
             self._sized(table.octets, field)
+            return
+        if type(table) is not dict and isinstance(table, UnreadableTable):
+            self._sized(octets_of(table.octets, field), field)
             return
         at = self._begin(depth, field)
         key: Any = None

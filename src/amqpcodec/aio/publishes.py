@@ -54,7 +54,9 @@ class Headers:
     def __init__(self, dialect: Any, options: Mapping[str, Any]) -> None:
         given = {name: value for name, value in options.items() if value is not None} | {"frame_max": 0}
         writing = {name: given[name] for name in given.keys() & {"frame_max", "profile", "strict", "limits"}}
-        reading = {name: given[name] for name in given.keys() & {"tables", "properties"}} | writing
+        reading = {
+            name: given[name] for name in given.keys() & {"tables", "properties", "tolerant"}
+        } | writing
         self._encoder = dialect.Encoder(**writing)
         self._decoder = partial(dialect.MessageDecoder, **reading)
         self._method = dialect.Basic.Publish()

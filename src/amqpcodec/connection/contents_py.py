@@ -31,7 +31,7 @@ class ContentReader(MessageDecoder):
 
     Args:
         state: judges the contents, says what dialect to read, and has the limit.
-        frame_max, tables, properties, profile, strict, limits: as for `MessageDecoder`.
+        frame_max, tables, properties, profile, strict, tolerant, limits: as for `MessageDecoder`.
     """
 
     __slots__ = ("_held", "_held_limit", "_state")
@@ -45,6 +45,7 @@ class ContentReader(MessageDecoder):
         properties: Literal["decoded", "raw"],
         profile: str | None,
         strict: bool,
+        tolerant: bool,
         limits: Limits,
     ) -> None:
         self._state = state
@@ -52,7 +53,8 @@ class ContentReader(MessageDecoder):
         slack = FRAME_SLACK if state.role == SERVER and not strict else 0
         MessageDecoder.__init__(
             self, frame_max=frame_max, frame_max_slack=slack, tables=tables, properties=properties,
-            profile=profile, strict=strict, limits=limits, expect_header=False, aborted="keep",
+            profile=profile, strict=strict, tolerant=tolerant, limits=limits, expect_header=False,
+            aborted="keep",
         )  # fmt: skip
         # A larger header may be too much to keep, which `_header` finds out.
         self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD

@@ -72,6 +72,7 @@ class Connection:
         heartbeat: seconds between heartbeats wanted, 0 for none of one's own accord.
         tables, properties, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not
             strict, a server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does.
+        tolerant: as for `FrameDecoder`: what cannot be read in a field table never ends the connection.
         limits: what the decoder refuses.
         connection_limits: what else the peer may not demand.
         clock: returns seconds that never run backwards.
@@ -110,6 +111,7 @@ class Connection:
         properties: Literal["decoded", "raw"] = "decoded",
         profile: str | None = None,
         strict: bool = False,
+        tolerant: bool = False,
         limits: Limits | None = None,
         connection_limits: ConnectionLimits | None = None,
         clock: Callable[[], float] = monotonic,
@@ -128,7 +130,7 @@ class Connection:
         )
         decoder = ContentReader(
             state, frame_max=first_frames, tables=tables, properties=properties, profile=profile,
-            strict=strict, limits=limits,
+            strict=strict, tolerant=tolerant, limits=limits,
         )  # fmt: skip
         self._encoder = module.Encoder(profile=profile, strict=strict, limits=limits)
         self._clock = clock
