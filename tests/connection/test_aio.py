@@ -585,7 +585,11 @@ def test_a_close_that_is_cancelled_closes_the_transport() -> None:
     asyncio.run(leave())
 
 
-def test_a_reader_that_waits_is_told_when_time_ends_the_connection() -> None:
+@pytest.mark.parametrize(
+    ("end", "by"),
+    [(lambda stream: stream.connection.close(), "timeout"), (lambda stream: stream.eof_received(), "eof")],
+)
+def test_a_reader_that_waits_is_told_when_time_or_the_peer_ends_the_connection(end: Any, by: str) -> None:
     async def wait(stream: AmqpStream) -> list[Any]:
         return [event async for event in stream]
 
@@ -593,8 +597,8 @@ def test_a_reader_that_waits_is_told_when_time_ends_the_connection() -> None:
         stream, transport = await served(close_seconds=0.05)
         reader = asyncio.ensure_future(wait(stream))
         await asyncio.sleep(0)
-        stream.connection.close()
+        end(stream)
         [closed] = await asyncio.wait_for(reader, 10)
-        assert (closed.by, transport.closing) == ("timeout", True)
+        assert (closed.by, transport.closing) == (by, True)
 
     asyncio.run(run())
