@@ -240,7 +240,7 @@ def _why_varied() -> Iterator[str]:
     """)
     yield from paragraph(
         """
-        A `Connection` that reads a delivery and acknowledges it takes 9,800 instructions. 45% of them are
+        A `Connection` that reads a delivery and acknowledges it takes 9,700 instructions. 45% of them are
         the interpreter's: the loop, the event, the ack. Channel, tags and state share 12%, for they refuse
         what is out of order. `encode_message` of a publish that was built before takes 2,700. Two functions
         that write fields and tables have 43% of them, the interpreter and libc 41%: the call, the object that
