@@ -11,13 +11,35 @@ make an `AmqpStream`, which has the events of one connection: an asynchronous it
 
 from __future__ import annotations
 
-from .channel import Channel
-from .client import Client
-from .connecting import connect, serve
-from .counters import Backoff, ClientStats
-from .deliveries import Consumer, Delivery
-from .failures import AlreadySettledError, ConsumerCancelledError, NackedError, ReturnedError
-from .stream import AmqpStream, EventSink
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .channel import Channel
+    from .client import Client
+    from .connecting import connect, serve
+    from .counters import Backoff, ClientStats
+    from .deliveries import Consumer, Delivery
+    from .failures import AlreadySettledError, ConsumerCancelledError, NackedError, ReturnedError
+    from .stream import AmqpStream, EventSink
+
+# Each is imported when it is used: who needs a stream alone does not wait for the client.
+_HOMES = {
+    "AlreadySettledError": "failures",
+    "AmqpStream": "stream",
+    "Backoff": "counters",
+    "Channel": "channel",
+    "Client": "client",
+    "ClientStats": "counters",
+    "Consumer": "deliveries",
+    "ConsumerCancelledError": "failures",
+    "Delivery": "deliveries",
+    "EventSink": "stream",
+    "NackedError": "failures",
+    "ReturnedError": "failures",
+    "connect": "connecting",
+    "serve": "connecting",
+}
 
 __all__ = [
     "AlreadySettledError",
@@ -35,3 +57,15 @@ __all__ = [
     "connect",
     "serve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from ..aio import AmqpStream
+from ..aio.stream import AmqpStream
 from ..connection import Connection
 
 if TYPE_CHECKING:
