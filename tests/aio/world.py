@@ -39,10 +39,11 @@ class World:
         async with asyncio.timeout(20), self.broker:
             await test
             await asyncio.sleep(0)
-            left = asyncio.all_tasks() - {asyncio.current_task()} - self.broker.tasks()
+            left = asyncio.all_tasks() - {asyncio.current_task()}
             assert not left, left
         gc.collect()  # which makes futures say that nobody has asked for their exceptions
         assert not self.reported, self.reported
+        assert self.broker.errors == []
 
 
 async def cut(client: Client, peer: Peer) -> None:

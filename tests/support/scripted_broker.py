@@ -1,5 +1,7 @@
 """A broker that does what a test says, when it says so: it answers as usual all else that a client asks.
 
+It is the broker for tests, of which a script takes the place of exchanges and queues.
+
 broker.on("basic.publish", hold)                     # for the time being
 broker.on("queue.declare", close_channel(405), connection=2)
 [*published] = await broker.got("basic.publish", 3)  # wait until they have come
@@ -10,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from ssl import SSLContext
 from types import ModuleType
 from typing import Any
 
-from amqpcodec.aio import AmqpStream, serve
-from amqpcodec.connection import ServerLogin
-from amqpcodec.connection import events as happened
+from amqpcodec.connection import MessageReceived, MethodReceived, Settled
+from amqpcodec.testing import Broker, Faults
+from amqpcodec.testing.session import Session
 
 CONNECT = "connect"  # what a reaction to a new connection is listed under: before any octet of the handshake,
 END = "end"  # and what one to its end
@@ -41,7 +44,7 @@ class Received:
         self.method = event.method
         self.name: str = event.method.spec.name
         self.body: bytes = getattr(event, "body", b"")
-        self.properties = getattr(event, "properties", None)
+        self.properties = event.properties.decoded() if hasattr(event, "properties") else None
         self.number: int = getattr(event, "sequence_number", None) or 0
         self.tags: tuple[int, ...] = getattr(event, "tags", ())
 
@@ -105,17 +108,14 @@ class Peer:
     Attributes:
         number: which one it is, from 1.
         ended: set once it is over.
-        task: what reads it.
     """
 
-    def __init__(self, stream: AmqpStream, number: int) -> None:
-        self.connection = stream.connection
-        self.amqp = stream.connection.dialect
-        self.number = number
+    def __init__(self, session: Session) -> None:
+        self.connection = session.connection
+        self.amqp = session.amqp
+        self.number = session.number
         self.ended = asyncio.Event()
-        self.task = asyncio.current_task()
-        self._stream = stream
-        self._transport: Any = stream._transport
+        self._session = session
 
     def send(self, channel: int, method: Any) -> None:
         self.connection.send(channel, method)
@@ -131,24 +131,43 @@ class Peer:
 
     def abort(self) -> None:
         """Cut the TCP connection."""
-        self._transport.abort()
+        self._session.wire.abort()
+
+    def hang_up(self) -> None:
+        """End the TCP connection, once all is written."""
+        self._session.wire.close()
 
     def send_garbage(self, octets: bytes = b"HTTP/1.1 400 Bad Request\r\n\r\n") -> None:
-        self._transport.write(octets)
+        self._session.wire.put(octets)
 
     def stop_reading(self) -> None:
-        self._transport.pause_reading()
+        self._session.wire.pause_reading()
 
     def read_again(self) -> None:
-        self._transport.resume_reading()
+        self._session.wire.resume_reading()
 
     def fall_silent(self) -> None:
         """Neither read nor write any more: half-open, as after a cable was pulled."""
         self.stop_reading()
-        self._stream.pause_writing()
+        self._session.stream.pause_writing()
 
 
-class ScriptedBroker:
+class Script(Faults):
+    """Does what a test says with each method that comes."""
+
+    def __init__(self, broker: ScriptedBroker) -> None:
+        super().__init__(broker)
+        self._scripted = broker
+        self.armed = True
+
+    def met(self, session: Session, event: Any) -> bool:
+        """Return whether a method is dealt with; the broker goes on with the others."""
+        return isinstance(event, MethodReceived | MessageReceived | Settled) and self._scripted.react(
+            session, event
+        )
+
+
+class ScriptedBroker(Broker):
     """Listens on a port of its own in ``async with``.
 
     Attributes:
@@ -156,45 +175,23 @@ class ScriptedBroker:
         log: what has come, in order.
     """
 
-    def __init__(self, amqp: ModuleType, **options: Any) -> None:
-        self.amqp = amqp
+    def __init__(self, amqp: ModuleType, tls: SSLContext | None = None) -> None:
+        super().__init__(dialect=amqp, tls=tls)
+        self.faults = Script(self)
         self.peers: list[Peer] = []
         self.log: list[Received] = []
-        self.login = ServerLogin(lambda name, password: password == "guest")
-        self.port = 0
-        self._options = options
         self._reactions: dict[tuple[str, int], Callable[[Any], object]] = {}
-        self._server: asyncio.Server | None = None
         self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
 
     @property
     def url(self) -> str:
         return f"amqp://127.0.0.1:{self.port}"
 
-    async def __aenter__(self) -> ScriptedBroker:
-        await self.listen()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        self.stop_listening()
+    async def stop(self) -> None:
+        """Cut all connections, and listen no more."""
         for peer in self.peers:
             peer.abort()
-        if tasks := self.tasks():
-            await asyncio.wait(tasks)
-
-    async def listen(self) -> None:
-        """Take connections, on the port of before."""
-        self._server = await serve(self._talk, "127.0.0.1", self.port, dialect=self.amqp, **self._options)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    def tasks(self) -> set[asyncio.Task[Any]]:
-        """Return what reads the connections."""
-        return {peer.task for peer in self.peers if peer.task is not None}
-
-    def stop_listening(self) -> None:
-        """Take no more connections; those that are there stay."""
-        if self._server is not None:
-            self._server.close()
+        await super().stop()
 
     # -- what a test says
 
@@ -239,34 +236,35 @@ class ScriptedBroker:
         """Return the bodies published."""
         return [each.body for each in self.received("basic.publish", connection=connection)]
 
-    # -- serving
+    # -- what connections bring
 
-    async def _talk(self, stream: AmqpStream) -> None:
-        peer = Peer(stream, len(self.peers) + 1)
-        self.peers.append(peer)
+    def came(self, session: Session) -> None:
+        super().came(session)
+        self.peers.append(Peer(session))
+        self.clock.call_soon(self._begun, self.peers[-1])
+
+    def _begun(self, peer: Peer) -> None:
         self._reaction(CONNECT, peer.number, lambda peer: None)(peer)
         self._look()
-        try:
-            async for event in stream:
-                if isinstance(event, happened.MethodReceived | happened.MessageReceived | happened.Settled):
-                    self._react(peer, event)
-                else:
-                    self.login.handle(peer.connection, event)
-                self._look()
-        finally:
-            peer.ended.set()
-            self._reaction(END, peer.number, lambda peer: None)(peer)
-            self._look()
 
-    def _react(self, peer: Peer, event: Any) -> None:
-        received = Received(peer, event)
+    def ended(self, session: Session, error: Exception | None) -> None:
+        super().ended(session, error)
+        peer = self.peers[session.number - 1]
+        peer.ended.set()
+        self._reaction(END, peer.number, lambda peer: None)(peer)
+        self._look()
+
+    def react(self, session: Session, event: Any) -> bool:
+        """Note a method, and do what is said of it; return False for what a connection itself needs."""
+        received = Received(self.peers[session.number - 1], event)
         self.log.append(received)
-
-        def usual(received: Received) -> None:
-            if not self.login.handle(peer.connection, event):
-                received.answer()
-
-        self._reaction(received.name, peer.number, usual)(received)
+        reaction = self._reaction(received.name, received.connection, Received.answer)
+        is_the_connections = received.name.startswith("connection.") or received.name == "channel.open"
+        is_dealt_with = reaction is not Received.answer or not is_the_connections
+        if is_dealt_with:
+            reaction(received)
+        self._look()
+        return is_dealt_with
 
     def _reaction(self, name: str, number: int, usual: Callable[[Any], object]) -> Callable[[Any], object]:
         return self._reactions.get((name, number)) or self._reactions.get((name, 0)) or usual

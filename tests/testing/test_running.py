@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probes import queue
+from probes import passive, queue
 from talking import talk
 
 from amqpcodec.testing import Broker, running_broker
@@ -76,6 +76,26 @@ async def test_a_certificate_is_made(options: dict[str, Any]) -> None:
             async with talk(broker, ssl=True):
                 pass
         assert broker.connections() == []
+
+
+async def test_a_broker_that_was_down_is_back_on_its_port(broker: Broker) -> None:
+    url = broker.url
+    async with talk(broker) as client:
+        await client.say(queue())
+        broker.stop_listening()
+        with pytest.raises(ConnectionRefusedError):
+            async with talk(broker):
+                pass
+        assert (await client.say(passive()))[-1][1] == "queue.declare-ok"  # those that are there stay
+        await broker.listen()
+        assert broker.url == url
+        async with talk(broker) as other:
+            assert (await other.say(passive()))[-1][1] == "queue.declare-ok"
+
+
+def test_the_broker_is_imported_without_the_client() -> None:
+    code = "import sys, amqpcodec.testing; sys.exit('amqpcodec.aio.client' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> None:

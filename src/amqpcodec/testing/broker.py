@@ -53,7 +53,7 @@ class Broker:
     Args:
         users: passwords by user name; None for ``guest`` with ``guest``.
         virtual_hosts: those that there are. Every user may enter each.
-        port: to listen on at 127.0.0.1; 0 for any that is free.
+        port: to listen on at 127.0.0.1; 0 for any that is free, which it keeps.
         tls: a context for TLS, or True for a certificate that is made at start, of which
             `certificate` has the authority. It needs the extra ``testing``.
         heartbeat, frame_max, channel_max: as the broker offers them.
@@ -93,8 +93,9 @@ class Broker:
         self._names = tuple(virtual_hosts)
         self._memory_limit = memory_limit
         self._log = Log(kept)
-        self._wished_port = port
+        self._port = port
         self._tls = tls
+        self._context: SSLContext | None = None
         self._server: asyncio.Server | None = None
         self._amqp: Any = find_dialect(dialect) if isinstance(dialect, str) else dialect
         self.handlers: dict[type, Any] = by_class(HANDLERS, self._amqp)
@@ -123,7 +124,7 @@ class Broker:
         return self.clock.loop
 
     async def start(self) -> None:
-        """Listen.
+        """Begin with nothing, and listen.
 
         Raises:
             OSError: the port cannot be listened on.
@@ -131,14 +132,26 @@ class Broker:
         """
         self.clock.start()
         self._make_hosts()
+        self._context = self._make_context()
+        await self.listen()
+
+    async def listen(self) -> None:
+        """Take connections: again, on the same port, after `stop_listening`."""
         self._server = await asyncio.get_running_loop().create_server(
-            self._connect, "127.0.0.1", self._wished_port, ssl=self._context()
+            self._connect, "127.0.0.1", self._port, ssl=self._context
         )
+        self._port = int(self._server.sockets[0].getsockname()[1])
+
+    @on_the_loop
+    def stop_listening(self) -> None:
+        """Take no more connections, as a broker that is down; those that are there stay."""
+        if self._server is not None:
+            self._server.close()
 
     def _make_hosts(self) -> None:
         self.hosts = {name: VirtualHost(name, self.clock, self.store) for name in self._names}
 
-    def _context(self) -> SSLContext | None:
+    def _make_context(self) -> SSLContext | None:
         if self._tls is True:
             from .certificate import make
 
@@ -158,7 +171,7 @@ class Broker:
         """Close all connections, and listen no more."""
         if self._server is None:
             return
-        self._server.close()
+        self.stop_listening()
         self.faults.clear()
         self.close_connections()
         with suppress(TimeoutError):
@@ -187,7 +200,7 @@ class Broker:
         """The port that it listens on."""
         if self._server is None:
             raise RuntimeError("the broker does not run")
-        return int(self._server.sockets[0].getsockname()[1])
+        return self._port
 
     @property
     def url(self) -> str:
@@ -375,6 +388,10 @@ class Broker:
     def record(self, message: Message) -> None:
         """Keep a message that a client has published."""
         self._log.add(message)
+
+    def came(self, session: Session) -> None:
+        """Keep a connection."""
+        self.sessions[session.number] = session
 
     def ended(self, session: Session, error: Exception | None) -> None:
         """Forget a connection."""

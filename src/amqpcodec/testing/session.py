@@ -91,7 +91,7 @@ class Session:
     def connected(self, wire: Wire) -> None:
         """Begin, now that there is a transport; before that, TLS may have failed."""
         self.wire = wire
-        self.broker.sessions[self.number] = self
+        self.broker.came(self)
 
     # -- events
 
