@@ -7,20 +7,12 @@ from functools import cache
 from typing import Any
 
 from promises import demand
+from support.hello import HELLO, OPEN
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.testing import Broker
 
 MAX_STEPS = 100
-HELLO = amqp.protocol_header() + b"".join(
-    amqp.encode_method(0, method)
-    for method in (
-        amqp.Connection.StartOk({}, "PLAIN", b"\0guest\0guest", "en_US"),
-        amqp.Connection.TuneOk(2047, 131072, 0),
-        amqp.Connection.Open("/"),
-    )
-)
-OPEN = HELLO + b"".join(amqp.encode_method(number, amqp.Channel.Open()) for number in (1, 2))
 # From here a program goes somewhere: most single methods at a new broker end in 404.
 SET_UP = OPEN + b"".join(
     amqp.encode_method(1, method)

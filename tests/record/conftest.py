@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import inspect
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from support.coroutines import run
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run coroutine functions; what goes wrong behind their back is a failure."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-
-    async def run() -> None:
-        reported: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        async with asyncio.timeout(60):
-            await pyfuncitem.obj(**given)
-        assert reported == []
-
-    asyncio.run(run())
-    return True
+    """Run coroutine functions."""
+    return run(pyfuncitem, 60)
 
 
 @pytest.fixture

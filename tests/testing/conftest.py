@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from types import ModuleType
 from typing import Any
 
 import pytest
+from support.coroutines import run
 from support.implementation import Implementation
 
 from amqpcodec import _backend
@@ -31,23 +30,5 @@ def broker(options: dict[str, Any]) -> Broker:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run coroutine functions; what the broker itself does wrong is a failure."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-
-    async def run() -> None:
-        reported: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        broker = given.get("broker")
-        async with asyncio.timeout(30):
-            if broker is None:
-                await pyfuncitem.obj(**given)
-            else:
-                async with broker:
-                    await pyfuncitem.obj(**given)
-                assert broker.errors == []
-        assert reported == []
-
-    asyncio.run(run())
-    return True
+    """Run coroutine functions."""
+    return run(pyfuncitem, 30)
