@@ -112,9 +112,10 @@ test-dist:
 	$(PYTHON3) tools/check_dist.py
 
 # The suites of pamqp, py-amqp and their clients, without and with acceleration. They come from source
-# distributions; our own tests that fetch other releases run as well. SUITES names some of tests/suites/__main__.py; all by default.
+# distributions; our own tests that fetch other releases run as well, and instrumentations of clients. SUITES names some of tests/suites/__main__.py; all by default.
 test-compat: build build/suites/installed
 	$(PYTHON) -m pytest tests/compat -m fetches
+	PYTHONPATH=tests build/suites/venv/bin/python -m suites.instrumented
 	PYTHONPATH=tests build/suites/venv/bin/python -m suites $(SUITES)
 
 # Suites of clients at the broker for tests. Prints which tests pass at a RabbitMQ and not there; more than a tenth of a suite is a failure.

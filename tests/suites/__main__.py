@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support.broker import NoBrokerError, free_ports, started
+from support.compat.seam import off, put_into
 
 from .docker import docker
 from .plugin import VARIABLE
@@ -27,6 +28,7 @@ from .plugin import VARIABLE
 ROOT = Path(__file__).resolve().parents[2]
 SUITES = ROOT / "build" / "suites"
 ATTEMPTS = 20  # for tests that end differently
+LEAST_FAST = 50  # calls that were served; every suite makes more
 TLS = """\
 listeners.ssl.1 = 127.0.0.1:{port}
 ssl_options.cacertfile = {folder}/ca.pem
@@ -47,6 +49,7 @@ class Suite(NamedTuple):
     peers: str  # as AMQPCODEC_COMPAT takes them
     arguments: tuple[str, ...]  # of pytest
     live: bool = False
+    seam: bool = False  # the library itself begins it, by the seam of the examples
 
 
 class Result(NamedTuple):
@@ -76,6 +79,7 @@ NAMES = {
 }
 LOOPS = ("amqpstorm", "aiormq live", "aio-pika live", "amqp", "amqp live")
 NAMES |= {f"{name}, loops": NAMES[name]._replace(peers=NAMES[name].peers + "+loops") for name in LOOPS}
+NAMES |= {f"{name}, seam": NAMES[name]._replace(seam=True) for name in ("pamqp", "amqp", "aiormq live")}
 
 
 def fetched(suite: Suite) -> Path:
@@ -96,6 +100,15 @@ def fetched(suite: Suite) -> Path:
     return sources / name
 
 
+def with_seam(suite: Suite, source: Path) -> Path:
+    """Copy a distribution, with the seam in its package."""
+    copied = _made(SUITES / "seams") / source.name
+    shutil.rmtree(copied, ignore_errors=True)
+    shutil.copytree(source, copied)
+    put_into(next(each for each in (copied / suite.project, copied / "src" / suite.project) if each.exists()))
+    return copied
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -109,12 +122,14 @@ def played(suite: Suite, source: Path, accelerated: bool, environment: dict[str,
     """
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result.json")
+        seamed = (source, source / "src") if suite.seam else ()
         variables = {
             **os.environ,
             **environment,
             VARIABLE: str(result),
-            "PYTHONPATH": str(ROOT / "tests"),
-            "AMQPCODEC_COMPAT": suite.peers if accelerated else "",
+            "PYTHONPATH": os.pathsep.join(map(str, (*seamed, ROOT / "tests"))),
+            "AMQPCODEC_COMPAT": suite.peers if accelerated and not suite.seam else "",
+            off(suite.project): "" if accelerated else "1",
         }
         command = [sys.executable, "-m", "amqpcodec.run", "-m", "pytest", "-q", "-p", "suites.plugin"]
         command += ["--rootdir=.", "-p", "no:cacheprovider", "-p", "no:xdist", *suite.arguments]
@@ -200,7 +215,7 @@ def compared(name: str) -> tuple[str, int]:
     end now this way and now that.
     """
     suite = NAMES[name]
-    source = fetched(suite)
+    source = with_seam(suite, fetched(suite)) if suite.seam else fetched(suite)
     without, with_ = ([result] for result in both(suite, source))
     first = apart = differing(without, with_)
     for _ in range(ATTEMPTS):
@@ -219,6 +234,9 @@ def compared(name: str) -> tuple[str, int]:
         found = status.get(peer, {"active": False, "why": "nothing was installed"})
         if not found["active"]:
             print(f"{name}: {peer} is not accelerated: {found['why']}")
+            faults += 1
+        elif found["fast"] < LEAST_FAST:
+            print(f"{name}: {peer} has served {found['fast']} calls, which are too few")
             faults += 1
     counts = f"{without[0].count()} | {with_[0].count()}"
     return f"| {name} | {suite.version} | {counts} | {len(apart)} | {len(first) - len(apart)} |", faults

@@ -6,6 +6,10 @@ clock. `sessions` has whole sessions of clients as they are.
 """
 
 CLIENTS = ("aiormq", "aio_pika", "amqpstorm", "rabbitpy", "pika_blocking", "pika_select", "pyamqp", "kombu")
+ON_ASYNCIO = ("aiormq", "aio_pika")
+UVLOOP = "AMQPCODEC_CLIENT_UVLOOP"
+"""Variable of the environment: clients on asyncio run on uvloop."""
+
 LEFT_ALONE = {"Basic.RecoverAsync"}  # classes that are never accelerated: this one warns when it is made
 PEERS = {
     "aiormq": "pamqp",

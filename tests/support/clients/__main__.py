@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
+from . import UVLOOP
 from .samples import Clock, Sample, samples
 
 
@@ -18,6 +20,8 @@ def main(name: str, action: str, url: str, queue: str, count: int) -> None:
         AssertionError: something else arrived than was sent.
     """
     client = import_module(f"{__package__}.on_{name}")
+    if os.environ.get(UVLOOP):
+        import_module("uvloop").install()
     clock = Clock()
     if action == "publish":
         client.publish(url, queue, list(samples(count)), clock)

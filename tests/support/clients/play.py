@@ -37,7 +37,9 @@ def queue(url: str) -> Iterator[str]:
         _with_channel(url, lambda channel: channel.queue_delete(name))
 
 
-def play(client: str, action: str, url: str, name: str, count: int, peers: str = "") -> Played:
+def play(
+    client: str, action: str, url: str, name: str, count: int, peers: str = "", **variables: str
+) -> Played:
     """Run a client on a queue.
 
     Args:
@@ -45,8 +47,9 @@ def play(client: str, action: str, url: str, name: str, count: int, peers: str =
         action: ``publish`` or ``consume``.
         url, name, count: the broker, the queue, and how many messages.
         peers: what to accelerate, as ``AMQPCODEC_COMPAT`` has it.
+        variables: of its environment, such as `UVLOOP`.
     """
-    return played(["support.clients", client, action, url, name, str(count)], peers)
+    return played(["support.clients", client, action, url, name, str(count)], peers, **variables)
 
 
 def played(command: list[str], peers: str = "", **variables: str) -> Played:
