@@ -18,6 +18,7 @@ from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -25,14 +26,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from results import store
 from support.broker import NoBrokerError, broker
-from support.clients import CLIENTS, LEFT_ALONE, PEERS
-from support.clients.play import Played, play, queue
+from support.clients import CLIENTS, LEFT_ALONE, ON_ASYNCIO, PEERS, UVLOOP
+from support.clients.play import TESTS, Played, play, queue
+from support.compat.seam import seamed
 
 from amqpcodec import IMPL, compat
 
-PROJECTS = ("aiormq", "aio-pika", "AMQPStorm", "rabbitpy", "pika", "kombu", "amqp", "pamqp")
+PROJECTS = ("aiormq", "aio-pika", "AMQPStorm", "rabbitpy", "pika", "kombu", "amqp", "pamqp", "uvloop")
+SEAMED = "aiormq"
 LOOPLESS = ("rabbitpy",)  # clients without a loop that is replaced
 MODES = ("stock", "accelerated", "loops")
+ASYNCIO_MODES = ("uvloop", "loops, uvloop", "seam")  # the last: unmodified, on an aiormq that has the seam
 Times = dict[str, dict[str, list[float]]]  # microseconds by action and mode
 HEADERS = {"number": 12345, "customer": "customer-7", "urgent": True}
 BODY = b"x" * 256
@@ -219,13 +223,21 @@ def _time(do: Callable[[], Any], number: int) -> float:
     return (process_time() - begin) * 1e6 / number
 
 
-def one_round(url: str, client: str, count: int, modes: tuple[str, ...], times: Times) -> None:
-    """Let a client publish and consume so many messages in every mode, and keep the times."""
-    options = {"stock": "", "accelerated": PEERS[client], "loops": f"{PEERS[client]}+loops"}
+def one_round(url: str, client: str, count: int, modes: tuple[str, ...], times: Times, path: str) -> None:
+    """Let a client publish and consume so many messages in every mode, and keep the times.
+
+    Args:
+        url, client, count, modes: what to run.
+        times: those so far.
+        path: of Python, where libraries have the seam.
+    """
+    options = {"accelerated": PEERS[client], "loops": f"{PEERS[client]}+loops"}
     for mode in modes:
+        peers = options.get(mode.partition(",")[0], "")
+        variables = {UVLOOP: "1"} if "uvloop" in mode else {"PYTHONPATH": path} if mode == "seam" else {}
         with queue(url) as name:
             for action in ("publish", "consume"):
-                found = play(client, action, url, name, count, options[mode])
+                found = play(client, action, url, name, count, peers, **variables)
                 check(client, mode, found)
                 times[action].setdefault(mode, []).append(found.microseconds)
 
@@ -236,7 +248,7 @@ def check(client: str, mode: str, found: Played) -> None:
     Raises:
         AssertionError: it was not.
     """
-    if mode != "stock":
+    if mode not in ("stock", "uvloop"):
         status = found.status[PEERS[client]]
         if not status["active"] or status["fallbacks"] or status["stock"].keys() - LEFT_ALONE:
             raise AssertionError(f"{client}, {mode}: {status}")
@@ -255,12 +267,14 @@ def summary(times: dict[str, list[float]]) -> dict[str, Any]:
 def clients(names: list[str], count: int, rounds: int) -> dict[str, Any]:
     """Every client by turns."""
     times: dict[str, Times] = {name: {"publish": {}, "consume": {}} for name in names}
-    with broker() as url:
+    with broker() as url, TemporaryDirectory() as folder:
+        path = os.pathsep.join([str(seamed(SEAMED, Path(folder))), str(TESTS)])
         for number in range(rounds):
             for name in names:
                 modes = MODES[:2] if name in LOOPLESS else MODES
+                modes += ASYNCIO_MODES if name in ON_ASYNCIO else ()
                 # Every other round the other way round: whoever comes first finds other caches.
-                one_round(url, name, count, modes if number % 2 == 0 else modes[::-1], times[name])
+                one_round(url, name, count, modes if number % 2 == 0 else modes[::-1], times[name], path)
             print(f"round {number + 1} of {rounds}", flush=True)
     return {name: {action: summary(found) for action, found in times[name].items()} for name in names}
 

@@ -20,6 +20,7 @@ from amqpcodec.bench.comparing import Figure
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
 MODES = ("accelerated", "loops")  # of clients
+ASYNCIO_MODES = ("uvloop", "loops", "loops, uvloop", "seam")
 INTERPRETER_ITEMS = tuple(
     f"{action}, {kind}"
     for action in ("decode a delivery", "encode a publish")
@@ -434,6 +435,14 @@ def _gains(results: Results) -> Iterator[str]:
             times, ratios = measured["microseconds"], measured["ratios"]
             cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
             yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
+    yield "\nClients on asyncio, beside the client as it is. The seam is `examples/seam.py`, in aiormq.\n"
+    yield "| client | | uvloop alone | with its loop alone | with both | by the seam |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+    for client, actions in found["clients"].items():
+        for action, ratios in [(action, measured["ratios"]) for action, measured in actions.items()]:
+            if "uvloop" in ratios:
+                shown = " | ".join(f"{ratios[mode]:.1f}x" for mode in ASYNCIO_MODES)
+                yield f"| {client} | {action} | {shown} |"
     yield ""
     yield from paragraph(f"Versions: {versions}.", "")
 

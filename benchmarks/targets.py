@@ -226,15 +226,17 @@ def spark_verdicts(results: Results) -> Iterator[Verdict]:
 CLIENT_LEAST = {
     ("aiormq", "publish"): (1.5, None),
     ("aiormq", "consume"): (1.3, 1.6),
-    ("aio_pika", "publish"): (1.5, None),
-    ("aio_pika", "consume"): (1.3, 1.4),
+    ("aio_pika", "publish"): (1.65, None),
+    ("aio_pika", "consume"): (1.3, 1.8),
     ("amqpstorm", "publish"): (2.5, None),
     ("amqpstorm", "consume"): (1.7, 2.0),
-    ("pika_blocking", "consume"): (1.2, 1.4),
-    ("pika_select", "consume"): (None, 1.7),
-    ("pyamqp", "publish"): (2.5, None),
-    ("kombu", "publish"): (1.5, None),
-    ("kombu", "consume"): (1.3, 2.0),
+    ("pika_blocking", "publish"): (1.6, None),
+    ("pika_blocking", "consume"): (1.2, 1.7),
+    ("pika_select", "consume"): (None, 2.2),
+    ("pyamqp", "publish"): (2.8, None),
+    ("pyamqp", "consume"): (None, 4.8),
+    ("kombu", "publish"): (2.35, None),
+    ("kombu", "consume"): (1.3, 4.3),
 }
 
 
