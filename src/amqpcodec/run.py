@@ -3,7 +3,7 @@
 ``AMQPCODEC_COMPAT=pamqp,amqp+loops python -m amqpcodec.run app.py arguments`` behaves as ``python app.py
 arguments``, after `amqpcodec.compat.install` for each peer that the variable names; ``-m module`` instead of
 a path behaves as ``python -m module``. A peer's name may be followed by the options of `install`: ``+loops``,
-``+hardened``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a
+``+tolerant``. Without the variable nothing is replaced. Whatever cannot be replaced, the program begins: a
 line on the standard error, or a warning, says what stays as it is.
 """
 
@@ -20,7 +20,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
 VARIABLE = "AMQPCODEC_COMPAT"
-OPTIONS = ("loops", "hardened")
+OPTIONS = ("loops", "tolerant")
 USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
 
 

@@ -43,12 +43,12 @@ def test_stock_and_accelerated_do_random_things_alike(peers: Pair) -> None:
 
 @needs_compiled
 @pytest.mark.parametrize("peer", PEERS)
-def test_stock_and_hardened_do_alike_what_stock_does_at_all(peer: str) -> None:
+def test_stock_and_tolerant_do_alike_what_stock_does_at_all(peer: str) -> None:
     pytest.importorskip(peer)
     both = pair(peer)
-    with compat.installed(peer, hardened=True):
-        for found in (given_mismatches(both), random_mismatches(both, "hardened", COUNT // 2)):
-            _none_of(unexpected(found, peer, hardened=True))
+    with compat.installed(peer, tolerant=True):
+        for found in (given_mismatches(both), random_mismatches(both, "tolerant", COUNT // 2)):
+            _none_of(unexpected(found, peer, tolerant=True))
 
 
 @needs_compiled
@@ -56,7 +56,7 @@ def test_stock_and_hardened_do_alike_what_stock_does_at_all(peer: str) -> None:
 def test_a_difference_kept_on_purpose_occurs(known: Difference) -> None:
     pytest.importorskip(known.peer)
     both = pair(known.peer)
-    with compat.installed(known.peer, hardened=known.hardened):
+    with compat.installed(known.peer, tolerant=known.tolerant):
         one, other = (play(copy, known.scenario, "") for copy in both)
     assert (brief(one), brief(other)) == (known.stock, known.accelerated)
     assert known.covers is None or known.covers(one, other)
@@ -66,6 +66,6 @@ def test_the_documentation_lists_every_difference_with_its_reason() -> None:
     text = (Path(__file__).parents[2] / "docs" / "adopting.md").read_text()
     _, _, table = text.partition("| peer | difference | reason |\n| --- | --- | --- |\n")
     assert table.partition("\n\n")[0].splitlines() == [
-        f"| {known.peer} | {known.name}{', with `hardened=True`' * known.hardened} | {known.reason} |"
+        f"| {known.peer} | {known.name}{', with `tolerant=True`' * known.tolerant} | {known.reason} |"
         for known in DIFFERENCES
     ]

@@ -28,7 +28,7 @@ MODULES = {
 """Where the functions that are replaced look names up, and those that these call."""
 MANY = {"pamqp": 250, "pika": 100, "amqp": 50}
 """At least so many patches change what the pieces give."""
-OPTIONS = ({"loops": True}, {"hardened": True})
+OPTIONS = ({"loops": True}, {"tolerant": True})
 
 
 def with_each(patches: Iterable[Place], pieces: dict[str, Piece], peer: Copy) -> dict[str, dict[str, Any]]:

@@ -28,7 +28,7 @@ from amqpcodec import compat
 
 pytestmark = replaces
 
-OPTIONS = {"outer": {}, "other": {"hardened": True, "loops": True}}
+OPTIONS = {"outer": {}, "other": {"tolerant": True, "loops": True}}
 PAIRS = (("enter outer", "leave outer"), ("enter other", "leave other"), ("patch", "undo"))
 ORDERS = [
     order

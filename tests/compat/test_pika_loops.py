@@ -229,10 +229,10 @@ def test_reads_are_larger_only_while_the_loop_is_replaced() -> None:
         assert _AsyncTransportBase._MAX_RECV_BYTES == 4096
 
 
-def test_a_frame_larger_than_agreed_on_is_refused_at_once_if_hardened() -> None:
+def test_a_frame_larger_than_agreed_on_is_refused_at_once_if_tolerant() -> None:
     peer = pair("pika").accelerated
     head = struct.pack(">BHI", 3, 1, 200_000)
-    with compat.installed("pika", loops=True, hardened=True):
+    with compat.installed("pika", loops=True, tolerant=True):
         connection = consumer(peer, print)
         connection._on_data_available(head[:6])
         with pytest.raises(

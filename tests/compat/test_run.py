@@ -95,18 +95,18 @@ def test_without_a_program_it_says_how_it_is_called(folder: Path, arguments: tup
 def test_peers_are_named_with_their_options() -> None:
     assert peers("") == ({}, [])
     assert peers("pamqp") == ({"pamqp": {}}, [])
-    found = {"pamqp": {"loops": True}, "pika": {}, "amqp": {"loops": True, "hardened": True}}
-    assert peers(" pamqp+loops , pika,amqp+loops+hardened,") == (found, [])
+    found = {"pamqp": {"loops": True}, "pika": {}, "amqp": {"loops": True, "tolerant": True}}
+    assert peers(" pamqp+loops , pika,amqp+loops+tolerant,") == (found, [])
     found, faults = peers("pamqp+force+loops,pamqp,pika")
     assert found == {"pamqp": {"loops": True}, "pika": {}}
     assert faults == [
-        "no option 'force' in 'pamqp+force+loops'; there are loops, hardened",
+        "no option 'force' in 'pamqp+force+loops'; there are loops, tolerant",
         "it names pamqp twice",
     ]
 
 
 PASSED_OVER = {
-    "pamqp+force": "no option 'force' in 'pamqp+force'; there are loops, hardened",
+    "pamqp+force": "no option 'force' in 'pamqp+force'; there are loops, tolerant",
     "pamqp,pamqp": "it names pamqp twice",
     "+loops": "it lacks a name in '+loops'",
     "nobody": "no fast path for 'nobody'; there are pamqp, pika, amqp",

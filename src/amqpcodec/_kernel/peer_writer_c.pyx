@@ -18,6 +18,8 @@ from libc.string cimport memcpy
 from datetime import datetime
 from decimal import Decimal
 
+from ..types import UnreadableTable
+
 from .civil cimport seconds_in_utc
 from .fields cimport (
     ARRAY_FIELD, DOUBLE_FIELD, FLOAT_FIELD, LONG_FIELD, LONGLONG_FIELD, NAIVE_TIME_FIELD, OCTET_FIELD,
@@ -191,9 +193,16 @@ cdef int put_table(Writer writer, object table) except -1:
     if table is None:
         put32(_grow(writer, 4), 0)
         return 0
-    if type(table) is not dict:
+    if type(table) is dict:
+        return _put_pairs(writer, table, 1)
+    return _put_unreadable(writer, table)
+
+
+cdef int _put_unreadable(Writer writer, object table) except -1:
+    """A table that could not be read, as it came."""
+    if type(table) is not UnreadableTable or type(table.octets) is not bytes:
         raise Declined
-    return _put_pairs(writer, table, 1)
+    return _put_octets(writer, PyBytes_AS_STRING(table.octets), PyBytes_GET_SIZE(table.octets))
 
 
 cdef int _put_pairs(Writer writer, dict table, Py_ssize_t depth) except -1:
@@ -312,4 +321,5 @@ cdef int _put_seldom(Writer writer, PeerRules rules, object value) except -1:
         p[1] = <unsigned char>(<int>scale)
         put32(p + 2, <uint32_t>(<int32_t>mantissa))
         return 0
-    raise Declined
+    _grow(writer, 1)[0] = c"F"
+    return _put_unreadable(writer, value)

@@ -49,10 +49,12 @@ class Status(NamedTuple):
         why: why it is not active, in words; empty if it is, or is not wanted.
         version: of the library; empty if not wanted or not known.
         loops: whether its read loop is replaced too.
-        hardened: whether it is kept from hanging on hostile octets.
+        tolerant: whether tables that cannot be read are delivered.
         originals: the library's own functions by dotted name, for each that is replaced.
         fast: calls that the compiled functions served since then.
         fallbacks: calls that went to the library's own functions, counted by reason.
+        tolerated: of these, calls that the library refused, and that were served with an
+            `amqpcodec.UnreadableTable`.
         stock: functions, classes and loops that are left as they are, with the reason.
     """
 
@@ -62,10 +64,11 @@ class Status(NamedTuple):
     why: str = ""
     version: str = ""
     loops: bool = False
-    hardened: bool = False
+    tolerant: bool = False
     originals: Mapping[str, Any] = MappingProxyType({})
     fast: int = 0
     fallbacks: Mapping[str, int] = MappingProxyType({})
+    tolerated: int = 0
     stock: Mapping[str, str] = MappingProxyType({})
 
 
@@ -128,10 +131,11 @@ class _Peer:
             why=why,
             version=known.version,
             loops=options.loops,
-            hardened=options.hardened,
+            tolerant=options.tolerant,
             originals={key: held for part in self._parts for key, held in part.originals().items()},
             fast=sum(plan.counts.fast for plan in plans),
             fallbacks=fallbacks,
+            tolerated=sum(plan.counts.tolerated for plan in plans),
             stock=unknown | {name: reason for plan in plans for name, reason in plan.stock.items()},
         )
 
@@ -185,14 +189,14 @@ def _said_of(name: str, found: Known) -> str:
     return f"{name} {found.version or 'of unknown version'}: not known, and left as it is: {listed}"
 
 
-def _options(name: str, loops: bool, hardened: bool, strict: bool) -> Options:
+def _options(name: str, loops: bool, tolerant: bool, strict: bool) -> Options:
     if _backend.IMPL == "c":
-        return Options(known(name, loops, strict), loops, hardened)
+        return Options(known(name, loops, strict), loops, tolerant)
     warn_pure(name)
-    return Options(Known(), loops, hardened)
+    return Options(Known(), loops, tolerant)
 
 
-def install(name: str, *, loops: bool = False, hardened: bool = False, strict: bool = False) -> Status:
+def install(name: str, *, loops: bool = False, tolerant: bool = False, strict: bool = False) -> Status:
     """Replace the hot functions of a library by compiled ones, now or as soon as it is imported.
 
     A function whose source, or that of what it relies on, is not known stays as it is: a warning and the
@@ -204,8 +208,9 @@ def install(name: str, *, loops: bool = False, hardened: bool = False, strict: b
         loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika.
             py-amqp's reads ahead from the first delivery on, which a program that polls the socket itself
             would notice.
-        hardened: raise the library's own exceptions where hostile octets would make it hang or recurse
-            without bound.
+        tolerant: where the library refuses a frame for what is in a field table, deliver it with an
+            `amqpcodec.UnreadableTable` in the place of the smallest table around that. Where it would hang or
+            recurse without bound, raise its own exceptions.
         strict: raise an exception where something is not known, and replace nothing.
 
     Returns:
@@ -217,7 +222,7 @@ def install(name: str, *, loops: bool = False, hardened: bool = False, strict: b
         ValueError: no such library.
     """
     peer = _peer(name)
-    options = _options(name, loops, hardened, strict)
+    options = _options(name, loops, tolerant, strict)
     with locked():
         peer.want(install, options)
         return peer.status()
@@ -243,20 +248,20 @@ def uninstall(name: str) -> Status:
 
 @contextmanager
 def installed(
-    *names: str, loops: bool = False, hardened: bool = False, strict: bool = False
+    *names: str, loops: bool = False, tolerant: bool = False, strict: bool = False
 ) -> Iterator[Mapping[str, Status]]:
     """Libraries are accelerated inside the `with` block, in all threads, and are as before after it.
 
     Args:
         names: as for `install`.
         loops: as for `install`.
-        hardened: as for `install`.
+        tolerant: as for `install`.
         strict: as for `install`.
 
     Raises:
         ModuleNotFoundError, UnknownReleaseError, ValueError: as `install`.
     """
-    wanted = [(_peer(name), _options(name, loops, hardened, strict)) for name in names]
+    wanted = [(_peer(name), _options(name, loops, tolerant, strict)) for name in names]
     token = object()
     try:
         with locked():

@@ -8,7 +8,7 @@ exist keep the functions that were made for them, also when all is put back.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 
 from .._kernel.guards_c import Guards
@@ -27,6 +27,7 @@ from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 from ._relied import AMQP_LOOP
 from ._rules import amqp_profile
+from ._unreadable import amqp_writers, expected
 
 LOADS = "amqp.serialization.loads"
 DUMPS = "amqp.serialization.dumps"
@@ -68,16 +69,24 @@ class _WithAll:
         return held
 
 
-def fast(options: Options) -> Fast:
-    """The compiled functions; nothing is replaced by making them."""
+def fast(options: Options, writers: Sequence[Patch] = ()) -> Fast:
+    """The compiled functions; nothing is replaced by making them.
+
+    Args:
+        options: of the `install`.
+        writers: patches of what they look up, which are about to be made.
+    """
     known = options.known.rules
     serialization, limits, counts = import_module("amqp.serialization"), Limits(), Counts()
     reads, writes = (known.get(name) or next(iter(known.values())) for name in (LOADS, DUMPS))
-    error = import_module("amqp.exceptions").FrameSyntaxError if options.hardened else None
-    pool = ReaderPool(ReaderRules(amqp_profile(reads), False, limits, False))
+    profile, error = amqp_profile(reads), import_module("amqp.exceptions").FrameSyntaxError
+    pool = ReaderPool(ReaderRules(profile, False, limits, False))
+    tolerant = ReaderPool(ReaderRules(profile, False, limits, False, True)) if options.tolerant else None
     rules = PeerRules(amqp_profile(writes), False, limits.table_depth)
-    reading, writing = (guards([serialization], _LOOKED_AFTER) for _ in range(2))
-    codec = Codec(_WithAll(serialization), _properties(), pool, rules, counts, reading, writing, error)
+    reading, writing = (guards([serialization], _LOOKED_AFTER, expected(writers)) for _ in range(2))
+    codec = Codec(
+        _WithAll(serialization), _properties(), pool, tolerant, rules, counts, reading, writing, error
+    )
     if not any(name in known for name in (MESSAGE, HANDLER, WRITER)):
         return Fast(codec, None, None, counts)
     message = import_module("amqp.basic_message")
@@ -85,7 +94,7 @@ def fast(options: Options) -> Fast:
     if HANDLER not in known and WRITER not in known:
         return Fast(codec, messages, None, counts)
     framing = import_module("amqp.method_framing")
-    called = Guards(guards([framing, serialization.GenericContent], _LOOKED_AFTER))
+    called = Guards(guards([framing, serialization.GenericContent], _LOOKED_AFTER, expected(writers)))
     made = Framing(codec, messages, _WithAll(framing), called, options.loops and AMQP_LOOP in known)
     return Fast(codec, messages, made, counts)
 
@@ -100,11 +109,12 @@ def _properties() -> tuple[tuple[str, str], ...]:
 
 def plan(options: Options) -> PatchPlan:
     """All that is to be replaced."""
-    made = fast(options)
+    writers = list(amqp_writers()) if options.tolerant else []
+    made = fast(options, writers)
     stock: dict[str, str] = {}
     note(stock, filter(None, (made.codec, made.framing)))
     known = options.known.rules
-    patches = untouched(stock, _patches(made, known))
+    patches = untouched(stock, (*_patches(made, known), *writers))
     if made.messages is None or MESSAGE not in known:
         return PatchPlan(patches, made.counts, stock)
     made.messages.serve()

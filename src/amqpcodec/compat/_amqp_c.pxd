@@ -28,6 +28,7 @@ cdef class Codec:
     cdef readonly FastFunction decode_properties
     cdef readonly FastFunction serialize_properties
     cdef ReaderPool pool
+    cdef ReaderPool tolerant
     cdef WriterRules rules
     cdef object syntax_error  # of py-amqp, where it is to be raised in place of a RecursionError
     cdef dict _formats
@@ -40,14 +41,14 @@ cdef class Codec:
     cdef unsigned char _kinds[PROPERTIES]
 
     cdef Format _format(self, object letters)
-    cdef object _read(self, object letters, bytes octets, object offset)
-    cdef object _decoded(self, bytes octets, object offset)
-    cdef object _taken(self, bytes octets, object offset, Format form)
+    cdef object _loaded(self, PyObject *const *arguments, size_t nargsf, PyObject *names, ReaderPool pool)
+    cdef object _decoded(self, PyObject *const *arguments, size_t nargsf, PyObject *names, ReaderPool pool)
+    cdef object _taken(self, bytes octets, object offset, Format form, ReaderPool pool)
     cdef object _write(self, object letters, tuple values)
     cdef object _serialized(self, object message)
     cdef object _put(self, Format form, object values)
     cdef object left_to_stock(
-        self, str reason, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
+        self, bint loads, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
     )
     cdef bint reads_properties(self) except -1
     cdef bint writes_properties(self, object listed) except -1

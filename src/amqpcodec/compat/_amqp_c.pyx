@@ -146,23 +146,25 @@ cdef class Codec:
         serialization: the module `amqp.serialization`.
         properties: name and letter of each property of a message, in wire order.
         pool: readers by the rules of py-amqp's release.
+        tolerant: those for what py-amqp refuses; None to let it.
         rules: of writers.
         counts: to count the calls that are served here, and those that are not.
         reading, writing: guards of what the functions look up in their modules, of `serialization` first.
         syntax_error: exception to raise where py-amqp's own function would raise `RecursionError` for octets
-            that nest too deep; None to leave that as it is.
+            that nest too deep, where it is tolerant.
 
     Attributes:
         loads, dumps, decode_properties, serialize_properties: what takes the place of py-amqp's functions.
     """
 
     def __cinit__(
-        self, serialization, properties, ReaderPool pool, WriterRules rules, Counts counts, list reading, list writing,
-        syntax_error,
+        self, serialization, properties, ReaderPool pool, ReaderPool tolerant, WriterRules rules, Counts counts,
+        list reading, list writing, syntax_error,
     ):
         content = serialization.GenericContent
         self.counts = counts
         self.pool = pool
+        self.tolerant = tolerant
         self.rules = rules
         self.syntax_error = syntax_error
         self.loads = fast_function(unwrapped(serialization.loads), _loads, self)
@@ -185,22 +187,31 @@ cdef class Codec:
 
     # -- the four functions
 
-    cdef object _read(self, object letters, bytes octets, object offset):
+    cdef object _loaded(self, PyObject *const *arguments, size_t nargsf, PyObject *names, ReaderPool pool):
         """Values and where they end, or None."""
-        cdef Format form = self._format(letters)
-        return self._taken(octets, offset, form) if form is not None and self._reading.unchanged() else None
+        cdef Format form
+        if names is not NULL or count_of(nargsf) != 3 or type(<object>arguments[1]) is not bytes:
+            return None
+        form = self._format(<object>arguments[0])
+        if form is None or not self._reading.unchanged():
+            return None
+        return self._taken(<bytes>arguments[1], <object>arguments[2], form, pool)
 
-    cdef object _decoded(self, bytes octets, object offset):
+    cdef object _decoded(self, PyObject *const *arguments, size_t nargsf, PyObject *names, ReaderPool pool):
         """Properties and where they end, or None."""
-        return self._taken(octets, offset, None) if self.reads_properties() else None
+        if names is not NULL or count_of(nargsf) != 2 or type(<object>arguments[0]) is not bytes:
+            return None
+        if not self.reads_properties():
+            return None
+        return self._taken(<bytes>arguments[0], <object>arguments[1], None, pool)
 
-    cdef object _taken(self, bytes octets, object offset, Format form):
+    cdef object _taken(self, bytes octets, object offset, Format form, ReaderPool pool):
         """Read by a format, or the properties if there is none; return the values and their end, or None."""
         cdef Py_ssize_t start = _index_of(offset)
         cdef Reader reader
         if start < 0 or start > PyBytes_GET_SIZE(octets):
             return None
-        reader = self.pool.take()
+        reader = pool.take()
         try:
             reader.attach(octets)
             reader.aim(start, PyBytes_GET_SIZE(octets), 0)
@@ -209,7 +220,7 @@ cdef class Codec:
         except Exception:
             return None
         finally:
-            self.pool.give_back(reader)
+            pool.give_back(reader)
 
     cdef object _write(self, object letters, tuple values):
         """Octets, or None."""
@@ -237,16 +248,25 @@ cdef class Codec:
             return None
 
     cdef object left_to_stock(
-        self, str reason, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
+        self, bint loads, PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names
     ):
-        """Let py-amqp's own function read octets."""
-        self.counts.decline(reason)
-        if self.syntax_error is None:
+        """Let py-amqp's own function read octets, and what that refuses a tolerant reader."""
+        self.counts.decline("loads" if loads else "decode_properties_basic")
+        if self.tolerant is None:
             return call_original(function, arguments, nargsf, names)
         try:
             return call_original(function, arguments, nargsf, names)
-        except RecursionError:
-            raise self.syntax_error("tables nested too deep") from None
+        except Exception as error:
+            if loads:
+                found = self._loaded(arguments, nargsf, names, self.tolerant)
+            else:
+                found = self._decoded(arguments, nargsf, names, self.tolerant)
+            if found is None and isinstance(error, RecursionError):
+                raise self.syntax_error("tables nested too deep") from None
+            if found is None:
+                raise
+        self.counts.tolerated += 1
+        return found
 
     # -- what frames need of it, too
 
@@ -314,12 +334,11 @@ cdef class Codec:
 
 cdef object _loads(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
     cdef Codec self = <Codec>(<FastFunction>function).state
-    if names is NULL and count_of(nargsf) == 3 and type(<object>arguments[1]) is bytes:
-        found = self._read(<object>arguments[0], <bytes>arguments[1], <object>arguments[2])
-        if found is not None:
-            self.counts.fast += 1
-            return found
-    return self.left_to_stock("loads", function, arguments, nargsf, names)
+    found = self._loaded(arguments, nargsf, names, self.pool)
+    if found is not None:
+        self.counts.fast += 1
+        return found
+    return self.left_to_stock(True, function, arguments, nargsf, names)
 
 
 cdef object _dumps(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
@@ -335,12 +354,11 @@ cdef object _dumps(PyObject *function, PyObject *const *arguments, size_t nargsf
 
 cdef object _decode(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
     cdef Codec self = <Codec>(<FastFunction>function).state
-    if names is NULL and count_of(nargsf) == 2 and type(<object>arguments[0]) is bytes:
-        found = self._decoded(<bytes>arguments[0], <object>arguments[1])
-        if found is not None:
-            self.counts.fast += 1
-            return found
-    return self.left_to_stock("decode_properties_basic", function, arguments, nargsf, names)
+    found = self._decoded(arguments, nargsf, names, self.pool)
+    if found is not None:
+        self.counts.fast += 1
+        return found
+    return self.left_to_stock(False, function, arguments, nargsf, names)
 
 
 cdef object _serialize(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):

@@ -184,9 +184,16 @@ cdef class Handler:
             reader.aim(HEAD, PyBytes_GET_SIZE(octets), 0)
             return codec.read_properties(reader)
         except Exception:
-            return None
+            return None if codec.tolerant is None else self._tolerated(octets)
         finally:
             codec.pool.give_back(reader)
+
+    cdef object _tolerated(self, bytes octets):
+        """The properties as py-amqp reads them, or else a tolerant reader; None if neither can."""
+        try:
+            return self._framing._codec.decode_properties(octets, HEAD)[0]
+        except Exception:
+            return None
 
     cdef object _take_body(self, object channel, object message, bytes octets):
         cdef Messages messages = self._framing._messages

@@ -81,7 +81,7 @@ def _guard(
 ) -> ModuleGuard:
     guard = ModuleGuard(space, names, where)
     for each in expected:
-        if each.space is space:
+        if each.space is space and each.name in names:
             guard.expect(each.name, each.value)
     return guard
 

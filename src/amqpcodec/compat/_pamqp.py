@@ -28,10 +28,11 @@ from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan
 from ._relied import class_names
 from ._rules import pamqp_profile
+from ._unreadable import expected, pamqp_writers
 
 _DEPTH = Limits().table_depth
 _FLAG_WORDS = 64
-"""More words of property flags than these are refused if hardened: 1,000 properties."""
+"""More words of property flags than these are refused if tolerant: 1,000 properties."""
 
 _OLDER = ("3.2", "3.3")
 
@@ -96,16 +97,18 @@ def _functions(
         )
         return ()
     frame = import_module("pamqp.frame")
-    hardening = list(_hardening(reads)) if options.hardened and reads else []
+    hardening = list(_hardening(reads)) if options.tolerant and reads else []
+    if options.tolerant and writes:
+        hardening += pamqp_writers()
     reading = _guards((*_BOTH, "decode"), hardening) if reads else Guards([])
     writing = _guards((*_BOTH, "encode"), hardening) if writes else Guards([])
     note(stock, (reading, writing))
     rules, properties = (reads or str(writes), writes or str(reads)), options.known.rules["Basic.Properties"]
     fields = _fields(records("pamqp", properties)["Basic.Properties"], reads or "")
-    codec = _codec(rules, counts, served, (reading, writing), hardening, stock, fields)
+    codec = _codec(rules, counts, served, (reading, writing), hardening, stock, fields, options.tolerant)
     patches = hardening
     if reads:
-        unmarshal = _bounded(frame.unmarshal) if options.hardened else frame.unmarshal
+        unmarshal = _bounded(frame.unmarshal) if options.tolerant else frame.unmarshal
         patches.append(Patch(frame, "unmarshal", codec.unmarshal(unmarshal)))
     if writes:
         patches.append(Patch(frame, "marshal", codec.marshal(frame.marshal)))
@@ -152,18 +155,13 @@ _ALTERNATIVE = "DEPRECATED_RABBITMQ_SUPPORT"  # other tags for numbers, which ar
 
 def _guards(modules: tuple[str, ...], hardening: list[Patch]) -> Guards:
     """Return guards of all that functions of these modules look up, once those patches are made."""
-    expected = [
-        Expected(
-            patch.owner if isinstance(patch.owner, dict) else vars(patch.owner), patch.name, patch.replacement
-        )
-        for patch in hardening
-    ]
+    coming = expected(hardening)
     if "encode" in modules:
-        expected.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
+        coming.append(Expected(vars(import_module("pamqp.encode")), _ALTERNATIVE, False))
     there = [
         name for name in modules if find_spec(f"pamqp.{name}") is not None
     ]  # what is known needs no other
-    found = guards([import_module(f"pamqp.{name}") for name in there], ("marshal", "unmarshal"), expected)
+    found = guards([import_module(f"pamqp.{name}") for name in there], ("marshal", "unmarshal"), coming)
     if modules is _CALLED:
         return Guards(found)
     basic, formats = import_module("pamqp.commands").Basic, import_module("pamqp.common").Struct
@@ -181,6 +179,7 @@ def _codec(
     hardening: list[Patch],
     stock: dict[str, str],
     fields: list[tuple[str, int, Any]],
+    tolerant: bool,
 ) -> Any:
     body, header, heartbeat = (import_module(f"pamqp.{name}") for name in ("body", "header", "heartbeat"))
     reading, writing = map(pamqp_profile, rules)
@@ -195,6 +194,7 @@ def _codec(
             frames[0].expect(patch.name, patch.replacement)
     return Codec(
         ReaderRules(reading, False, Limits(), False),
+        ReaderRules(reading, False, Limits(), False, True) if tolerant else None,
         PeerRules(writing, False, _DEPTH),
         counts,
         [peer_class for name, peer_class in served.items() if name != "Basic.Properties"],
@@ -223,7 +223,7 @@ def _derivation(layout: Any, fields: list[tuple[str, int, Any]]) -> Callable[[ty
     return derive
 
 
-# -- hardened
+# -- tolerant: what pamqp lacks so that it ends at all
 
 
 # What these raise is struct.error, since both releases make an exception of their own of it.

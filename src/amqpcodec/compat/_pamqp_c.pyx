@@ -198,6 +198,7 @@ cdef class Codec:
 
     Args:
         reading: rules of the reader.
+        tolerant: those for frames that pamqp refuses; None to let it.
         writing: rules of the writer.
         counts: of calls.
         methods: the classes of methods that may be read and written.
@@ -211,6 +212,7 @@ cdef class Codec:
         derive: gives the layout of a class derived from that of the properties, or None.
     """
     cdef ReaderPool readers
+    cdef ReaderPool tolerant
     cdef PeerRules writing
     cdef Counts counts
     cdef PyObject *by_index[PLACES]  # by a hash of the index, in a row
@@ -226,12 +228,13 @@ cdef class Codec:
     cdef object derive
 
     def __init__(
-        self, ReaderRules reading, PeerRules writing, Counts counts, methods, PeerClass properties,
-        RecordLayout header, RecordLayout body, type heartbeat, type protocol_header,
+        self, ReaderRules reading, ReaderRules tolerant, PeerRules writing, Counts counts, methods,
+        PeerClass properties, RecordLayout header, RecordLayout body, type heartbeat, type protocol_header,
         Guards reading_guards, Guards writing_guards, derive,
     ):
         cdef size_t place
         self.readers = ReaderPool(reading)
+        self.tolerant = None if tolerant is None else ReaderPool(tolerant)
         self.writing = writing
         self.counts = counts
         self.by_class = {(<PeerClass>method).layout.cls: method for method in methods}
@@ -260,7 +263,7 @@ cdef class Codec:
 
     # -- octets to objects
 
-    cdef object read(self, bytes data):
+    cdef object read(self, bytes data, ReaderPool readers):
         """Octets consumed, channel, and what the frame holds; or, in words, why pamqp has to tell."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data)
         cdef Reader reader
@@ -269,7 +272,7 @@ cdef class Codec:
             return "patched"
         if frame_at(p, PyBytes_GET_SIZE(data), _TYPES, MAX_PAYLOAD, False, &size) != WHOLE:
             return self.read_other(data)
-        reader = self.readers.take()
+        reader = readers.take()
         try:
             reader.attach(data)
             reader.aim(ENVELOPE_SIZE, <Py_ssize_t>size - 1, ENVELOPE_SIZE)
@@ -287,7 +290,7 @@ cdef class Codec:
         except Exception:
             return "values"
         finally:
-            self.readers.give_back(reader)
+            readers.give_back(reader)
 
     cdef object read_other(self, bytes data):
         """Handle what is no whole frame of the usual kinds. A heartbeat, which pamqp takes without its last octet; or
@@ -439,7 +442,7 @@ cdef inline int _begin(Writer writer, int frame_type, int channel) except -1:
 cdef object _unmarshal(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
     cdef Codec codec = <Codec>(<FastFunction>function).state
     if count_of(nargsf) == 1 and names is NULL and type(<object>arguments[0]) is bytes:
-        answer = codec.read(<bytes>arguments[0])
+        answer = codec.read(<bytes>arguments[0], codec.readers)
         if type(answer) is tuple:
             codec.counts.fast += 1
             return answer
@@ -447,7 +450,16 @@ cdef object _unmarshal(PyObject *function, PyObject *const *arguments, size_t na
         answer = "arguments"
     if answer:
         codec.counts.decline("pamqp.frame.unmarshal: " + answer)
-    return call_original(function, arguments, nargsf, names)
+    if codec.tolerant is None or answer != "values":
+        return call_original(function, arguments, nargsf, names)
+    try:
+        return call_original(function, arguments, nargsf, names)
+    except Exception:
+        found = codec.read(<bytes>arguments[0], codec.tolerant)
+        if type(found) is not tuple:
+            raise
+    codec.counts.tolerated += 1
+    return found
 
 
 cdef object _marshal(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):

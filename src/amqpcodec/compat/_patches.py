@@ -59,12 +59,12 @@ class Options(NamedTuple):
     Attributes:
         known: of the library.
         loops: replace its read loop as well.
-        hardened: raise its own exceptions where it would hang or recurse without bound.
+        tolerant: have tables that cannot be read delivered, and nothing hang or recurse without bound.
     """
 
     known: Known
     loops: bool = False
-    hardened: bool = False
+    tolerant: bool = False
 
 
 class Patch(NamedTuple):

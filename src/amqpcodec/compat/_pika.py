@@ -18,6 +18,7 @@ from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 from ._relied import class_names
 from ._rules import pika_profile
+from ._unreadable import expected, pika_writers
 
 DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
@@ -69,7 +70,9 @@ def plan(options: Options) -> PatchPlan:
     facts = _facts.known_records("pika", {name: rules[name] for name in class_names("pika") if name in rules})
     stock = _facts.differing("pika", facts)
     frames = [_frame_layout(getattr(frame, name, None), others) for name, _, others in _FRAMES]
-    guarding = Guards(guards([import_module(f"pika.{name}") for name in ("data", "frame", "spec")]))
+    writers = list(pika_writers()) if options.tolerant else []
+    looking = [import_module(f"pika.{name}") for name in ("data", "frame", "spec")]
+    guarding = Guards(guards(looking, (), expected(writers)))
     note(stock, (guarding, *filter(None, frames)))
     codec = _codec(options, facts, stock, frames, guarding)
     decode_frame = compiled.fast_decode_frame(codec)
@@ -77,6 +80,7 @@ def plan(options: Options) -> PatchPlan:
     for layout, (name, kind, _) in zip(frames, _FRAMES, strict=True):
         if f"pika.frame.{name}.marshal" in rules:
             patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
+    patches += writers
     if options.loops:
         patches += _loop(codec, decode_frame, stock, rules)
     return PatchPlan(untouched(stock, patches), codec.counts, stock)
@@ -95,15 +99,17 @@ def _codec(
     reading, writing = (pika_profile(str(each or next(filter(None, known)))) for each in known[:2])
     layouts = _layouts(facts, stock)
     exceptions = import_module("pika.exceptions")
+    rules_of = load("amqpcodec._kernel.reader", "c").ReaderRules
     return load("amqpcodec.compat._pika", "c").Codec(
-        load("amqpcodec._kernel.reader", "c").ReaderRules(reading, False, Limits(table_depth=_DEPTH), False),
+        rules_of(reading, False, Limits(table_depth=_DEPTH), False),
+        rules_of(reading, False, Limits(), False, True) if options.tolerant else None,
         load("amqpcodec._kernel.peer_writer", "c").PeerRules(writing, False, _DEPTH),
         {index: layout for index, layout in layouts.items() if index & 0xFFFF},
         next((layout for index, layout in layouts.items() if not index & 0xFFFF), None),
         frames,
         guarding,
         getattr(import_module("pika.frame"), "decode_frame", None),
-        exceptions.InvalidFrameError if options.hardened else None,
+        exceptions.InvalidFrameError,
     )
 
 

@@ -17,7 +17,8 @@ cdef class ClassLayout(RecordLayout):
 
 
 cdef class Codec:
-    cdef ReaderPool _readers
+    cdef ReaderPool readers
+    cdef ReaderPool tolerant
     cdef WriterRules _writer_rules
     cdef dict _by_index
     cdef dict _by_class
@@ -28,15 +29,16 @@ cdef class Codec:
     cdef RecordLayout _heartbeat
     cdef Guards _guards
     cdef object _decode_frame
-    cdef readonly object hardened
+    cdef readonly object refusal
     cdef readonly Counts counts
 
     cdef bint finds_its_own(self) except -1
     cdef int need(self, RecordLayout frame, RecordLayout inner) except -1
-    cdef object decode(self, object data, Py_ssize_t at)
+    cdef object decode(self, object data, Py_ssize_t at, ReaderPool readers)
     cdef object decode_by_pika(self, object data)
+    cdef object _tolerated(self, object data)
     cdef object marshal(self, RecordLayout layout, int kind, object frame)
-    cdef object _frame(self, object data, Py_ssize_t at, Py_ssize_t size)
+    cdef object _frame(self, object data, Py_ssize_t at, Py_ssize_t size, ReaderPool readers)
     cdef object _begin(self, RecordLayout layout, int kind, int channel)
     cdef object _method_frame(self, Reader reader, int channel)
     cdef object _header_frame(self, Reader reader, int channel)

@@ -52,20 +52,22 @@ cdef class Codec:
 
     Args:
         reader_rules: of the release.
+        tolerant_rules: those for frames that pika refuses; None to let it.
         writer_rules: of the release.
         methods: layouts of the classes of methods, by index.
         properties: the layout of `BasicProperties`, or None.
         frames: those of `Method`, `Header`, `Body` and `Heartbeat`.
         guards: of the modules and tables in which pika looks things up.
         decode_frame: pika's own function.
-        hardened: the exception for octets on which pika would hang or fill the stack, or None.
+        refusal: the exception for octets on which pika would hang or fill the stack, where it is tolerant.
     """
 
     def __init__(
-        self, ReaderRules reader_rules, WriterRules writer_rules, dict methods, ClassLayout properties, frames,
-        Guards guards, decode_frame, hardened,
+        self, ReaderRules reader_rules, ReaderRules tolerant_rules, WriterRules writer_rules, dict methods,
+        ClassLayout properties, frames, Guards guards, decode_frame, refusal,
     ):
-        self._readers = ReaderPool(reader_rules)
+        self.readers = ReaderPool(reader_rules)
+        self.tolerant = None if tolerant_rules is None else ReaderPool(tolerant_rules)
         self._writer_rules = writer_rules
         self._by_index = methods
         self._by_class = {layout.cls: layout for layout in methods.values()}
@@ -73,7 +75,7 @@ cdef class Codec:
         self._method, self._header, self._body, self._heartbeat = frames
         self._guards = guards
         self._decode_frame = decode_frame
-        self.hardened = hardened
+        self.refusal = refusal
         self.counts = Counts()
 
     cdef bint finds_its_own(self) except -1:
@@ -88,7 +90,7 @@ cdef class Codec:
 
     # -- octets to frames
 
-    cdef object decode(self, object data, Py_ssize_t at):
+    cdef object decode(self, object data, Py_ssize_t at, ReaderPool readers):
         """Decode data[at:], which is not empty, as pika's `decode_frame` does; None or any exception leave the
         answer to it."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data) + at
@@ -102,9 +104,9 @@ cdef class Codec:
             return _INCOMPLETE
         if status != WHOLE:
             return None
-        return size, self._frame(data, at, <Py_ssize_t>size - OVERHEAD)
+        return size, self._frame(data, at, <Py_ssize_t>size - OVERHEAD, readers)
 
-    cdef object _frame(self, object data, Py_ssize_t at, Py_ssize_t size):
+    cdef object _frame(self, object data, Py_ssize_t at, Py_ssize_t size, ReaderPool readers):
         """The frame whose payload of `size` octets lies behind the envelope at data[at]."""
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(data) + at
         cdef int channel = u16(p + 1)
@@ -117,7 +119,7 @@ cdef class Codec:
         if p[0] == HEARTBEAT:
             self.need(self._heartbeat, None)
             return self._begin(self._heartbeat, HEARTBEAT, 0)
-        reader = self._readers.take()
+        reader = readers.take()
         reader.attach(data)
         reader.aim(at + ENVELOPE_SIZE, at + ENVELOPE_SIZE + size, 0)
         try:
@@ -125,7 +127,7 @@ cdef class Codec:
                 return self._method_frame(reader, channel)
             return self._header_frame(reader, channel)
         finally:
-            self._readers.give_back(reader)
+            readers.give_back(reader)
 
     cdef inline object _begin(self, RecordLayout layout, int kind, int channel):
         """A frame with what all of them have."""
@@ -166,15 +168,32 @@ cdef class Codec:
         return frame
 
     cdef object decode_by_pika(self, object data):
-        """Decode a frame as pika's own `decode_frame` does, hardened."""
-        if self.hardened is None:
+        """Decode a frame as pika's own `decode_frame` does, and what that refuses as a tolerant decoder does."""
+        if self.tolerant is None:
             return self._decode_frame(data)
         if type(data) is bytes and _flag_words(data) > MOST_FLAG_WORDS:
-            raise self.hardened("Too many words of property flags")
+            raise self.refusal("Too many words of property flags")
         try:
             return self._decode_frame(data)
         except RecursionError:
-            raise self.hardened("Tables are nested too deeply") from None
+            found = self._tolerated(data)
+            if found is None:
+                raise self.refusal("Tables are nested too deeply") from None
+        except Exception:
+            found = self._tolerated(data)
+            if found is None:
+                raise
+        self.counts.tolerated += 1
+        return found
+
+    cdef object _tolerated(self, object data):
+        """Decode a frame whose tables need not be readable; return None if there is more that is wrong."""
+        if type(data) is not bytes:
+            return None
+        try:
+            return self.decode(data, 0, self.tolerant)
+        except Exception:
+            return None
 
     # -- frames to octets
 
@@ -248,7 +267,7 @@ cdef object _decode_frame(PyObject *function, PyObject *const *arguments, size_t
         codec.counts.decline(f"decode_frame: {type(data).__name__}")
         return codec.decode_by_pika(data)
     try:
-        found = codec.decode(data, 0)
+        found = codec.decode(data, 0, codec.readers)
     except Exception:
         found = None
     if found is None:

@@ -122,14 +122,14 @@ cdef class Loop:
     cdef object _next(self, object connection, Rest rest):
         """Return the result of `decode_frame` for the rest."""
         try:
-            found = self._codec.decode(rest.octets, rest.at)
+            found = self._codec.decode(rest.octets, rest.at, self._codec.readers)
         except Exception:
             found = None
         if found is None:
             self._codec.counts.decline("_on_data_available: octets")
             return self._codec.decode_by_pika(rest.octets[rest.at : _end(rest.octets, rest.at)])
         self._codec.counts.fast += 1
-        if self._codec.hardened is not None and found[1] is None:
+        if self._codec.tolerant is not None and found[1] is None:
             self._refuse_oversized(connection, rest)
         return found
 
@@ -140,7 +140,7 @@ cdef class Loop:
             return 0
         most = connection.params.frame_max
         if 0 < most < <long long>u32(p + 3) + OVERHEAD:
-            raise self._codec.hardened(f"Frame of {u32(p + 3) + OVERHEAD} octets, {most} were agreed on")
+            raise self._codec.refusal(f"Frame of {u32(p + 3) + OVERHEAD} octets, {most} were agreed on")
         return 0
 
 

@@ -19,12 +19,12 @@ from ._patches import Options, warn_pure
 from ._relied import recognise
 
 
-def transport_options(*, loops: bool = False, hardened: bool = False, strict: bool = False) -> dict[str, Any]:
+def transport_options(*, loops: bool = False, tolerant: bool = False, strict: bool = False) -> dict[str, Any]:
     """Options for connections through kombu's transport ``pyamqp``; they may be pickled.
 
     Args:
         loops: replace the read loop too, which then reads ahead: see `install`.
-        hardened: as for `install`.
+        tolerant: as for `install`.
         strict: as for `install`.
 
     Returns:
@@ -41,27 +41,27 @@ def transport_options(*, loops: bool = False, hardened: bool = False, strict: bo
     rules = known("amqp", loops, strict).rules
     makers = {"frame_handler": frame_handler, "frame_writer": frame_writer}
     return {
-        name: partial(maker, loops, hardened)
+        name: partial(maker, loops, tolerant)
         for name, maker in makers.items()
         if f"amqp.method_framing.{name}" in rules
     }
 
 
-def frame_handler(loops: bool, hardened: bool, connection: Any, callback: Any) -> Any:
+def frame_handler(loops: bool, tolerant: bool, connection: Any, callback: Any) -> Any:
     """Return the function that py-amqp calls with frames coming in."""
-    return _framing(loops, hardened).frame_handler(connection, callback)
+    return _framing(loops, tolerant).frame_handler(connection, callback)
 
 
-def frame_writer(loops: bool, hardened: bool, connection: Any, transport: Any) -> Any:
+def frame_writer(loops: bool, tolerant: bool, connection: Any, transport: Any) -> Any:
     """Return the function that py-amqp calls to write frames."""
-    return _framing(loops, hardened).frame_writer(connection, transport)
+    return _framing(loops, tolerant).frame_writer(connection, transport)
 
 
 @cache
-def _framing(loops: bool, hardened: bool) -> Any:
+def _framing(loops: bool, tolerant: bool) -> Any:
     from ._amqp import fast
 
-    return fast(Options(recognise("amqp", loops=loops), loops, hardened)).framing
+    return fast(Options(recognise("amqp", loops=loops), loops, tolerant)).framing
 
 
 __all__ = ["transport_options"]

@@ -1,6 +1,6 @@
 """Compares stock and accelerated peers for as long as one likes.
 
-    python -m support.compat.compare [--count N] [--seed TEXT] [--hardened] [PEER ...]
+    python -m support.compat.compare [--count N] [--seed TEXT] [--tolerant] [PEER ...]
 
 run with `tests` on the path, as `make test-compat` does. Ends with status 1 if anything differs.
 """
@@ -42,12 +42,12 @@ def random_mismatches(peers: Pair, seed: str, count: int) -> Iterator[Mismatch |
         yield peers.compare(scenario.__name__, scenario, f"{seed}/{scenario.__name__}/{number}")
 
 
-def unexpected(found: Iterator[Mismatch | None], peer: str, hardened: bool = False) -> Iterator[Mismatch]:
+def unexpected(found: Iterator[Mismatch | None], peer: str, tolerant: bool = False) -> Iterator[Mismatch]:
     """Those mismatches that no difference kept on purpose covers."""
-    known = kept(peer, hardened)
+    known = kept(peer, tolerant)
     for mismatch in found:
-        if mismatch and hardened and mismatch.stock == NEVER_ENDS:
-            continue  # and the accelerated one ends, which is what hardening is for
+        if mismatch and tolerant and mismatch.stock == NEVER_ENDS:
+            continue  # and the accelerated one ends, which is part of being tolerant
         if mismatch and not any(
             one.covers and one.covers(mismatch.stock, mismatch.accelerated) for one in known
         ):
@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("peers", nargs="*", choices=[*PEERS, []], metavar="PEER")
     parser.add_argument("--count", type=int, default=100_000, help="random comparisons for each peer")
     parser.add_argument("--seed", default=str(time.time_ns()))
-    parser.add_argument("--hardened", action="store_true")
+    parser.add_argument("--tolerant", action="store_true")
     options = parser.parse_args()
     return max([_compare(peer, options) for peer in options.peers or PEERS])
 
@@ -80,9 +80,9 @@ def _compare(peer: str, options: argparse.Namespace) -> int:
             return 0
     peers, counter, start = pair(peer), [0], time.perf_counter()
     differ = 0
-    with compat.installed(peer, hardened=options.hardened):
+    with compat.installed(peer, tolerant=options.tolerant):
         for found in (given_mismatches(peers), random_mismatches(peers, options.seed, options.count)):
-            for mismatch in unexpected(_counted(found, counter), peer, options.hardened):
+            for mismatch in unexpected(_counted(found, counter), peer, options.tolerant):
                 differ += 1
                 print(mismatch, file=sys.stderr)
         status = compat.status()[peer]

@@ -1,4 +1,4 @@
-"""Arrays of hardened pamqp 3.3, by a stand-in for its module: that release does not have to be installed."""
+"""Arrays of a tolerant pamqp 3.3, by a stand-in for its module: the release does not have to be installed."""
 
 from __future__ import annotations
 
