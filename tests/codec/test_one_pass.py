@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +14,7 @@ from support.encoder_values import encoder_values
 from support.failures import Failures
 from support.outcomes import encoding
 
-from amqpcodec import InlineContent, Limits
+from amqpcodec import EncodeError, InlineContent, Limits
 from amqpcodec.profiles import PROFILES
 
 ORDINARY = {
@@ -174,6 +174,51 @@ def test_properties_that_do_not_belong(codec: ModuleType) -> None:
             assert one == encoding(codec.encode_message, 1, slow, properties, b"body")
 
 
+def test_each_set_of_properties_has_its_flags_and_its_order(codec: ModuleType) -> None:
+    failures = Failures()
+    for cls in codec.PROPERTIES.values():
+        given = {field.attribute: ORDINARY[field.type] for field in cls.spec.fields}
+        texts = {
+            field.attribute: f"{field.attribute} has a text of its own"[: 3 * at + 1]
+            for at, field in enumerate(cls.spec.fields)
+            if field.type == "shortstr"
+        }
+        given.update(texts)
+        names = list(given)
+        for first in range(len(names)):
+            for last in range(first, len(names) + 1):
+                with failures.case(f"{cls.__name__} {first} {last}"):
+                    fast, slow = copies(cls, {name: given[name] for name in names[first:last]})
+                    one = encoding(codec.encode_header, 3, fast, 5)
+                    assert one[0] == "octets"
+                    assert one == encoding(codec.encode_header, 3, slow, 5)
+    failures.check()
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 3980, 4060, 4073, 4096, 70000])
+@pytest.mark.parametrize("spare", [-1, 0, 1])
+def test_raw_properties_go_out_as_the_ordinary_ones_up_to_frame_max(
+    amqp: ModuleType, size: int, spare: int
+) -> None:
+    properties = amqp.BasicProperties(headers={"k": b"x" * size}, app_id="app" * 20)
+    header = amqp.encode_header(1, properties, 0)
+    method = amqp.BasicDeliver("tag", 1, False, "", "key")
+    octets = amqp.encode_message(1, method, properties, b"")
+    [raw] = [message.properties for message in amqp.MessageDecoder(properties="raw").feed(octets)]
+    for body in (b"", b"body", b"x" * 300):
+        sent = {"frame_max": len(header) + spare}
+        one, two = (
+            encoding(partial(amqp.encode_message, **sent), 1, method, each, body)
+            for each in (raw, properties)
+        )
+        assert one[0] == two[0]
+        assert (one[0] == "octets") == (spare >= 0)
+        if spare >= 0:
+            assert one == two
+            pieces = list(amqp.encode_messages([(1, method, raw, body)] * 2, **sent))
+            assert b"".join(pieces) == one[1] * 2
+
+
 def test_a_method_is_no_header_and_properties_are_no_method(amqp: ModuleType) -> None:
     fast, slow = copies(amqp.BasicProperties, {})
     assert encoding(amqp.encode_method, 1, fast) == encoding(amqp.encode_method, 1, slow)
@@ -191,8 +236,43 @@ def test_each_size_and_weight_of_a_header(amqp: ModuleType, size: Any, weight: A
     assert one == two
 
 
+def test_arguments_by_position_and_by_name_are_the_same_call(amqp: ModuleType) -> None:
+    encoder, derived = amqp.Encoder(), type("Derived", (amqp.Encoder,), {})()
+    method, properties = amqp.BasicPublish(exchange="e"), amqp.BasicProperties(priority=1)
+    by_name = {"channel": 3, "method": method, "properties": properties, "body": b"body"}
+    for encode in (
+        amqp.encode_message, encoder.encode_message, derived.encode_message,
+        lambda *given, **named: amqp.Encoder.encode_message(encoder, *given, **named),
+    ):  # fmt: skip
+        octets = encode(3, method, properties, b"body")
+        assert len(octets) == len(encode(3, method, properties, b"")) + len(b"body") + 8
+        assert octets == encode(**by_name) == encode(3, method, properties, body=b"body")
+        assert octets == encode(3, method, properties, b"body", frame_max=None, validate=False)
+        with pytest.raises(EncodeError):
+            encode(3, method, properties, b"body", frame_max=9)
+        for wrong in ((), (3, method, properties), (3, method, properties, b"body", 0)):
+            with pytest.raises(TypeError):
+                encode(*wrong)
+    for encode in (amqp.encode_method, encoder.encode_method, derived.encode_method):
+        octets = encode(3, amqp.BasicAck(7))
+        assert octets == encode(channel=3, method=amqp.BasicAck(7)) == encode(3, method=amqp.BasicAck(7))
+        with pytest.raises(EncodeError):
+            encode(3, amqp.BasicAck(7), frame_max=9)
+        for wrong in ((), (3,), (3, amqp.BasicAck(7), 0)):
+            with pytest.raises(TypeError):
+                encode(*wrong)
+
+
 def test_an_encoder_made_around_its_constructor_raises(amqp: ModuleType) -> None:
     encoder = amqp.Encoder.__new__(amqp.Encoder)
+    refuse_all(amqp, encoder)
+    with pytest.raises(ValueError, match="profile"):
+        encoder.__init__(profile="none such")
+    refuse_all(amqp, encoder)
+
+
+def refuse_all(amqp: ModuleType, encoder: Any) -> None:
+    """Call each function of an encoder that was not initialised."""
     for call in (
         lambda: encoder.encode_message(1, amqp.BasicPublish(), None, b""),
         lambda: encoder.encode_message(1, amqp.BasicPublish(), None, b"", frame_max=0),

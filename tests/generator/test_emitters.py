@@ -13,6 +13,7 @@ from codecgen import naming
 from codecgen.code import Code, string
 from codecgen.elements import SpecError
 from codecgen.emit import render_package
+from codecgen.emit_content_writers import render_content_writers
 from codecgen.emit_contents import render_contents
 from codecgen.emit_facts import render_facts
 from codecgen.emit_module import render_module
@@ -444,3 +445,17 @@ def test_methods_of_one_name_with_other_fields_have_no_common_function() -> None
     assert render_contents([short, short]).count("cdef inline int deliver_at(") == 1
     with pytest.raises(SpecError, match="basic deliver: dialects have other fields"):
         render_contents([short, long])
+
+
+def test_straight_code_writes_bits_together_and_flags_before_properties() -> None:
+    fields = field("a", "short"), field("b", "bit"), field("c", "bit"), field("d", "table")
+    basic = replace(class_of((fields[3], fields[0]), replace(method(*fields), name="publish")), name="basic")
+    text = render_content_writers([dialect(basic)])
+    publish, properties = text.split("cdef inline unsigned char *put_")[1:]
+    assert re.findall(r"slots\[\d\]", publish) == [
+        "slots[0]", "slots[1]", "slots[2]", "slots[1]", "slots[2]", "slots[3]",
+    ]  # fmt: skip
+    assert "p[0] = <unsigned char>((slots[1] is Py_True) << 0 | (slots[2] is Py_True) << 1)" in publish
+    assert re.findall(r"flags \|= 0x(\w+)\n +p = put_field\(p, end, (\w+), slots\[(\d)\]", properties) == [
+        ("8000", "TABLE_FIELD", "0"), ("4000", "SHORT_FIELD", "1"),
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import keyword
 
 from codecgen.elements import SpecError
+from codecgen.emit_content_writers import render_content_writers
 from codecgen.emit_contents import render_contents, render_layouts
 from codecgen.emit_facts import render_facts
 from codecgen.emit_fast import render_fast
@@ -38,6 +39,7 @@ def render_project(dialects: list[Dialect], peers: list[Peer]) -> dict[str, str]
         f"{generated}/__init__.py": f'{header(sources)}"""Files that tools/gen_codec.py writes."""\n',
         f"{generated}/codes.py": header(sources) + render_codes(dialects),
         f"{generated}/contents.pxd": header(sources) + render_contents(dialects),
+        f"{generated}/content_writers.pxd": header(sources) + render_content_writers(dialects),
         f"{generated}/layouts.pxd": header(sources) + render_layouts(dialects),
         f"{generated}/reply_codes.py": header(sources) + render_reply_codes(dialects),
         f"{generated}/index.py": header(sources) + render_index(dialects),

@@ -27,7 +27,7 @@ Layouts = dict[tuple[bool, tuple[str, ...]], tuple[str, tuple[Field, ...]]]
 
 def render_layouts(dialects: list[Dialect]) -> str:
     """Return the text of `layouts.pxd`: the numbers of the layouts, and which one a class has."""
-    found = _layouts(dialects)
+    found = layouts(dialects)
     code = Code()
     code.line("# What most traffic is made of, by the kinds of its fields; contents.pxd reads it.")
     code.line("from amqpcodec._kernel cimport fields as _fields")
@@ -53,7 +53,7 @@ def render_layouts(dialects: list[Dialect]) -> str:
 
 def render_contents(dialects: list[Dialect]) -> str:
     """Return the text of `contents.pxd`: a function that fills the slots of a record for each layout."""
-    found = _layouts(dialects)
+    found = layouts(dialects)
     kinds = sorted({kind for _, each in found for kind in each} - {"BIT_FIELD"})
     code = Code()
     code.lines(
@@ -74,10 +74,15 @@ def render_contents(dialects: list[Dialect]) -> str:
     return code.text()
 
 
-def _layouts(dialects: list[Dialect]) -> Layouts:
+def layouts(dialects: list[Dialect]) -> Layouts:
+    """Return the layouts that the contents of dialects have.
+
+    Raises:
+        SpecError: methods of one name have several.
+    """
     found: Layouts = {}
     for optional, name, fields in (each for dialect in dialects for each in _records(dialect)):
-        found.setdefault((optional, tuple(map(_kind, fields))), (name.replace("-", "_"), fields))
+        found.setdefault((optional, tuple(map(kind_of, fields))), (name.replace("-", "_"), fields))
     names = [name for name, _ in found.values()]
     for name in names:
         if names.count(name) > 1:
@@ -95,12 +100,13 @@ def _records(dialect: Dialect) -> Iterator[tuple[bool, str, tuple[Field, ...]]]:
             yield True, "properties", cls.properties
 
 
-def _kind(field: Field) -> str:
+def kind_of(field: Field) -> str:
+    """Return what fields.pxd calls the kind of a field."""
     return f"{_KINDS.get(field.type, field.type.upper())}_FIELD"
 
 
 def _call(field: Field, guess: str) -> str:
-    return f"field_at(reader, {_kind(field)}, {guess}, &p, end)"
+    return f"field_at(reader, {kind_of(field)}, {guess}, &p, end)"
 
 
 def _arguments(code: Code, fields: tuple[Field, ...]) -> None:

@@ -33,13 +33,6 @@ cdef class Dispatch:
         """Return a whole header frame in one go, or None likewise."""
         return self.forms.header(channel, properties, body_size, weight, limit, rules)
 
-    cdef inline object message(
-        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Dispatch contents, bytes kept, int kept_class,
-    ):
-        """Return all frames of a message in one go, or None likewise."""
-        return self.forms.message(channel, method, properties, body, limit, rules, contents.forms, kept, kept_class)
-
     cdef inline int decline(self, object record, Writer writer) except -1:
         """Have the slow path write what `frame` or `header` declined; the fast path shares nothing with it here."""
         return 0

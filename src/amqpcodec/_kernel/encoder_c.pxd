@@ -1,8 +1,10 @@
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from .dispatch_c cimport Dispatch
-from .rawproperties_c cimport PropertiesReading, RawProperties
+from .fast_writer_c cimport Kept
+from .rawproperties_c cimport kept_in
 from .records_c cimport (
     ContentHeader, Frame, Heartbeat, Message, Method, OpaquePayload, Properties, ProtocolHeader, Record
 )
@@ -23,10 +25,7 @@ cdef class Encoder:
     cdef inline WriterRules _own_rules(self)
     cdef inline Writer _writer(self)
     cdef inline int64_t _payload_limit(self, object frame_max) except -1
-    @cython.locals(
-        methods=Dispatch, fast=cython.bint, limit=cython.longlong, raw=RawProperties, reading=PropertiesReading,
-        kept=bytes, kept_class=cython.int,
-    )
+    @cython.locals(fast=cython.bint, limit=cython.longlong)
     cdef object _one_message(
         self, object channel, object method, object properties, object body, object frame_max, bint validate
     )
@@ -69,6 +68,18 @@ cdef class Encoder:
     cdef object _encode_raw(self, Frame frame, object payload, object frame_max)
     cdef object _encode_connection_frame(self, Frame frame, object payload)
     cdef object _encode_opaque(self, Frame frame, OpaquePayload payload, object frame_max)
+
+    cdef inline object _fast_message(
+        self, object channel, object method, object properties, object body, long long limit
+    ):
+        """Return all frames of a message in one go, or None where the slow path must write them."""
+        cdef PyObject *contents = <PyObject *>self._properties
+        cdef Kept kept
+        return self._methods.forms.message(
+            <PyObject *>channel, <PyObject *>method, <PyObject *>properties, <PyObject *>body, limit,
+            <PyObject *>self._rules, <PyObject *>self._properties.forms,
+            kept_in(<PyObject *>properties, contents, &kept),
+        )
 
 
 cdef object _METHOD, _HEADER, _BODY

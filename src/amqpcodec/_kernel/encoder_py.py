@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sys import exc_info
 
-from .._typing import TYPE_CHECKING, Any, ClassVar
+from .._typing import PURE, TYPE_CHECKING, Any, ClassVar
 from ..errors import EncodeError
 from ..limits import Limits, checked_limits
+from .calls_py import quicken
 from .constructors_py import describe
 from .publishing_py import MessagePieces, PreparedMessage
 from .rawproperties_py import RawProperties
@@ -79,12 +80,13 @@ class Encoder:
         limits: Limits | None = None,
     ) -> None:
         dialect = self.dialect
+        depth_limit = checked_limits(limits or Limits()).table_depth
+        table_rules = dialect.profile.name if profile is None else profile
+        # First what may be refused: with the rest set, C code relies on the rules.
+        self._rules = writer_rules(table_rules, bool(strict), depth_limit)
         self._dialect = dialect
         self._methods = dialect.method_dispatch
         self._properties = dialect.properties_dispatch
-        depth_limit = checked_limits(limits or Limits()).table_depth
-        table_rules = dialect.profile.name if profile is None else profile
-        self._rules = writer_rules(table_rules, bool(strict), depth_limit)
         self.frame_max = frame_max
 
     @property
@@ -387,23 +389,29 @@ class Encoder:
     def _one_message(
         self, channel: Any, method: Any, properties: Any, body: Any, frame_max: int | None, validate: bool
     ) -> bytes:
-        methods = self._methods
-        fast = not validate and methods is not None and type(body) is bytes
+        fast = not validate and self._methods is not None and type(body) is bytes
         if fast:
             # The body has no other name here: threads that send the same one would wait to count it.
             limit = self._message_limit if frame_max is None else self._payload_limit(frame_max)
-            kept, kept_class = None, 0
-            if type(properties) is RawProperties:
-                raw = properties
-                reading = raw._reading
-                if reading is not None and reading.dispatch is self._properties:
-                    kept, kept_class = raw._octets, raw._class
-            frames = methods.message(
-                channel, method, properties, body, limit, self._rules, self._properties, kept, kept_class
-            )
+            frames = self._fast_message(channel, method, properties, body, limit)
             if frames is not None:
                 return frames
         return self._slow_message(channel, method, properties, _view(body), frame_max, validate, fast)
+
+    if PURE:
+
+        def _fast_message(
+            self, channel: Any, method: Any, properties: Any, body: bytes, limit: int
+        ) -> bytes | None:
+            """Return all frames of a message in one go, or None where the slow path must write them."""
+            kept, kept_class = None, 0
+            if type(properties) is RawProperties:
+                reading = properties._reading
+                if reading is not None and reading.dispatch is self._properties:
+                    kept, kept_class = properties._octets, properties._class
+            return self._methods.message(
+                channel, method, properties, body, limit, self._rules, self._properties, kept, kept_class
+            )
 
     def _slow_message(
         self,
@@ -621,4 +629,5 @@ def _view(body: Any) -> Any:
     return view.cast("B") if view.contiguous else view.tobytes()
 
 
+quicken(Encoder)
 describe([Encoder])

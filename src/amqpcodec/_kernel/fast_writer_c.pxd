@@ -6,12 +6,12 @@ from .writer_c cimport WriterRules
 cdef enum:
     MOST_STEPS = 32  # a class with more fields is left to `Writer`
     BEFORE_ARGUMENTS = 11  # octets of a method frame before its first argument
-    BEFORE_PROPERTIES = 21  # of a header frame before its first property
+    BEFORE_FLAGS = 19  # of a header frame before its property flags
+    BEFORE_PROPERTIES = 21  # before its first property
     ROOM_OF_HEAD = 24  # what there has to be of it before a frame is begun
 
 
 cdef struct Step:
-    unsigned short slot  # where a field is in an instance
     unsigned short flag  # of a property; of a bit, its mask
     unsigned char kind  # one of fields.pxd
 
@@ -20,11 +20,19 @@ cdef struct Form:
     PyObject *cls
     int class_id
     unsigned char octets[ROOM_OF_HEAD]  # these, for channel 0 and with no size
+    Py_ssize_t before  # octets of an instance before its slots, which lie in a row
+    int layout  # a number of layouts.pxd
     bint is_method
     bint content  # whether it is a method that a content follows
     Form *header  # that of the properties of its class, once it was looked for
     int count
     Step steps[MOST_STEPS]
+
+
+cdef struct Kept:  # properties that are written as they came
+    const unsigned char *octets  # their flags first
+    Py_ssize_t size
+    int class_id
 
 
 cdef struct Span:
@@ -67,12 +75,12 @@ cdef class Forms:
         self, object channel, object properties, object body_size, object weight, long long limit, WriterRules rules
     )
     cdef object message(
-        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents, bytes kept, int kept_class,
+        self, PyObject *channel, PyObject *method, PyObject *properties, PyObject *body, long long limit,
+        PyObject *rules, PyObject *contents, const Kept *kept,
     )
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
-        Forms contents, PyObject *kept, int kept_class,
+        Forms contents, const Kept *kept,
     ) noexcept
 
     cdef inline Form *find(self, PyTypeObject *cls) noexcept:

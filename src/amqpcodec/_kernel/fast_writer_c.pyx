@@ -16,12 +16,15 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from .._generated.content_writers cimport put_deliver, put_get_ok, put_properties, put_publish, put_return
+from .._generated.layouts cimport (
+    DELIVER_LAYOUT, GET_OK_LAYOUT, OTHER_LAYOUT, PROPERTIES_LAYOUT, PUBLISH_LAYOUT, layout_of,
+)
 from .write_values cimport (
-    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, is_bytes, is_int, is_text, octet_count, octets_in, put_long_text,
-    put_number, put_octets, put_short, put_sized, put_table, put_time,
+    MOST_HEAD, Py_False, Py_True, PyTuple_GET_ITEM, is_bytes, is_int, octet_count, octets_in, put_field, put_octets,
 )
 from .fields import FIELD_KINDS
-from .fields cimport BIT_FIELD, LONGLONG_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
+from .fields cimport BIT_FIELD
 from .ints cimport small, unsigned_value
 from .makers_c cimport octets_before_slots
 from .octets cimport put16, put32, put64
@@ -47,66 +50,70 @@ import_datetime()
 
 # -- records
 
-cdef inline unsigned char *_put_field(
-    unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
-) noexcept:
-    """Write a field that is no bit; most are short texts or numbers."""
-    if kind == SHORTSTR_FIELD:
-        return put_short(p, end, value)
-    if kind <= LONGLONG_FIELD:
-        return put_number(p, end, kind, value)
-    return _put_other_field(p, end, kind, value, rules)
-
-
-cdef unsigned char *_put_other_field(
-    unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
-) noexcept:
-    if kind == TABLE_FIELD:
-        return put_table(p, end, value, rules, 1)
-    if kind == TIME_FIELD:
-        return put_time(p, end, value)
-    if is_bytes(value):
-        return put_sized(p, end, octets_in(value), octet_count(value))
-    return put_long_text(p, end, value) if is_text(value) else NULL
-
-
-cdef inline PyObject *_value_at(Step *step, PyObject *record) noexcept:
-    return (<PyObject **>(<char *>record + step.slot))[0]
+cdef inline PyObject **_slots(Form *form, PyObject *record) noexcept:
+    return <PyObject **>(<char *>record + form.before)
 
 
 cdef unsigned char *_put_fields(
-    Form *form, PyObject *record, unsigned char *p, const unsigned char *end, uint32_t *flags, WriterRules rules
+    Form *form, PyObject *record, unsigned char *p, const unsigned char *end, WriterRules rules
 ) noexcept:
-    """Write the fields of a record, and tell the flags of properties that are there.
+    """Write the fields of a record, of properties their flags before them.
 
     Bits that follow one another share octets (0-9-1 section 4.2.5.2).
     """
     cdef Step *step = form.steps
     cdef Step *last = step + form.count
-    cdef uint32_t seen = 0
-    cdef PyObject *value
+    cdef PyObject **value = _slots(form, record)
+    cdef unsigned char *start = p
+    cdef uint32_t flags = 0
+    if not form.is_method:
+        p += 2  # there is room for them
     while step < last:
-        value = _value_at(step, record)
         if step.kind == BIT_FIELD:
             if step.flag == 1:
                 if p == end:
                     return NULL
                 p[0] = 0
                 p += 1
-            if value is Py_True:
+            if value[0] is Py_True:
                 (p - 1)[0] |= <unsigned char>step.flag
-            elif value is not Py_False:
+            elif value[0] is not Py_False:
                 return NULL
-        elif value is not <PyObject *>None:
-            seen |= step.flag
-            p = _put_field(p, end, step.kind, value, rules)
+        elif value[0] is not <PyObject *>None:
+            flags |= step.flag
+            p = put_field(p, end, step.kind, value[0], rules)
             if p is NULL:
                 return NULL
         elif form.is_method:
             return NULL
         step += 1
-    flags[0] = seen
+        value += 1
+    if not form.is_method:
+        put16(start, flags)
     return p
+
+
+cdef inline unsigned char *_put_arguments(
+    Form *form, PyObject *method, unsigned char *p, const unsigned char *end, WriterRules rules
+) noexcept:
+    """Write the arguments of a method."""
+    cdef PyObject **slots = _slots(form, method)
+    if form.layout == OTHER_LAYOUT:
+        return _put_fields(form, method, p, end, rules)
+    if form.layout == PUBLISH_LAYOUT:
+        return put_publish(slots, p, end, rules)
+    if form.layout == DELIVER_LAYOUT:
+        return put_deliver(slots, p, end, rules)
+    return put_get_ok(slots, p, end, rules) if form.layout == GET_OK_LAYOUT else put_return(slots, p, end, rules)
+
+
+cdef inline unsigned char *_put_properties(
+    Form *form, PyObject *properties, unsigned char *p, const unsigned char *end, WriterRules rules
+) noexcept:
+    """Write properties, their flags before them; there is room for those."""
+    if form.layout == PROPERTIES_LAYOUT:
+        return put_properties(_slots(form, properties), p, end, rules)
+    return _put_fields(form, properties, p, end, rules)
 
 
 cdef inline unsigned char *_end_frame(
@@ -127,11 +134,20 @@ cdef inline unsigned char *_put_method(
 ) noexcept:
     """Write the frame of a method; there is room for its head."""
     cdef unsigned char *start = p
-    cdef uint32_t flags = 0
     memcpy(p, form.octets, 16)
     put16(p + 1, number)
-    p = _put_fields(form, method, p + BEFORE_ARGUMENTS, end, &flags, rules)
+    p = _put_arguments(form, method, p + BEFORE_ARGUMENTS, end, rules)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
+
+
+cdef inline unsigned char *_put_header_head(
+    Form *form, unsigned int number, uint64_t body_size, unsigned char *p
+) noexcept:
+    """Write a header frame up to the property flags; there is room for it."""
+    memcpy(p, form.octets, ROOM_OF_HEAD)
+    put16(p + 1, number)
+    put64(p + BEFORE_FLAGS - 8, body_size)
+    return p + BEFORE_FLAGS
 
 
 cdef inline unsigned char *_put_header(
@@ -140,34 +156,31 @@ cdef inline unsigned char *_put_header(
 ) noexcept:
     """Write the frame of a content header, of no properties if they are None."""
     cdef unsigned char *start = p
-    cdef uint32_t flags = 0
     if end - p < ROOM_OF_HEAD:
         return NULL
-    memcpy(p, form.octets, ROOM_OF_HEAD)
-    put16(p + 1, number)
-    put64(p + BEFORE_PROPERTIES - 10, body_size)
-    p += BEFORE_PROPERTIES
-    if properties is not <PyObject *>None:
-        p = _put_fields(form, properties, p, end, &flags, rules)
-        put16(start + BEFORE_PROPERTIES - 2, flags)
+    p = _put_header_head(form, number, body_size, p)
+    if properties is <PyObject *>None:
+        p += 2
+    else:
+        p = _put_properties(form, properties, p, end, rules)
     return NULL if p is NULL else _end_frame(start, p, end, limit)
 
 
+cdef inline Py_ssize_t _kept_size(const Kept *kept) noexcept:
+    """Return how many octets the header frame of properties has that are kept as octets; none of others."""
+    return 0 if kept is NULL else BEFORE_FLAGS + kept.size + 1
+
+
 cdef inline unsigned char *_put_kept_header(
-    Form *form, unsigned int number, PyObject *kept, uint64_t body_size, unsigned char *p, const unsigned char *end,
-    long long limit,
+    Form *form, unsigned int number, const Kept *kept, uint64_t body_size, unsigned char *p
 ) noexcept:
-    """Write the frame of a content header from the octets of its properties, flags first."""
+    """Write the frame of a content header from the octets of its properties; there is room for it."""
     cdef unsigned char *start = p
-    cdef Py_ssize_t size = octet_count(kept)
-    if end - p < ROOM_OF_HEAD + size:
-        return NULL
-    memcpy(p, form.octets, ROOM_OF_HEAD)
-    put16(p + 1, number)
-    put64(p + BEFORE_PROPERTIES - 10, body_size)
-    p += BEFORE_PROPERTIES - 2
-    put_octets(p, octets_in(kept), size)
-    return _end_frame(start, p + size, end, limit)
+    p = _put_header_head(form, number, body_size, p)
+    put_octets(p, kept.octets, kept.size)
+    put32(start + 3, <uint32_t>(kept.size + BEFORE_FLAGS - ENVELOPE_SIZE))
+    p[kept.size] = FRAME_END
+    return p + kept.size + 1
 
 
 cdef inline Form *_header_form(Form *form, Forms contents) noexcept:
@@ -177,29 +190,17 @@ cdef inline Form *_header_form(Form *form, Forms contents) noexcept:
     return form.header
 
 
-cdef inline unsigned char *_put_content_start(
-    Forms methods, Forms contents, unsigned int number, PyObject *method, PyObject *properties, PyObject *kept,
-    int kept_class, Py_ssize_t size, unsigned char *p, const unsigned char *end, long long limit, WriterRules rules,
-) noexcept:
-    """Write the method frame and the header frame of a message; there is room for the head of the first."""
-    cdef Form *form = methods.find(method.ob_type)
+cdef inline Form *_form_of_content(Form *form, Forms contents, PyObject *properties, const Kept *kept) noexcept:
+    """Return the form of the header that goes with a method; NULL if there is none or the properties have another."""
     cdef Form *header
-    if form is NULL or not form.content or rules.strict or number == 0:
+    if form is NULL or not form.content:
         return NULL
-    if kept is not <PyObject *>None:
-        header = _header_form(form, contents) if kept_class == form.class_id else NULL
-    elif properties is <PyObject *>None:
-        header = _header_form(form, contents)
-    else:
-        header = contents.find(properties.ob_type)
-    if header is NULL or header.class_id != form.class_id:
+    header = _header_form(form, contents)
+    if kept is not NULL:
+        return header if kept.class_id == form.class_id else NULL
+    if properties is not <PyObject *>None and header is not NULL and header.cls is not <PyObject *>properties.ob_type:
         return NULL
-    p = _put_method(form, number, method, p, end, limit, rules)
-    if p is NULL:
-        return NULL
-    if kept is not <PyObject *>None:
-        return _put_kept_header(header, number, kept, <uint64_t>size, p, end, limit)
-    return _put_header(header, number, properties, <uint64_t>size, p, end, limit, rules)
+    return header
 
 
 cdef inline Py_ssize_t _channel_number(PyObject *channel) noexcept:
@@ -273,7 +274,7 @@ cdef unsigned char *_put_changed(
                 return NULL
         elif values[at] is not <PyObject *>None:
             flags[0] |= step.flag
-            p = _put_field(p, end, step.kind, values[at], rules)
+            p = put_field(p, end, step.kind, values[at], rules)
             if p is NULL:
                 return NULL
         elif form.is_method:
@@ -355,7 +356,8 @@ cdef class Forms:
             at = (at + 1) & self._mask
         self._entries[at] = form
         form.cls = <PyObject *>cls
-        return _lay_out(form, cls.spec, octets_before_slots(cls, len(cls.spec.fields)))
+        form.before = octets_before_slots(cls, len(cls.spec.fields))
+        return _lay_out(form, cls.spec)
 
     cdef Form *of_class(self, int class_id) noexcept:
         """Return the form of the properties of a content class; NULL if they have none."""
@@ -401,48 +403,64 @@ cdef class Forms:
         return PyBytes_FromStringAndSize(<const char *>octets, p - octets)
 
     cdef object message(
-        self, object channel, object method, object properties, object body, long long limit, WriterRules rules,
-        Forms contents, bytes kept, int kept_class,
+        self, PyObject *channel, PyObject *method, PyObject *properties, PyObject *body, long long limit,
+        PyObject *rules, PyObject *contents, const Kept *kept,
     ):
-        """Return all frames of a message, or None."""
+        """Return all frames of a message, or None. The body is bytes."""
         cdef unsigned char octets[MOST_HEAD]
-        cdef unsigned char *p
-        cdef Py_ssize_t number = _channel_number(<PyObject *>channel)
-        cdef Py_ssize_t size, head
-        if number < 0 or not is_bytes(<PyObject *>body):
+        cdef const unsigned char *end = octets + MOST_HEAD
+        cdef unsigned char *p = octets
+        cdef Py_ssize_t number = _channel_number(channel)
+        cdef Py_ssize_t size = octet_count(body)
+        cdef Py_ssize_t head
+        cdef Form *form = self.find(method.ob_type)
+        cdef Form *header = _form_of_content(form, <Forms>contents, properties, kept)
+        if header is NULL or number < 1 or (<WriterRules>rules).strict:
             return None
-        size = PyBytes_GET_SIZE(body)
-        p = _put_content_start(
-            self, contents, <unsigned int>number, <PyObject *>method, <PyObject *>properties, <PyObject *>kept,
-            kept_class, size, octets, octets + MOST_HEAD, limit, rules,
-        )
+        p = _put_method(form, <unsigned int>number, method, p, end, limit, <WriterRules>rules)
+        if kept is NULL:
+            if p is not NULL:
+                p = _put_header(
+                    header, <unsigned int>number, properties, <uint64_t>size, p, end, limit, <WriterRules>rules
+                )
+        elif _kept_size(kept) - OVERHEAD > limit:
+            return None
         if p is NULL:
             return None
         head = p - octets
-        whole = PyBytes_FromStringAndSize(NULL, head + _framed_size(size, limit))
+        whole = PyBytes_FromStringAndSize(NULL, head + _kept_size(kept) + _framed_size(size, limit))
         p = <unsigned char *>PyBytes_AS_STRING(whole)
         memcpy(p, octets, <size_t>head)
-        _put_body(p + head, <unsigned int>number, octets_in(<PyObject *>body), size, limit)
+        p += head
+        if kept is not NULL:
+            p = _put_kept_header(header, <unsigned int>number, kept, <uint64_t>size, p)
+        _put_body(p, <unsigned int>number, octets_in(body), size, limit)
         return whole
 
     cdef unsigned char *put_message(
         self, unsigned char *p, const unsigned char *end, PyObject *item, long long limit, WriterRules rules,
-        Forms contents, PyObject *kept, int kept_class,
+        Forms contents, const Kept *kept,
     ) noexcept:
         """Write all frames of a message, a tuple of four items; return where they end."""
-        cdef Py_ssize_t number, size
-        cdef PyObject *body
-        if end - p < ROOM_OF_HEAD:
+        cdef PyObject *method = PyTuple_GET_ITEM(item, 1)
+        cdef PyObject *properties = PyTuple_GET_ITEM(item, 2)
+        cdef PyObject *body = PyTuple_GET_ITEM(item, 3)
+        cdef Py_ssize_t number = _channel_number(PyTuple_GET_ITEM(item, 0))
+        cdef Py_ssize_t size
+        cdef Form *form = self.find(method.ob_type)
+        cdef Form *header = _form_of_content(form, contents, properties, kept)
+        if header is NULL or number < 1 or rules.strict or not is_bytes(body) or end - p < ROOM_OF_HEAD:
             return NULL
-        number = _channel_number(PyTuple_GET_ITEM(item, 0))
-        body = PyTuple_GET_ITEM(item, 3)
-        if number < 0 or not is_bytes(body):
+        p = _put_method(form, <unsigned int>number, method, p, end, limit, rules)
+        if p is NULL:
             return NULL
         size = octet_count(body)
-        p = _put_content_start(
-            self, contents, <unsigned int>number, PyTuple_GET_ITEM(item, 1), PyTuple_GET_ITEM(item, 2),
-            kept, kept_class, size, p, end, limit, rules,
-        )
+        if kept is NULL:
+            p = _put_header(header, <unsigned int>number, properties, <uint64_t>size, p, end, limit, rules)
+        elif _kept_size(kept) - OVERHEAD > limit or end - p < _kept_size(kept):
+            return NULL
+        else:
+            p = _put_kept_header(header, <unsigned int>number, kept, <uint64_t>size, p)
         if p is NULL or end - p < _framed_size(size, limit):
             return NULL
         _put_body(p, <unsigned int>number, octets_in(body), size, limit)
@@ -457,8 +475,9 @@ cdef bint _has_form(object spec) except -1:
     return hasattr(spec, "method_id") or (len(fields) < 16 and all([field.type != "bit" for field in fields]))
 
 
-cdef int _lay_out(Form *form, object spec, Py_ssize_t slots) except -1:
+cdef int _lay_out(Form *form, object spec) except -1:
     cdef bint is_method = hasattr(spec, "method_id")
+    cdef unsigned char kinds[MOST_STEPS]
     cdef Step *step = form.steps
     cdef uint32_t flag = 0x8000
     form.class_id = spec.class_id
@@ -470,8 +489,7 @@ cdef int _lay_out(Form *form, object spec, Py_ssize_t slots) except -1:
         form.content = spec.content
         flag = 1
     for field in spec.fields:
-        step.slot = <unsigned short>slots
-        step.kind = FIELD_KINDS[field.type]
+        step.kind = kinds[form.count] = FIELD_KINDS[field.type]
         step.flag = <unsigned short>flag
         if not is_method:
             flag >>= 1
@@ -479,7 +497,7 @@ cdef int _lay_out(Form *form, object spec, Py_ssize_t slots) except -1:
             flag <<= 1
         else:
             flag = 1
-        slots += <Py_ssize_t>sizeof(PyObject *)
         step += 1
         form.count += 1
+    form.layout = layout_of(kinds, form.count, not is_method)
     return 0

@@ -20,7 +20,7 @@ from .constructors_c import describe
 from .dispatch_c cimport Dispatch
 from .write_values cimport MOST_HEAD
 from .fast_writer_c cimport (
-    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Prepared, Span, changed_message,
+    BEFORE_ARGUMENTS, BEFORE_PROPERTIES, Changes, Form, Kept, Prepared, Span, changed_message,
 )
 from .fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TIME_FIELD,
@@ -28,7 +28,7 @@ from .fields cimport (
 from .ints cimport small
 from .lock_c cimport Lock
 from .octets cimport u16, u32
-from .rawproperties_c cimport RawProperties
+from .rawproperties_c cimport kept_in
 from .rawtable_c cimport RawTable
 from .values import named
 from .wire cimport OVERHEAD
@@ -157,19 +157,13 @@ cdef class MessagePieces:
     cdef inline unsigned char *_put(self, object message, unsigned char *p, const unsigned char *end) noexcept:
         """Write all frames of a message; return where they end, or NULL where `_slowly` must write them."""
         cdef PyObject *item = <PyObject *>message
-        cdef PyObject *kept = <PyObject *>None
-        cdef PyObject *properties
-        cdef int kept_class = 0
+        cdef PyObject *contents = <PyObject *>self._properties
+        cdef Kept kept
         if self._validate or type(message) is not tuple or PyTuple_GET_SIZE(item) != 4:
             return NULL
-        properties = PyTuple_GET_ITEM(item, 2)
-        if type(<object>properties) is RawProperties:
-            reading = (<RawProperties>properties)._reading
-            if reading is not None and reading.dispatch is self._properties:
-                kept = <PyObject *>(<RawProperties>properties)._octets
-                kept_class = (<RawProperties>properties)._class
         return self._methods.forms.put_message(
-            p, end, item, self._limit, self._rules, self._properties.forms, kept, kept_class
+            p, end, item, self._limit, self._rules, self._properties.forms,
+            kept_in(PyTuple_GET_ITEM(item, 2), contents, &kept),
         )
 
     cdef bytes _slowly(self, object message):

@@ -1,9 +1,13 @@
 cimport cython
 
+from cpython.object cimport PyObject
+
 from .dispatch_c cimport Dispatch
+from .fast_writer_c cimport Kept
 from .lookup_c cimport headers_in, look_up
 from .reader_c cimport Reader, ReaderRules
 from .records_c cimport Properties, Record
+from .write_values cimport octet_count, octets_in
 from .writer_c cimport Writer
 
 
@@ -53,3 +57,23 @@ cdef class RawProperties(Properties):
             if self._decoded is None:
                 self._decoded = decoded
             return self._decoded
+
+
+cdef inline const Kept *kept_in(PyObject *properties, PyObject *contents, Kept *kept) noexcept:
+    """Return raw properties as they are to be written; NULL of other properties, and of those of another dialect.
+
+    Args:
+        properties: what may be such.
+        contents: the `Dispatch` of the dialect's properties.
+        kept: filled in.
+    """
+    cdef PyObject *octets
+    if type(<object>properties) is not RawProperties or (<RawProperties>properties)._reading is None:
+        return NULL
+    if <PyObject *>(<RawProperties>properties)._reading.dispatch is not contents:
+        return NULL
+    octets = <PyObject *>(<RawProperties>properties)._octets
+    kept.octets = octets_in(octets)
+    kept.size = octet_count(octets)
+    kept.class_id = (<RawProperties>properties)._class
+    return kept

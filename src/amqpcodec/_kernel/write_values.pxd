@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .civil cimport seconds_in_utc
-from .fields cimport LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD
+from .fields cimport LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TIME_FIELD
 from .ints cimport small, unsigned_value
 from .kinds cimport INT32, INT64
 from .octets cimport copy_short, put16, put32, put64
@@ -297,3 +297,27 @@ cdef inline unsigned char *put_array(
     if p is not NULL:
         put32(start - 4, <uint32_t>(p - start))
     return p
+
+
+# -- fields of records
+
+cdef inline bint is_truth(PyObject *value) noexcept:
+    """Return whether a value is True or False."""
+    return value is Py_True or value is Py_False
+
+
+cdef inline unsigned char *put_field(
+    unsigned char *p, const unsigned char *end, int kind, PyObject *value, WriterRules rules
+) noexcept:
+    """Write a field that is no bit."""
+    if kind == SHORTSTR_FIELD:
+        return put_short(p, end, value)
+    if kind <= LONGLONG_FIELD:
+        return put_number(p, end, kind, value)
+    if kind == TABLE_FIELD:
+        return put_table(p, end, value, rules, 1)
+    if kind == TIME_FIELD:
+        return put_time(p, end, value)
+    if is_bytes(value):
+        return put_sized(p, end, octets_in(value), octet_count(value))
+    return put_long_text(p, end, value) if is_text(value) else NULL
