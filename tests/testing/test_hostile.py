@@ -13,7 +13,7 @@ from support.hello import OPEN
 from talking import talk
 
 from amqpcodec import rabbitmq as amqp
-from amqpcodec.testing import Broker
+from amqpcodec.testing import Broker, records
 from amqpcodec.testing import broker as broker_module
 
 
@@ -234,3 +234,35 @@ async def test_what_a_dead_letter_says_of_itself_is_not_believed(broker: Broker)
         await client.say(queue("dead"), dead, publish("", "q", headers=lies), get(no_ack=False))
         await client.say(amqp.Basic.Reject(1, False))
         assert broker.queue("dead").ready[0].headers["x-death"][0]["count"] == 1
+
+
+async def test_what_becomes_of_a_message_in_many_queues_is_not_kept_for_ever(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "LOG_OCTETS", 100_000)
+    async with talk(broker) as client:
+        names = [f"q{number}" for number in range(100)]
+        await client.say(*[queue(name, max_length=0) for name in names])
+        await client.say(*[bind(queue=name, exchange="amq.fanout") for name in names])
+        await client.say(*[publish("amq.fanout", "") for _ in range(50)])
+        assert 0 < len(broker.published()) < 10
+
+
+async def test_many_keys_in_headers_are_no_work_where_keys_do_not_count(broker: Broker) -> None:
+    """10,000 keys and 500 bindings are not 5,000,000 comparisons."""
+    async with talk(broker) as client:
+        exchange = amqp.Exchange.Declare(exchange="e", type="headers")
+        never = {"x-match": "all", "h": 1}
+        binds = [bind(queue="q", exchange="e", routing_key=str(n), arguments=never) for n in range(500)]
+        await client.say(queue(), exchange, *binds)
+        asked = 0
+        for binding in broker.hosts["/"].exchanges["e"].bindings.values():
+
+            def takes(key: str, message: Any) -> bool:
+                nonlocal asked
+                asked += 1
+                return False
+
+            binding.takes = takes
+        await client.say(publish("e", "", headers={"CC": ["k"] * 10_000}))
+        assert asked == 500

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
 OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
-MOST_OBJECTS = 100_000  # exchanges, queues, bindings, channels, consumers and connections
+MOST_OBJECTS = 100_000  # exchanges, queues, bindings, channels and consumers
 UNSETTLED = 1 << 40  # deliveries of a channel: RabbitMQ has no limit
 STOP_SECONDS = 2.0
 
@@ -388,6 +388,10 @@ class Broker:
     def record(self, message: Message) -> None:
         """Keep a message that a client has published."""
         self._log.add(message)
+
+    def settles(self, message: Message) -> None:
+        """Take note that a message is in its queues."""
+        self._log.settles(message)
 
     def came(self, session: Session) -> None:
         """Keep a connection."""

@@ -153,6 +153,7 @@ class Channel:
             message.returned = True
             method = basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
             self.session.send_message(self.number, method, message)
+        self.session.broker.settles(message)
         if number is not None:
             self.confirm(message, number, accepted)
 
@@ -235,7 +236,8 @@ class Channel:
         consumer = self.consumers.pop(tag, None)
         if consumer is not None:
             self.session.broker.store.made(-1)
-            consumer.queue.remove_consumer(consumer)
+            consumer.queue.remove_consumers((consumer,))
+            consumer.queue.unused()
             consumer.queue.dispatch()
 
     def end(self) -> None:
@@ -243,22 +245,17 @@ class Channel:
         self.end_transaction(commits=False)
         self.transaction = None
         self.session.broker.forget_replies(self)
-        while self.consumers:
-            _, consumer = self.consumers.popitem()
-            self.session.broker.store.made(-1)
-            if consumer in consumer.queue.consumers:
-                consumer.queue.consumers.remove(consumer)
-            self._left(consumer)
-        self.settle_now(list(self.held), "requeue")
-
-    def _left(self, consumer: Subscription) -> None:
-        """Note that a consumer has left with its channel; what it held goes back before others get it."""
-        queue = consumer.queue
-        for tag in [tag for tag, held in self.held.items() if held[2] is consumer]:
-            entry, _, _ = self.held.pop(tag)
-            queue.requeue(entry)
-        queue.remove_consumer(consumer)
-        queue.dispatch()
+        gone: dict[Queue, set[Subscription]] = {}
+        for consumer in self.consumers.values():
+            gone.setdefault(consumer.queue, set()).add(consumer)
+        self.session.broker.store.made(-len(self.consumers))
+        self.consumers.clear()
+        for queue, consumers in gone.items():
+            queue.remove_consumers(consumers)
+        self.settle_now(list(self.held), "requeue")  # others get it
+        for queue in gone:
+            queue.unused()
+            queue.dispatch()
 
     def get(self, queue: Queue, no_ack: bool) -> None:
         """Answer basic.get."""

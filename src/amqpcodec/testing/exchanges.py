@@ -142,14 +142,16 @@ class Exchange:
 
     def destinations(self, message: Message, keys: list[str]) -> Iterator[Queue | Exchange]:
         """Yield what a message goes to, by any of its routing keys; some twice."""
-        for key in keys:
-            if self.kind == "direct":
+        if self.kind == "direct":
+            for key in keys:
                 for binding in self._by_key.get(key, {}).values():
                     yield binding.destination
-            else:
-                for binding in self.bindings.values():
-                    if binding.takes(key, message):
-                        yield binding.destination
+            return
+        if self.kind != "topic":
+            keys = keys[:1]  # any will do
+        for binding in self.bindings.values():
+            if any(binding.takes(key, message) for key in keys):
+                yield binding.destination
 
 
 __all__ = ["MATCHERS", "Binding", "Exchange", "topic_matches"]

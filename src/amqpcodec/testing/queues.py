@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -300,10 +300,12 @@ class Queue:
             place -= 1
         self.consumers.insert(place, consumer)
 
-    def remove_consumer(self, consumer: Consumer) -> None:
-        """Deliver no more to a consumer; the last one takes a queue along that deletes itself."""
-        if consumer in self.consumers:
-            self.consumers.remove(consumer)
+    def remove_consumers(self, gone: Container[Consumer]) -> None:
+        """Deliver no more to consumers; `unused` and `dispatch` are the caller's."""
+        self.consumers = [consumer for consumer in self.consumers if consumer not in gone]
+
+    def unused(self) -> None:
+        """Take note that consumers have left: with the last one a queue goes that deletes itself."""
         if self.consumers or self.deleted:
             return
         self.used()

@@ -12,7 +12,8 @@ from .messages import MEMORY_BESIDE_BODY, Message
 from .queues import Queue
 
 LISTED = 10  # messages that the text of an assertion lists
-LOG_OCTETS = 64 << 20  # of the bodies that the log keeps
+LOG_OCTETS = 64 << 20  # that the log keeps
+SETTLED_OCTETS = 128  # that a message takes for each of its queues, about
 
 
 class QueueState(NamedTuple):
@@ -146,10 +147,21 @@ class Log:
     def add(self, message: Message) -> None:
         """Keep a message."""
         self._messages.append(message)
-        self._octets += len(message.body) + MEMORY_BESIDE_BODY
+        self._grow(len(message.body) + MEMORY_BESIDE_BODY)
+
+    def settles(self, message: Message) -> None:
+        """Take note that a message is in its queues, each of which has a fate for it."""
+        self._grow(len(message.settled) * SETTLED_OCTETS)
+
+    def _grow(self, octets: int) -> None:
+        """Count octets; drop the oldest messages where it is too much."""
+        self._octets += octets
         while self._messages and (len(self._messages) > self._most or self._octets > LOG_OCTETS):
-            self._octets -= len(self._messages.popleft().body) + MEMORY_BESIDE_BODY
+            oldest = self._messages.popleft()
+            self._octets -= len(oldest.body) + MEMORY_BESIDE_BODY + len(oldest.settled) * SETTLED_OCTETS
             self.left_out += 1
+        if not self._messages:
+            self._octets = 0
 
     def clear(self) -> None:
         """Forget all."""
