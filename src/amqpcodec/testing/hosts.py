@@ -88,6 +88,9 @@ class VirtualHost:
 
     def route(self, message: Message, exchange: Exchange) -> list[Queue]:
         """Return the queues that a message goes to, each once, by way of other exchanges as well."""
+        if exchange.name == DEFAULT and not message.headers and not message.bcc:
+            queue = self.queues.get(message.routing_key)
+            return [] if queue is None else [queue]
         keys = message.routing_keys
         if exchange.name == DEFAULT:
             return [self.queues[key] for key in dict.fromkeys(keys) if key in self.queues]
@@ -115,10 +118,10 @@ class VirtualHost:
     def deliver(self, message: Message, queues: list[Queue]) -> bool:
         """Put a message into queues; return False if one of them refuses it."""
         accepted = True
-        is_first = self.dead_letters.hold()
+        holds = len(queues) > 1 and self.dead_letters.hold()
         for queue in queues:
             accepted = queue.put(message) and accepted
-        if is_first:
+        if holds:
             self.dead_letters.release()
         return accepted
 
