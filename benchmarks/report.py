@@ -243,9 +243,9 @@ def _why_varied() -> Iterator[str]:
         """
         A `Connection` that reads a delivery and acknowledges it takes 9,700 instructions. 45% of them are
         the interpreter's: the loop, the event, the ack. Channel, tags and state share 12%, for they refuse
-        what is out of order. `encode_message` of a publish that was built before takes 2,700. Two functions
-        that write fields and tables have 43% of them, the interpreter and libc 41%: the call, the object that
-        it returns, copying.
+        what is out of order. `encode_message` of a varied publish of 256 B that was built before takes 1,700.
+        Three functions that write the message, the method and the headers have 58% of them, the interpreter
+        and libc 32%: the call, the object that it returns, copying.
     """,
         "",
     )
@@ -285,7 +285,11 @@ def _forwarding(results: Results) -> Iterator[str]:
     yield ""
     yield from paragraph(
         """
-@@
+        The targets are 0.45, 0.30 and 0.20 of what decoding took when they were set: 7,082, 9,605 and 15,848
+        instructions. They are missed: 0.53, 0.39 and 0.26 are reached. Of the instructions with three headers
+        and raw properties, the loop in Python takes 24%, reading 23%, writing 16%, and the call of `Deliver`
+        3%. A quarter makes and frees the nine objects of a message. If writing cost nothing, three headers
+        would take 0.33.
     """,
         "",
     )

@@ -219,6 +219,19 @@ def test_raw_properties_go_out_as_the_ordinary_ones_up_to_frame_max(
             assert b"".join(pieces) == one[1] * 2
 
 
+def test_raw_properties_that_are_the_shortest_header_end_a_message_and_a_piece(amqp: ModuleType) -> None:
+    method, flags = amqp.BasicDeliver("tag", 1, False, "", "key"), amqp.BasicProperties()
+    octets = amqp.encode_message(1, method, flags, b"")
+    [message] = amqp.MessageDecoder(properties="raw").feed(octets)
+    assert amqp.encode_message(1, method, message.properties, b"") == octets
+    # As many as reach to the end of a piece, with each number of octets left there.
+    for spare in range(40):
+        filling = 65536 - len(amqp.encode_message(1, method, flags, b"x")) + 1 - len(octets) - spare
+        messages = [(1, method, flags, b"x" * filling), *[(1, method, message.properties, b"")] * 2]
+        pieces = list(amqp.encode_messages(messages))
+        assert b"".join(pieces) == b"".join(amqp.encode_message(*each) for each in messages)
+
+
 def test_a_method_is_no_header_and_properties_are_no_method(amqp: ModuleType) -> None:
     fast, slow = copies(amqp.BasicProperties, {})
     assert encoding(amqp.encode_method, 1, fast) == encoding(amqp.encode_method, 1, slow)

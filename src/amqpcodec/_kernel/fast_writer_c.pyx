@@ -144,7 +144,7 @@ cdef inline unsigned char *_put_header_head(
     Form *form, unsigned int number, uint64_t body_size, unsigned char *p
 ) noexcept:
     """Write a header frame up to the property flags; there is room for it."""
-    memcpy(p, form.octets, ROOM_OF_HEAD)
+    memcpy(p, form.octets, BEFORE_FLAGS - 8)  # and no more: few properties may be all that follows
     put16(p + 1, number)
     put64(p + BEFORE_FLAGS - 8, body_size)
     return p + BEFORE_FLAGS
@@ -160,6 +160,7 @@ cdef inline unsigned char *_put_header(
         return NULL
     p = _put_header_head(form, number, body_size, p)
     if properties is <PyObject *>None:
+        put16(p, 0)
         p += 2
     else:
         p = _put_properties(form, properties, p, end, rules)
