@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import gc
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
+from importlib.machinery import PathFinder
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +19,7 @@ from support.marks import replaces
 
 pytest.importorskip("aio_pika")
 
+import aio_pika
 import aio_pika.message
 from aio_pika import DeliveryMode, IncomingMessage, Message
 from aiormq.abc import DeliveredMessage
@@ -152,6 +156,18 @@ def test_messages_that_come_in_are_made_alike(stock: dict[str, Callable[..., Non
         found = made(IncomingMessage.__init__, IncomingMessage, message, *given, **named)
         assert found == expected, (message, given, named)
     assert compat.status()["pamqp"].fast > COUNT // 10
+
+
+def test_a_message_that_lacks_something_is_refused_in_the_same_words(
+    stock: dict[str, Callable[..., None]],
+) -> None:
+    for properties in (SimpleNamespace(headers={}), SimpleNamespace(content_type="x"), None):
+        given: Any = SimpleNamespace(properties=properties)
+        message = plain()
+        message = DeliveredMessage(message.delivery, given, b"x", message.channel)
+        expected = made(stock[NAMES[1]], IncomingMessage, message)
+        assert expected[0] is AttributeError
+        assert made(IncomingMessage.__init__, IncomingMessage, message) == expected
 
 
 @pytest.mark.parametrize(
@@ -340,3 +356,27 @@ def test_a_release_that_is_not_known_keeps_its_constructors(monkeypatch: pytest.
         compat.uninstall("pamqp")
     assert found.stock[NAMES[0]] == _relied.REASON
     assert "pamqp.frame.unmarshal" in found.originals
+
+
+@pytest.mark.parametrize(
+    ("edited", "names"),
+    [
+        ("return func(value) if value else default", NAMES),
+        ("self.priority = optional(priority, int, 0)", NAMES),
+        ("self.__lock = True", NAMES[1:]),
+        ("self.cluster_id = message", NAMES[1:]),
+        ('raise ValueError("Message is locked")', NAMES),
+        ("return info", []),
+    ],
+)
+def test_a_next_release_keeps_the_constructors_that_rely_on_what_it_changes(
+    edited: str, names: list[str], tmp_path: Path
+) -> None:
+    shutil.copytree(Path(str(aio_pika.__file__)).parent, tmp_path / "aio_pika")
+    file = tmp_path / "aio_pika" / "message.py"
+    text = file.read_text()
+    assert edited in text
+    file.write_text(text.replace(edited, f"assert True; {edited}"))
+    spec = PathFinder.find_spec("aio_pika", [str(tmp_path)])
+    assert spec is not None
+    assert [each.name for each in _relied.compare(spec) if each.rules is None] == names

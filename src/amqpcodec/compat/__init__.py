@@ -147,7 +147,9 @@ class _Peer:
         part = self._parts[0]
         if part.plan is not None:
             return ""
-        return part.fault or f"not imported yet: {', '.join(part.waiting_for)}"
+        if part.fault or self.name not in known.modules:
+            return part.fault or _UNKNOWN  # of the library; something is of a client on top of it
+        return f"not imported yet: {', '.join(part.waiting_for)}"
 
 
 _PEERS = {name: _Peer(name) for name in PEERS}

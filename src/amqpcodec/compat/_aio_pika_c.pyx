@@ -191,12 +191,15 @@ cdef class Messages:
         cdef list values
         cdef PyObject *given[FIELDS]
         cdef int at
-        properties = delivered.header.properties
-        values = [delivered.body]
-        for at in range(1, FIELDS):
-            values.append(getattr(properties, _PROPERTIES[at]))
-        if values[EXPIRES] is not None:
-            values[EXPIRES] = self._decode_expiration(values[EXPIRES])
+        try:
+            properties = delivered.header.properties
+            values = [delivered.body]
+            for at in range(1, FIELDS):
+                values.append(getattr(properties, _PROPERTIES[at]))
+            if values[EXPIRES] is not None:
+                values[EXPIRES] = self._decode_expiration(values[EXPIRES])
+        except Exception:
+            return False  # aio-pika asks in another order, so it may raise another
         for at in range(FIELDS):
             given[at] = <PyObject *>values[at]
         if not self.fill_fields(instance, given):
