@@ -84,8 +84,7 @@ NAMES |= {f"{name}, seam": NAMES[name]._replace(seam=True) for name in ("pamqp",
 
 def fetched(suite: Suite) -> Path:
     """The folder of a suite's distribution, downloaded once."""
-    sources = _made(SUITES / "sources")
-    (sources / "pytest.ini").touch()  # of a suite that has no settings of its own; not ours, further up
+    sources = _apart("sources")
     name = f"{suite.project.replace('-', '_')}-{suite.version}"
     if not (sources / name).exists():
         with tempfile.TemporaryDirectory(dir=_made(SUITES)) as folder:
@@ -102,11 +101,18 @@ def fetched(suite: Suite) -> Path:
 
 def with_seam(suite: Suite, source: Path) -> Path:
     """Copy a distribution, with the seam in its package."""
-    copied = _made(SUITES / "seams") / source.name
+    copied = _apart("seams") / source.name
     shutil.rmtree(copied, ignore_errors=True)
     shutil.copytree(source, copied)
     put_into(next(each for each in (copied / suite.project, copied / "src" / suite.project) if each.exists()))
     return copied
+
+
+def _apart(name: str) -> Path:
+    """A folder of distributions, whose suites do not find our settings, further up, if they have none."""
+    folder = _made(SUITES / name)
+    (folder / "pytest.ini").touch()
+    return folder
 
 
 def _made(folder: Path) -> Path:
