@@ -53,7 +53,8 @@ def tables(octets: bytes) -> None:
     entries: dict[str, Any] = unreadable
     assert_type(unreadable.octets, bytes)
     assert_type(unreadable.error, amqpcodec.DecodeError)
-    assert_type([*entries, *types.UnreadableTable(octets, unreadable.error)], list[str])
+    assert_type([*entries], list[str])
+    assert_type(types.UnreadableTable(octets, unreadable.error), amqpcodec.UnreadableTable)
 
     profile = profiles.PROFILES["rabbitmq"]
     assert_type(profile, profiles.TableProfile)
