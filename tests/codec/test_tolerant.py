@@ -33,7 +33,7 @@ def refused(poison: Poison, **options: Any) -> dict[str, Any]:
 
 
 def unreadable(headers: Any, poison: Poison) -> Any:
-    """What stands in the place of the smallest table around what is wrong."""
+    """Return what stands in the place of the smallest table around a fault."""
     found = at(headers, poison.path)
     if not isinstance(found, UnreadableTable):  # a raw table is read when it is asked
         assert found.octets == poison.entries

@@ -187,14 +187,14 @@ NAMES: dict[str, tuple[str, Callable[[str], Said]]] = {
 
 
 def normal(said: Any) -> str:
-    """What was said as text, with ids numbered as they appear, and without what no two runs share."""
+    """Return what was said as text, with ids numbered as they appear, and without what no two runs share."""
     text = json.dumps(_without(said), sort_keys=True, indent=1, default=str)
     numbers: dict[str, int] = {}
     return _ID.sub(lambda found: f"id {numbers.setdefault(found[0], len(numbers))}", text)
 
 
 def _without(said: Any) -> Any:
-    """What was said but for times, and attributes of the process."""
+    """Return what was said but for times, and attributes of the process."""
     if isinstance(said, dict):
         kept = [name for name in said if not any(part in str(name) for part in _OF_A_RUN)]
         return {name: _without(said[name]) for name in kept}

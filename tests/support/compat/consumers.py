@@ -16,7 +16,7 @@ Found: TypeAlias = "list[tuple[bytes, Any]]"
 """Bodies with their headers; last the exception with which it ended, as a text, if it did."""
 
 PEERS = {"aio-pika": "pamqp", "pika": "pika", "kombu": "amqp"}
-"""What each client is built on."""
+"""The library that each client is built on."""
 
 
 # Those of `POISON`, and two that some libraries alone cannot read.
@@ -30,7 +30,7 @@ READ_ANYHOW = {
     "pika": {"a key that is no text", "a key that comes twice", "a text that is none"},
     "kombu": {"a key that is no text", "a key that comes twice", "a text that is none"},
 }
-"""What a library reads by itself, rightly or not: that stays as it is."""
+"""Tables that a library reads by itself, rightly or not: those stay as they are."""
 
 
 def fill(url: str, *bodies: str) -> None:
