@@ -6,7 +6,6 @@ The default run is small and always the same; ``AMQPCODEC_FUZZ_EXAMPLES`` asks f
 from __future__ import annotations
 
 import struct
-import tracemalloc
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.campaign import ASKED, share
 from support.implementation import Implementation
+from support.memory import traced
 from support.outcomes import describe
 from support.poison import entry, header, sized
 
@@ -114,11 +114,8 @@ def test_many_tables_that_cannot_be_read_take_no_more_memory_than_is_said(
 ) -> None:
     octets = header(sized(entry(b"all", b"A" + sized((b"F" + sized(entry(b"k", b"Z"))) * count))))
     decoder = amqp.FrameDecoder(tolerant=True)
-    tracemalloc.start()
-    try:
+    with traced() as memory:
         [frame] = decoder.feed(octets)
-        used = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        used = memory()[1]
     assert len(frame.payload.properties.headers["all"]) == count
     assert used < 120 * len(octets) + 65536

@@ -1,4 +1,4 @@
-"""What readers search the site for, and where each search leads: looked up in the index as the pages do."""
+"""Searches of readers, and where each leads: looked up in the index as the pages do."""
 
 from __future__ import annotations
 
