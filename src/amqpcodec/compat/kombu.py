@@ -24,7 +24,9 @@ def transport_options(*, loops: bool = False, tolerant: bool = False, strict: bo
 
     Args:
         loops: replace the read loop too, which then reads ahead: see `install`.
-        tolerant: as for `install`.
+        tolerant: as for `install`. A message that is left to py-amqp's own writer, such as one with a text of
+            a subclass, goes out with an empty table in the place of one that cannot be read. `install`
+            replaces that writer, too.
         strict: as for `install`.
 
     Returns:
