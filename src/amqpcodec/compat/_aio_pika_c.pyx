@@ -229,7 +229,7 @@ cdef bint _sorted_out(PyObject *const *arguments, Py_ssize_t count, PyObject *na
     if names is NULL:
         return True
     for number in range(PyTuple_GET_SIZE(<tuple>names)):
-        for at in range(count - 1, FIELDS):
+        for at in range(<int>count - 1, FIELDS):
             if (<tuple>names)[number] is _NAMES[at]:
                 given[at] = arguments[count + number]
                 break
