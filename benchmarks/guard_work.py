@@ -95,6 +95,7 @@ def items(ours: Ours) -> dict[str, Callable[[], None]]:
         "message 256 B varied": lambda: drain(ours.messages(varied)),
         "forward, 0 headers, raw tables": forwarding(ours, none, "raw tables", len),
         "forward, 3 headers, raw tables": forwarding(ours, few, "raw tables", len),
+        "forward, 10 headers, raw tables": forwarding(ours, many, "raw tables", len),
         "forward, 0 headers, dicts": forwarding(ours, none, "dicts", len),
         "forward, 0 headers, raw": forwarding(ours, none, "raw properties", len),
         "forward, 3 headers, dicts": forwarding(ours, few, "dicts", len),
