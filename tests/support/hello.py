@@ -1,4 +1,4 @@
-"""What a client sends first to RabbitMQ, as octets."""
+"""Octets that a client sends first to RabbitMQ."""
 
 from __future__ import annotations
 

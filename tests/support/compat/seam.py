@@ -12,7 +12,7 @@ LINE = "from . import _speedups\n"
 
 
 class Seam(NamedTuple):
-    """What a library puts into the constants of the seam."""
+    """Hold what a library puts into the constants of the seam."""
 
     peer: str
     loops: bool
