@@ -102,7 +102,7 @@ build/freethreaded-env/installed: pyproject.toml | $(FREETHREADED)
 	$(FREETHREADED) -m venv --system-site-packages $(@D)
 	$(UNLOCKED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
 	AMQPCODEC_BUILD=skip $(UNLOCKED) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
-	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard amqpstorm rabbitpy aio-pika celery; do \
+	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard trustme lunr amqpstorm rabbitpy aio-pika celery; do \
 		$(UNLOCKED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \
 		echo "$$name cannot be had for this interpreter: its tests are skipped"; done
 	touch $@

@@ -15,7 +15,6 @@ import pytest
 from codecgen.load import PROJECT_DIALECTS, load_dialect
 from docs_pages import pages, protocol
 from docs_pages.api import linked, members, separated
-from docs_pages.searches import SEARCHES, lost
 from docs_pages.written import ELSEWHERE, indented, relinked
 
 from amqpcodec import options
@@ -231,6 +230,9 @@ def test_the_page_on_installing_names_every_extra_that_users_want_and_what_it_br
 
 
 def test_every_search_that_the_site_is_checked_for_has_a_page_of_the_navigation() -> None:
+    pytest.importorskip("lunr")
+    from docs_pages.searches import SEARCHES, lost
+
     sections = [{"location": page, "title": words, "text": ""} for words, page in SEARCHES.items()]
     assert lost(sections) == []
     assert lost(sections[1:]) == ["a search for 'install' leads to nothing, not to start/install.html"]

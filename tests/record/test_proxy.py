@@ -151,6 +151,7 @@ async def test_many_connections_at_once_are_recorded_apart(tmp_path: Path) -> No
 
 
 async def test_tls_on_both_sides(tmp_path: Path) -> None:
+    pytest.importorskip("trustme")
     (own, own_authority), (brokers, brokers_authority) = certificate.make(), certificate.make()
     authority = tmp_path / "ca.pem"
     authority.write_bytes(brokers_authority)
