@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 from support.recording import recording
@@ -13,7 +15,8 @@ from support.recording import recording
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import Client
 from amqpcodec.capture import CapturedFrame, read_frames
-from amqpcodec.cli import main
+from amqpcodec.cli import main, record
+from amqpcodec.record import Proxy, Recorder
 from amqpcodec.testing import running_broker
 
 
@@ -84,3 +87,26 @@ def test_a_file_is_not_replaced_where_nothing_can_be_recorded(tmp_path: Path, re
         listen = f"127.0.0.1:{taken.getsockname()[1]}" if refused == "port" else "nowhere"
         assert main(["record", "--listen", listen, str(path)]) == 2
     assert path.read_bytes() == b"another capture"
+
+
+def test_a_second_signal_does_not_cut_off_what_is_still_written(tmp_path: Path) -> None:
+    handlers = []
+
+    class Slow(Recorder):
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None:
+            signal.raise_signal(signal.SIGINT)
+            handlers.append(signal.getsignal(signal.SIGINT))
+            super().__exit__(kind, error, trace)
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_later(0.05, signal.raise_signal, signal.SIGINT)
+        proxy = Proxy(None, "amqp://127.0.0.1:1", port=0)
+        await record._record(proxy, lambda: Slow(tmp_path / "trace.pcap"))
+
+    before = signal.getsignal(signal.SIGINT)
+    asyncio.run(work())
+    assert len(handlers) == 1
+    assert handlers[0] is not before
+    assert signal.getsignal(signal.SIGINT) is before

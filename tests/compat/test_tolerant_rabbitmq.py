@@ -32,7 +32,7 @@ LET_IN = {
     "a time beyond all calendars",
     "a text that is none",
 }
-"""Those that RabbitMQ 3.10 takes; it closes connections for the others."""
+"""Tables that RabbitMQ 3.10 takes; it closes connections for the others."""
 
 
 @pytest.fixture

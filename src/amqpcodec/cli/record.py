@@ -101,7 +101,8 @@ async def _record(proxy: Proxy, make: Callable[[], Recorder]) -> RecorderStats:
 
     ended = asyncio.Event()
     async with proxy:
-        with make() as proxy.recorder, _signals_set(ended, asyncio.get_running_loop()):
+        # A second signal does not cut off what the recorder still writes.
+        with _signals_set(ended, asyncio.get_running_loop()), make() as proxy.recorder:
             with output.blaming_output():
                 print(f"listening on {proxy.host}:{proxy.port}", flush=True)
             await ended.wait()
