@@ -3,7 +3,8 @@
 The revision is compiled in build/against, once. It and this checkout have an environment each, made of the
 same interpreter. The items are those of works.py here, for both. A pair is a process of each, in which every
 item is timed in turn, one right after the other, on the same core. What is printed is the median of the
-ratios of the pairs, and the least and the largest. Writes build/bench-against.md.
+ratios of the pairs, the least and the largest, and the ratio of the two fastest processes, which other work
+on the machine has disturbed least. Writes build/bench-against.md.
 """
 
 from __future__ import annotations
@@ -37,19 +38,27 @@ Answer = Mapping[str, Any]
 
 
 class Ratio(NamedTuple):
-    """An item of both: nanoseconds at the base and now, and the ratios of the pairs."""
+    """An item of both: median nanoseconds, the ratios of the pairs, and that of the fastest processes."""
 
     item: str
     before: float
     now: float
     ratios: list[float]
+    fastest: float
+
+    @classmethod
+    def of(cls, item: str, answers: Sequence[tuple[Answer, Answer]]) -> Ratio:
+        """Return the ratios of an item, of what both said in each pair."""
+        before, now = zip(*((base["seconds"], later["seconds"]) for base, later in answers), strict=True)
+        pairs = [later / base for base, later in zip(before, now, strict=True)]
+        return cls(item, median(before) * 1e9, median(now) * 1e9, pairs, min(now) / min(before))
 
     def cells(self) -> tuple[str, ...]:
         """Return its row of the table."""
         spread = f"{min(self.ratios):.2f} to {max(self.ratios):.2f}"
         verdict = "**SLOWER**" if self.is_slower() else ""
         times = nanoseconds(self.before), nanoseconds(self.now)
-        return (self.item, *times, f"{median(self.ratios):.2f}", spread, verdict)
+        return (self.item, *times, f"{median(self.ratios):.2f}", spread, f"{self.fastest:.2f}", verdict)
 
     def is_slower(self) -> bool:
         """Return whether it takes longer by more than the margin."""
@@ -168,10 +177,7 @@ def shares(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]], others: Mapping
     for item, other in others.items():
         answers = [(each[other][0], each[item][1]) for each in pairs if item in each and other in each]
         if answers and not any("lacks" in said for said in answers[0]):
-            seconds = [(before["seconds"], now["seconds"]) for before, now in answers]
-            before, now = (median(times) * 1e9 for times in zip(*seconds, strict=True))
-            name = f"{item}, of: {other}"
-            found.append(Ratio(name, before, now, [new / old for old, new in seconds]))
+            found.append(Ratio.of(f"{item}, of: {other}", answers))
     return found
 
 
@@ -187,9 +193,7 @@ def ratios(pairs: Sequence[Mapping[str, tuple[Answer, Answer]]]) -> tuple[list[R
         else:
             if answers[0][0]["found"] != answers[0][1]["found"]:
                 notes.append(f"{item}: the results differ")
-            seconds = [(before["seconds"], now["seconds"]) for before, now in answers]
-            before, now = (median(times) * 1e9 for times in zip(*seconds, strict=True))
-            found.append(Ratio(item, before, now, [new / old for old, new in seconds]))
+            found.append(Ratio.of(item, answers))
     return found, notes
 
 
@@ -199,7 +203,7 @@ def report(
     """Return the text that is printed and written."""
     slower = [ratio.item for ratio in found if ratio.is_slower()]
     verdict = f"**Slower: {'; '.join(slower)}.**" if slower else "Nothing is slower."
-    head = ("item", "base", "now", "ratio", "of the pairs", "")
+    head = ("item", "base", "now", "ratio", "of the pairs", "of the fastest", "")
     pairs = len(found[0].ratios) if found else 0
     parts = [
         f"## Against {commit[:12]}\n\n{verdict}\n",

@@ -33,7 +33,13 @@ def test_a_ratio_is_the_median_of_the_pairs(against: ModuleType) -> None:
     pairs = [{"decode": (said(100), said(now))} for now in (80, 50, 90)]
     [ratio], notes = against.ratios(pairs)
     assert notes == []
-    assert ratio.cells() == ("decode", "100 ns", "80 ns", "0.80", "0.50 to 0.90", "")
+    assert ratio.cells() == ("decode", "100 ns", "80 ns", "0.80", "0.50 to 0.90", "0.50", "")
+
+
+def test_the_fastest_processes_are_compared_whatever_their_pairs(against: ModuleType) -> None:
+    pairs = [{"decode": (said(base), said(now))} for base, now in ((100, 90), (200, 60), (300, 300))]
+    [ratio], _ = against.ratios(pairs)
+    assert ratio.fastest == 0.6
 
 
 @pytest.mark.parametrize(("now", "slower"), [(109, False), (111, True)])
@@ -63,7 +69,14 @@ def test_what_the_base_lacks_is_a_share_of_what_it_has(against: ModuleType) -> N
     pairs = [{"one by one": (said(100), said(90)), "at once": (LACKS, said(now))} for now in (50, 30, 40)]
     others = {"at once": "one by one", "one by one": "at once", "another": "one by one"}
     [share] = against.shares(pairs, others)
-    assert share.cells()[:-1] == ("at once, of: one by one", "100 ns", "40 ns", "0.40", "0.30 to 0.50")
+    assert share.cells()[:-1] == (
+        "at once, of: one by one",
+        "100 ns",
+        "40 ns",
+        "0.40",
+        "0.30 to 0.50",
+        "0.30",
+    )
     assert "at once, of: one by one | 100 ns" in against.report("0" * 40, [], [share], [], "")
 
 
