@@ -1,7 +1,8 @@
 """The fast paths of the decoders in the pure build, from one frame to the next in one call.
 
 An interpreter pays for calls. So these try whole methods, content headers and bodies that lie in one chunk.
-They decline any other frame, and have then changed nothing. The compiled build has no need of them.
+They decline any other frame, and have then changed nothing. Those of the compiled build are in frames_c.pxd and
+messages_c.pxd.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def fast_frame(decoder: FrameDecoder) -> Frame | None:
         StopIteration: there are no octets.
     """
     lock = decoder._lock
+    decoder._reader.fast = not decoder._strict
     if decoder._partial is not None or decoder._error is not None or decoder._strict or lock.locked:
         return None
     if decoder._pos == decoder._end and not decoder._queue:
@@ -124,6 +126,7 @@ def fast_message(decoder: MessageDecoder) -> Message | Frame | None:
         StopIteration: there are no octets.
     """
     lock = decoder._lock
+    decoder._reader.fast = not decoder._strict
     if decoder._partial is not None or decoder._error is not None or decoder._strict or lock.locked:
         return None
     if decoder._current is not None or decoder._open or decoder._deferred is not None or not decoder._join:

@@ -93,17 +93,15 @@ class FrameDecoder(StreamDecoder):
         def buffer_updated(self, nbytes: int) -> Iterator[Frame]: ...
         def __iter__(self) -> Iterator[Frame]: ...
 
-    if PURE:
+    def __next__(self) -> Frame:
+        frame: Any = fast_frame(self)
+        if frame is None:
+            frame = self._next()
+            if frame is None:
+                raise StopIteration
+        return frame  # type: ignore[no-any-return]
 
-        def __next__(self) -> Frame:
-            frame = fast_frame(self)
-            if frame is not None:
-                return frame
-            try:
-                slow: Frame = super().__next__()
-            finally:
-                self._reader.fast = not self._strict
-            return slow
+    if PURE:
 
         def _read_fast(self) -> Frame | None:
             """Return None: here the fast path is a step before this one."""

@@ -74,6 +74,23 @@ cdef class MessageDecoder(StreamDecoder):
         return None
 
 
+cdef inline Message fast_message(MessageDecoder decoder):
+    """Return the next message, or None where it is for the slow path, and has changed nothing then."""
+    cdef Message message = None
+    if not decoder._begin_fast():
+        return None
+    try:
+        if (
+            decoder._join and decoder._current is None and not decoder._open and decoder._aim_fast(1U << METHOD)
+        ):
+            message = decoder._read_fast()
+            if message is not None:
+                decoder._end_fast(decoder._reader.frame_size + decoder._reader.passed)
+    finally:
+        decoder._lock.release()
+    return message
+
+
 cdef int stage_of(Content content) noexcept
 
 

@@ -120,17 +120,13 @@ class MessageDecoder(StreamDecoder):
         self._open: dict[int, Content] = {}
         self._spare: Content | None = None  # done with, to be used again
 
-    if PURE:
-
-        def __next__(self) -> Message | Frame:
-            found = fast_message(self)
-            if found is not None:
-                return found
-            try:
-                slow: Message | Frame = super().__next__()
-            finally:
-                self._reader.fast = not self._strict
-            return slow
+    def __next__(self) -> Message | Frame:
+        value: Any = fast_message(self)
+        if value is None:
+            value = self._next()
+            if value is None:
+                raise StopIteration
+        return value  # type: ignore[no-any-return]
 
     def _read(self) -> Any:
         frame_type = self._reader.frame_type

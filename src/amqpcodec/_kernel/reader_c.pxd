@@ -1,4 +1,5 @@
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
@@ -154,15 +155,26 @@ cdef class Reader:
             if status == MORE:
                 return False
             self._refuse_envelope(status, at, size_limit, offset)
-        self.frame_type = p[0]
         if p[0] == PROTOCOL_HEADER:
+            self.frame_type = p[0]
             self.aim(at, at + <Py_ssize_t>self.frame_size, offset)
             return True
+        self.stand_at(p, offset)
+        return True
+
+    cdef inline void stand_at(self, const unsigned char *p, long long offset) noexcept:
+        """Stand on the payload of the frame at `p`, of `frame_size` octets."""
+        self.frame_type = p[0]
         self.channel = u16(p + 1)
         self._start = self._pos = p + ENVELOPE_SIZE
         self._end = p + self.frame_size - 1
         self._base = offset + ENVELOPE_SIZE
-        return True
+
+    cdef inline void attach_bytes(self, object data) noexcept:
+        """Take the octets that the next calls speak of, which are bytes."""
+        if data is not self._owner:
+            self._data = <const unsigned char *>PyBytes_AS_STRING(data)
+            self._owner = data
 
     cdef inline void detach(self) noexcept:
         """Let go of the octets. Nothing is read before others are attached."""

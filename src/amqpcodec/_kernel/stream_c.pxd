@@ -1,6 +1,7 @@
 cimport cython
 
 from .dispatch_c cimport Dispatch
+from .framing cimport WHOLE, frame_at
 from .lock_c cimport Lock
 from .rawproperties_c cimport PropertiesReading, RawProperties
 from .reader_c cimport Reader, ReaderRules
@@ -43,6 +44,7 @@ cdef class StreamDecoder:
     cdef PropertiesReading _properties_reading(
         self, object properties, object tables, object profile, bint strict, object limits, bint tolerant
     )
+    cdef object _next(self)
     cdef object _read(self)
     cdef int _acquire(self, Lock lock) except -1
     cdef object _entry_refused(self)
@@ -80,6 +82,35 @@ cdef class StreamDecoder:
     @cython.locals(reader=Reader)
     cdef object _read_other(self)
     cdef object _read_protocol_header(self)
+
+    cdef inline bint _begin_fast(self) noexcept:
+        """Enter the decoder for a fast path, if whole frames may lie in the chunk and nothing comes before them."""
+        if self._lock is None or not self._lock.acquire():
+            return False
+        if (
+            self._strict or self._error is not None or self._deferred is not None or self._partial is not None
+            or type(self._chunk) is not bytes
+        ):
+            self._lock.release()
+            return False
+        self._reader.attach_bytes(self._chunk)
+        return True
+
+    cdef inline bint _aim_fast(self, unsigned int types) noexcept:
+        """Aim the reader at the payload of the next frame; False where it is not whole, or not of these types."""
+        cdef const unsigned char *p = self._reader._data + self._pos
+        if frame_at(p, self._end - self._pos, types, self._size_limit, False, &self._reader.frame_size) != WHOLE:
+            return False
+        self._reader.stand_at(p, self._offset)
+        return True
+
+    cdef inline int _end_fast(self, long long size) except -1:
+        """Go on behind octets that a fast path has read."""
+        self._pos += size
+        self._offset += size
+        if self._pos == self._end:
+            self._drop_chunk()
+        return 0
 
 
 cdef str _limit_name(object frame_max, object frame_max_slack, object frame_size)

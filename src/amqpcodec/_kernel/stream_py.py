@@ -332,7 +332,8 @@ class StreamDecoder:
     def __iter__(self) -> Any:
         return self
 
-    def __next__(self) -> Any:
+    def _next(self) -> Any:
+        """Return the next value; None until more octets come."""
         # As `_acquire`, which would be one call more for every frame.
         lock = self._lock
         if lock is None or not lock.acquire():
@@ -356,8 +357,6 @@ class StreamDecoder:
             if self._pos == self._end:
                 self._drop_chunk()
             lock.release()
-        if value is None:
-            raise StopIteration
         return value
 
     def _read(self) -> Any:

@@ -11,12 +11,9 @@ from amqpcodec._kernel.messages_py import Content, MessageDecoder
 
 from .._generated.codes import RESOURCE_ERROR
 from .._kernel.wire import FRAME_SLACK, OVERHEAD
-from .._typing import PURE, TYPE_CHECKING, Any
+from .._typing import TYPE_CHECKING, Any
 from ..limits import MAX_LIMIT
 from .constants import SERVER
-
-if PURE:
-    from .._kernel.stream_py import StreamDecoder
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -58,10 +55,6 @@ class ContentReader(MessageDecoder):
         )  # fmt: skip
         # A larger header may be too much to keep, which `_header` finds out.
         self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD
-
-    if PURE:
-        # The fast path of `MessageDecoder` judges no contents.
-        __next__ = StreamDecoder.__next__
 
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]

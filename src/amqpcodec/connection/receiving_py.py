@@ -128,7 +128,7 @@ class Receiver:
             if self._state.handshake.phase == OVER:
                 return None
             try:
-                value = next(self._decoder, None)
+                value = self._decoder._next()
             except DecodeError as error:
                 event = self._on_error(error)
             else:
