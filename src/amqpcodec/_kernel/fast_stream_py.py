@@ -1,8 +1,8 @@
 """The fast paths of the decoders in the pure build, from one frame to the next in one call.
 
 An interpreter pays for calls. So these try whole methods, content headers and bodies that lie in one chunk.
-They decline any other frame, and have then changed nothing. Those of the compiled build are in frames_c.pxd and
-messages_c.pxd.
+They decline any other frame, and have then changed nothing. Those of the compiled build are in frames_c.pxd
+and messages_c.pxd.
 """
 
 from __future__ import annotations
