@@ -70,7 +70,7 @@ FLOW_TIMEOUT = 3600.0
 FRAME_MAX = 16 << 20  # to read
 DIALECT = "rabbitmq-0-9-1"  # of octets that do not show theirs
 STREAM_TABLES = ("frames", "methods", "messages", "connections", "errors")
-TABLES = (*STREAM_TABLES, "packets")  # those of captures
+TABLES = (*STREAM_TABLES, "deliveries", "packets")  # those of captures
 _COMPRESSIONS = Choice("zstd", "snappy", "gzip", "none")
 _DIALECT_TO_READ = (
     "name of the dialect, or auto: the protocol header and connection.start tell; in Python also the module "

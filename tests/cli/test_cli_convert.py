@@ -27,7 +27,7 @@ from amqpcodec.cli.progress import LARGE
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
-TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
+TABLES = ("frames", "methods", "messages", "connections", "errors", "deliveries", "packets")
 CLOSE_ONLY = b"\x01\0\1\0\0\0\4\0\x14\x03\xe7\xce"  # a method that is not known
 Convert = Callable[..., str]
 

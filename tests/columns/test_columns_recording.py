@@ -14,7 +14,7 @@ import synthetic_capture
 
 from amqpcodec import EncodeError, arrow
 
-MOVED = ["file", "flow", "offset", "packet", "ts_last"]  # the packets are others
+MOVED = ["file", "flow", "offset", "packet", "queue", "ts_last"]  # the packets are others
 
 
 def table(*files: Any, columns: Any = None) -> pa.Table:

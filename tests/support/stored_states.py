@@ -18,7 +18,7 @@ from amqpcodec import _state, arrow
 ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "examples" / "real-bunny.pcap"
 CUT = 60_000  # amid a message and its frames
-TABLES = ("frames", "methods", "messages", "connections", "errors", "packets")
+TABLES = ("frames", "methods", "messages", "connections", "errors", "deliveries", "packets")
 
 
 def path() -> Path:

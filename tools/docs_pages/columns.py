@@ -32,6 +32,7 @@ _ROWS = {
     "methods": "method",
     "messages": "message: its method, properties, headers and body",
     "connections": "connection",
+    "deliveries": "message that was published, delivered, got or returned, with what became of it",
     "errors": "gap, stretch of lost octets, frame in error, or fault of a file",
     "packets": "TCP segment",
 }
@@ -80,7 +81,8 @@ def _table(name: str) -> Iterator[str]:
 
 def _row(owner: str, column: Column, fields: Mapping[str, _Origin]) -> tuple[str, str, str]:
     optional = " *Optional.*" if column.optional else ""
-    meaning = str(fields[column.name]) if column.name in fields else sentence(column.label)
+    known = fields.get(column.name)
+    meaning = " ".join(([sentence(column.label)] if column.label else []) + ([str(known)] if known else []))
     if column.children:
         meaning += f" See {link('its fields', f'#{owner}.{column.name}.fields')}."
     name = f"{place(f'{owner}.{column.name}')}{code(column.name)}"

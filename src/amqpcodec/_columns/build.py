@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amqpcodec import _backend
 
 from .decoding import Decoding
+from .delivery_sink import DeliverySink
 from .message_sink import MessageSink
 from .schemas import Column
 from .sinks import ConnectionSink, ErrorSink, FrameSink, MethodSink, PacketSink, Sink
@@ -21,6 +22,7 @@ _SINKS: dict[str, type[Sink]] = {
     "methods": MethodSink,
     "messages": MessageSink,
     "connections": ConnectionSink,
+    "deliveries": DeliverySink,
     "errors": ErrorSink,
     "packets": PacketSink,
 }
@@ -46,8 +48,12 @@ def open_feeder(
 ) -> tuple[Sink, Feeder | PacketFeeder]:
     """A sink of a table and its feeder; arguments and errors are those of the table's sink."""
     store = _backend.load("amqpcodec._columns.buffers", decoding.impl).Columns
-    if table == "messages":
+    if table in ("messages", "deliveries"):
         kept["open_contents"] = _backend.load("amqpcodec._columns.contents", decoding.impl).OpenContents
+        following = _backend.load("amqpcodec._columns.following", decoding.impl)
+        kept["follower"] = following.Follower
+        if table == "deliveries":
+            kept["message"] = following.Message
     elif table == "connections":
         kept["totals"] = _backend.load("amqpcodec._columns.contents", decoding.impl).Totals
     sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store, **kept)

@@ -15,11 +15,13 @@ cdef struct Step:
     int bit  # its number in a packed octet, for bits
     Column *column  # where it goes; NULL if nobody asked for it
     Column *raw  # where the octets of a table go
+    bint traced  # whether the table may have the ids of a trace, and a column asks for them
 
 
 cdef struct Shape:  # of a method's arguments, or of the properties of a class
     uint64_t key
     bint carries_content
+    int step  # what it is to a follower
     bint declined  # left to `rows`, whatever is in it
     bint read  # whether rows depend on what is in it
     Step *steps
@@ -38,6 +40,8 @@ cdef struct Layout:  # of the frames of a dialect
     unsigned int connection_class
     Column *arguments  # the struct of a method's arguments, in `methods`
     Column *properties  # the struct of them, in `messages`
+    Column *trace_id
+    Column *span_id
     Shape *shapes
     int count
     Shape **slots  # the shapes by key
@@ -86,6 +90,13 @@ cdef struct Targets:  # the columns that every dialect has; NULL for those that 
     Column *frames
     Column *ts_last
     Column *complete
+    Column *queue
+    Column *delivery_tag
+    Column *outcome
+    Column *ts_outcome
+    Column *ts_outcome_ns
+    Column *packet_outcome
+    Column *latency_us
     Column *seq
     Column *ack
     Column *flags
@@ -120,6 +131,10 @@ cdef bint add_message(
     const Targets *targets, const Origin *origin, const unsigned char *p, size_t size, const Position *position,
     int64_t last_ns,
 ) noexcept nogil
+cdef void put_queue(const Targets *targets, Py_ssize_t row, object queue) noexcept
+cdef int put_outcome(
+    const Targets *targets, Py_ssize_t row, int64_t sent_ns, object outcome, int64_t packet, int64_t time_ns
+) except -1
 
 
 cdef class Plan:

@@ -7,23 +7,29 @@ These functions may decline: a function that returns False has added nothing, an
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memset
 
 from .._generated.wire_types cimport (
     BIT, CONTENT, LONG, LONGLONG, LONGSTR, OCTET, SHORT, SHORTSTR, TABLE, TIMESTAMP,
 )
+from .._kernel.kinds cimport LONGSTR as LONGSTR_VALUE
 from .._kernel.civil cimport LAST_SECOND
 from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport (
-    BLOCK, Column, Columns, add_octets, claim, cut_row, put_bool, put_constant, put_int8, put_int16, put_int32,
-    put_int64, put_number, put_octets, put_text,
+    BLOCK, NO_MEMORY, Column, Columns, add_octets, claim, cut_row, put_bool, put_constant, put_int8, put_int16,
+    put_int32, put_int64, put_number, put_octets, put_text,
 )
-from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, put_value
+from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, behind_value, put_value
 
 from .._generated.wire_types import NUMBERS
+from .following_py import step_of
+from .rows import ANSWERS
+from .trace import TRACERS, trace_of
 
 cdef extern from *:
     const uint64_t CONTENT_CLASS "0x100000000ULL"  # sets the keys of content classes off from those of methods
@@ -33,8 +39,14 @@ cdef enum:
     _IDS_END = 11  # octets of a method's frame up to its arguments
     _CONTENT_HEAD_END = 19  # and of a content header's up to its property flags
     _ACK = 0x10
+    _TRACEPARENT = 55  # octets
 
 _HEADERS = ("headers", "")
+
+
+cdef struct Traced:  # headers of tracers, in the order of `TRACERS`; NULL for those that are not there
+    const unsigned char *values[4]
+    size_t sizes[4]
 
 
 cdef inline size_t _slot(uint64_t key, size_t mask) noexcept nogil:
@@ -66,6 +78,8 @@ cdef class Plan:
             layout.kinds[<int>ord(tag)] = kind
         layout.arguments = columns.find("args", "")
         layout.properties = columns.find("properties", "")
+        layout.trace_id = columns.find("trace_id", "")
+        layout.span_id = columns.find("span_id", "")
         count = len(module.METHODS) + len(module.PROPERTIES)
         layout.shapes = <Shape *>calloc(<size_t>count + 1, sizeof(Shape))
         if layout.shapes is NULL:
@@ -99,6 +113,7 @@ cdef class Plan:
         shape.name, shape.name_size = PyBytes_AS_STRING(name), _size(name)
         shape.kind, shape.kind_size = PyBytes_AS_STRING(kind), _size(kind)
         shape.carries_content = getattr(spec, "content", False)
+        shape.step = 0 if key & CONTENT_CLASS else step_of(record)
         shape.declined = declined
         shape.read = self.layout.checks or make.reads(record)
         shape.steps = <Step *>calloc(<size_t>len(spec.fields) + 1, sizeof(Step))
@@ -118,6 +133,7 @@ cdef class Plan:
                 step.column = self._columns.find(column[0], column[1])
             if column == _HEADERS:
                 step.raw = self._columns.find("headers_raw", "")
+                step.traced = self.layout.trace_id is not NULL or self.layout.span_id is not NULL
         return 0
 
     cdef int _index(self) except -1:
@@ -315,6 +331,8 @@ cdef bint _put_table(
     keys.count = 0
     if step.raw is not NULL:
         put_octets(step.raw, row, p, <size_t>size)
+    if step.traced:
+        _put_trace(layout, p, end, row)
     if column is NULL and not layout.checks:
         return True
     if size > MOST_OCTETS:
@@ -335,6 +353,95 @@ cdef bint _put_table(
     column.inside.rows = <Py_ssize_t>column.used
     column.offsets[row + 1] = <int32_t>column.used
     return True
+
+
+# -- ids of traces
+
+
+cdef void _put_trace(
+    const Layout *layout, const unsigned char *p, const unsigned char *end, Py_ssize_t row
+) noexcept nogil:
+    """Set the cells for the ids of a trace in a field table; none from one that is not valid."""
+    cdef Traced found
+    cdef bint any_found = False
+    cdef int index
+    if end - p > MOST_OCTETS:
+        return
+    memset(&found, 0, sizeof(Traced))
+    while p < end:
+        if p[0] >= end - p - 1:
+            return
+        index = _tracer(p)
+        p += 1 + p[0]
+        if index >= 0:
+            found.values[index] = NULL
+            if layout.kinds[p[0]] == LONGSTR_VALUE and end - p >= 5:
+                found.values[index], found.sizes[index] = p + 5, u32(p + 1)
+            any_found = True
+        p = behind_value(layout.kinds, p, end, 0)
+        if p is NULL:
+            return
+    if any_found and not _put_traceparent(layout, &found, row):
+        _put_ids(layout, &found, row)
+
+
+cdef inline int _tracer(const unsigned char *key) noexcept nogil:
+    """Return the place of a tracer among `TRACERS` by the key of its header, length in front; -1 for none."""
+    if key[0] == 11:
+        return 0 if memcmp(key + 1, <const char *>b"traceparent", 11) == 0 else -1
+    if key[0] == 2:
+        return 1 if memcmp(key + 1, <const char *>b"b3", 2) == 0 else -1
+    if key[0] == 3:
+        return 2 if memcmp(key + 1, <const char *>b"sw8", 3) == 0 else -1
+    if key[0] == 13:
+        return 3 if memcmp(key + 1, <const char *>b"uber-trace-id", 13) == 0 else -1
+    return -1
+
+
+cdef bint _put_traceparent(const Layout *layout, const Traced *found, Py_ssize_t row) noexcept nogil:
+    """Set the cells from the header of W3C; False if it is not there, or needs a closer look."""
+    cdef const unsigned char *p = found.values[0]
+    if p is NULL or found.sizes[0] != _TRACEPARENT or (p[0] == 0x66 and p[1] == 0x66):
+        return False
+    if p[2] != 0x2D or p[35] != 0x2D or p[52] != 0x2D or not _is_hex(p, 2) or not _is_hex(p + 53, 2):
+        return False
+    if _is_hex(p + 3, 32) != 2 or _is_hex(p + 36, 16) != 2:
+        return False
+    if layout.trace_id is not NULL:
+        put_octets(layout.trace_id, row, p + 3, 32)
+    if layout.span_id is not NULL:
+        put_octets(layout.span_id, row, p + 36, 16)
+    return True
+
+
+cdef inline int _is_hex(const unsigned char *p, int size) noexcept nogil:
+    """Return 2 for hexadecimal digits in lower case, 1 if all of them are zero, 0 for anything else."""
+    cdef int index
+    cdef bint some = False
+    for index in range(size):
+        if not (0x30 <= p[index] <= 0x39 or 0x61 <= p[index] <= 0x66):
+            return 0
+        some = some or p[index] != 0x30
+    return 2 if some else 1
+
+
+cdef void _put_ids(const Layout *layout, const Traced *found, Py_ssize_t row) noexcept with gil:
+    """Set the cells from whichever header has ids."""
+    cdef int index
+    cdef bytes octets
+    cdef Column *columns[2]
+    columns[0], columns[1] = layout.trace_id, layout.span_id
+    try:
+        headers = {
+            name: found.values[index][:found.sizes[index]].decode("utf-8", "surrogateescape")
+            for index, name in enumerate(TRACERS) if found.values[index] is not NULL
+        }
+        for index, text in enumerate(trace_of(headers)):
+            if text is not None and columns[index] is not NULL:
+                octets = text.encode()
+                put_octets(columns[index], row, PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
+    except BaseException:  # an interrupt, if not a lack of memory
+        (layout.trace_id if layout.trace_id is not NULL else layout.span_id).trouble[0] = NO_MEMORY
 
 
 # -- rows
@@ -390,6 +497,13 @@ cdef int aim(Targets *targets, Columns columns) except -1:
     targets.frames = columns.find("frames", "")
     targets.ts_last = columns.find("ts_last", "")
     targets.complete = columns.find("complete", "")
+    targets.queue = columns.find("queue", "")
+    targets.delivery_tag = columns.find("delivery_tag", "")
+    targets.outcome = columns.find("outcome", "")
+    targets.ts_outcome = columns.find("ts_outcome", "")
+    targets.ts_outcome_ns = columns.find("ts_outcome_ns", "")
+    targets.packet_outcome = columns.find("packet_outcome", "")
+    targets.latency_us = columns.find("latency_us", "")
     targets.seq = columns.find("seq", "")
     targets.ack = columns.find("ack", "")
     targets.flags = columns.find("flags", "")
@@ -623,3 +737,41 @@ cdef inline void _put_body(const Targets *targets, const unsigned char *p, const
         p += OVERHEAD + u32(p + 3)
     if targets.frames is not NULL:
         put_int32(targets.frames, row, frames)
+
+
+# -- what became of messages
+
+
+cdef void put_queue(const Targets *targets, Py_ssize_t row, object queue) noexcept:
+    """Set the cell for the queue of a message."""
+    cdef Py_ssize_t size
+    cdef const char *text
+    if queue is not None and targets.queue is not NULL:
+        text = PyUnicode_AsUTF8AndSize(queue, &size)
+        put_octets(targets.queue, row, text, <size_t>size)
+
+
+cdef int put_outcome(
+    const Targets *targets, Py_ssize_t row, int64_t sent_ns, object outcome, int64_t packet, int64_t time_ns
+) except -1:
+    """Set the cells that say what became of a message; see `rows.outcome_cells`."""
+    cdef Py_ssize_t size
+    cdef const char *text
+    if outcome is not None and targets.outcome is not NULL:
+        text = PyUnicode_AsUTF8AndSize(outcome, &size)
+        put_octets(targets.outcome, row, text, <size_t>size)
+    if time_ns == NO_NUMBER:
+        return 0
+    if targets.ts_outcome is not NULL:
+        put_int64(targets.ts_outcome, row, _micros(time_ns))
+    if targets.ts_outcome_ns is not NULL:
+        put_int64(targets.ts_outcome_ns, row, time_ns)
+    if targets.packet_outcome is not NULL and packet != NO_NUMBER:
+        if packet <= targets.before:
+            packet = (<object>targets.files).locate(packet)[1]
+        else:
+            packet -= targets.before
+        put_int64(targets.packet_outcome, row, packet)
+    if targets.latency_us is not NULL and outcome in ANSWERS:
+        put_int64(targets.latency_us, row, (time_ns - sent_ns) // 1000 if time_ns > sent_ns else 0)
+    return 0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from amqpcodec.capture import Connection
 
+from .rows import NO_TIME
+
 if TYPE_CHECKING:
     from .message_sink import OpenMessage
-
-NO_TIME = int(-(2.0**63))  # as compiled code marks a time that is not known
 
 
 class OpenContents:

@@ -11,6 +11,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.ref cimport PyObject
 from libc.stdint cimport INT64_MAX, int64_t
+from libc.string cimport memcmp
 
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
@@ -20,20 +21,23 @@ from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
 from ..capture.headers cimport Headers
 from ..capture.scanner_c cimport Scanner
 from ..capture.streams_c cimport StreamTracker
-from .buffers_c cimport NO_MEMORY, Columns, Table
+from .buffers_c cimport NO_MEMORY, Columns, Table, put_int64, put_octets
 from .cells_c cimport (
-    LEAST_METHOD, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method, add_packet, aim,
-    is_valid, name_file, name_origin, shape_of_method,
+    LEAST_HEADER, LEAST_METHOD, Layout, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method,
+    add_packet, aim, is_valid, name_file, name_origin, put_outcome, put_queue, shape_of_method,
 )
 from .contents_c cimport (
     COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, OpenContents, Totals, count, frame_origin, octets_at, or_none,
     whole_content,
 )
 
+from .following_c cimport Followed, Message, Settler
+
 from ..capture.container import MAX_RECORD
 from ..capture.frames import CHUNK_BYTES, ConnectionDecoder
 from ..capture.model import Close, Data, Fault
 from .feeder_py import count_fault, dispatch
+from .following_py import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
 from .sinks import flow_of
 
 cdef enum:  # the tables
@@ -42,15 +46,18 @@ cdef enum:  # the tables
     MESSAGES = 3
     CONNECTIONS = 4
     ERRORS = 5
+    DELIVERIES = 6
 
 cdef enum:
     # Octets worth a release of the global lock. Fewer take less time than a thread that waits for the lock needs to
     # wake up: two threads with chunks of 16 KiB do less than one, for twice the CPU time.
     _LEAST_UNLOCKED = 32768
 
+cdef int _PUBLISH = PUBLISH, _DELIVER = DELIVER, _GET_OK = GET_OK, _ANSWER = ANSWER, _REQUEST = REQUEST
 cdef Py_ssize_t _CHUNK_BYTES = CHUNK_BYTES
 cdef dict _TABLES = {
     "frames": FRAMES, "methods": METHODS, "messages": MESSAGES, "connections": CONNECTIONS, "errors": ERRORS,
+    "deliveries": DELIVERIES,
 }
 
 
@@ -72,11 +79,30 @@ cdef class Direction:
     cdef object follower  # of this direction, in that decoder
     cdef DirectionState state  # where that stands
     cdef OpenContents contents  # of the sink; None before the first frame, and but for messages
+    cdef Followed followed  # of the sink's follower, once there are contents
+    cdef bytes source  # channel and consumer tag of the last delivery, as they are in its frame
+    cdef bytes queue  # and the queue that it came from; None if that is not known
+    cdef const unsigned char *source_at  # where those octets lie; NULL if they are to be asked for again
+    cdef int forgotten  # of `followed` at that time
+    cdef const char *queue_at
+    cdef size_t queue_size
     cdef Totals totals  # of the sink; None but for connections
     cdef Plan plan
     cdef bint alternate  # whether another dialect has methods that this one lacks
     cdef Origin origin
     cdef tuple _names
+
+
+@cython.final
+cdef class _Settler(Settler):
+    """Takes the messages of a feeder's follower."""
+
+    cdef PyObject *feeder  # borrowed, so that no cycle runs through it; NULL once that is gone
+
+    cpdef object settle(self, Message message, object outcome, long long packet, long long time_ns):
+        """Add the row of a message."""
+        if self.feeder is not NULL:
+            (<Feeder>self.feeder).add_settled(message, outcome, packet, time_ns)
 
 
 @cython.final
@@ -96,6 +122,7 @@ cdef class Feeder(OctetConsumer):
     cdef bytes _file
     cdef dict _plans
     cdef dict _directions
+    cdef _Settler _settler  # None but for deliveries
 
     def __cinit__(self, sink):
         cdef Columns columns = sink.store
@@ -115,6 +142,14 @@ cdef class Feeder(OctetConsumer):
         self._file = name_file(&self._targets)
         self._plans = {}
         self._directions = {}
+        if self._table == DELIVERIES:
+            self._settler = _Settler()
+            self._settler.feeder = <PyObject *>self
+            sink.follower.settler = self._settler
+
+    def __dealloc__(self):
+        if self._settler is not None:
+            self._settler.feeder = NULL
 
     def feed(self, event):
         """Take what comes next in a direction of a connection, or a fault of the file; see `feeder_py`."""
@@ -374,7 +409,7 @@ cdef class Feeder(OctetConsumer):
         elif self._is_declined(direction, p, size):
             with gil:
                 self._negotiate(direction, p, size, position)
-        elif self._table == MESSAGES:
+        elif self._table == MESSAGES or self._table == DELIVERIES:
             return self._add_to_content(direction, p, end, size, position)
         elif self._table == FRAMES:
             if direction.alternate and p[0] == METHOD and _method_of(direction, p, size) is NULL:
@@ -419,16 +454,35 @@ cdef class Feeder(OctetConsumer):
             with gil:
                 direction.contents = self._sink.contents(direction.connection, direction.origin.direction)
                 direction.contents.plans = self._plans
+                direction.followed = self._sink.follower.connection(direction.connection)
         channel = direction.contents.channel(u16(p + 1))
         if channel is NULL:
             self._targets.table.trouble = NO_MEMORY
             return size
         cdef bint is_free = not channel.kept and channel.method is NULL
+        cdef const Shape *method = _method_of(direction, p, size) if p[0] == METHOD else NULL
+        if method is NULL and p[0] == METHOD and direction.alternate:
+            self._make_row(direction, p, size, position)
+            return size
+        if method is not NULL and method.step >= _ANSWER:
+            if method.step == _REQUEST or not is_free:
+                self._make_row(direction, p, size, position)
+                return size
+            if self._table == DELIVERIES:
+                channel.known = True
+                self._answer(direction, p, size, position)
+                return size
         if p[0] == METHOD and is_free and direction.contents.open < self._open_limit:
             whole = whole_content(direction.origin.layout, p, end, self._body_limit, self._size_limit)
             if whole:
                 channel.known = True
-                if not add_message(&self._targets, &direction.origin, p, whole, position, position.time_ns):
+                if self._table == DELIVERIES:
+                    self._follow(
+                        direction, direction.origin.layout, p, whole, position, position.offset + <int64_t>size
+                    )
+                elif add_message(&self._targets, &direction.origin, p, whole, position, position.time_ns):
+                    self._name_queue(direction, method, p, size)
+                else:
                     self._make_rows(direction, p, whole, position)
                 return whole
         done = direction.contents.add(
@@ -441,14 +495,106 @@ cdef class Feeder(OctetConsumer):
         elif done == COMPLETED:
             origin = direction.origin
             origin.layout = channel.layout
-            if add_message(
+            if self._table == DELIVERIES:
+                self._follow(
+                    direction, channel.layout, channel.frames.start, channel.frames.used, &channel.first,
+                    channel.header_offset,
+                )
+                direction.contents.end(channel)
+            elif add_message(
                 &self._targets, &origin, channel.frames.start, channel.frames.used, &channel.first, channel.last_ns
             ):
+                self._name_queue(direction, channel.method, channel.frames.start, channel.header_at)
                 direction.contents.end(channel)
             else:
                 with gil:
                     self._emit(direction, channel.number)
         return size
+
+    # -- queues, and what became of messages
+
+    cdef int _name_queue(
+        self, Direction direction, const Shape *method, const unsigned char *p, size_t size
+    ) except -1 nogil:
+        """Set the cell for the queue of the message in the last row, which begins with a method."""
+        cdef Py_ssize_t row = self._targets.table.rows - 1
+        cdef bint known
+        if method.step == _DELIVER:
+            if self._targets.queue is NULL:
+                return 0
+            known = direction.source_at is not NULL and direction.forgotten == direction.followed.forgotten
+            if known and _is_source(direction.source_at, p, size):
+                if direction.queue_at is not NULL:
+                    put_octets(self._targets.queue, row, direction.queue_at, direction.queue_size)
+                return 0
+        elif method.step != _GET_OK:
+            return 0
+        with gil:
+            queue = direction.followed.queue_of(method.step, u16(p + 1), octets_at(p, size))
+            put_queue(&self._targets, row, queue)
+            if method.step == _DELIVER and size > <size_t>LEAST_METHOD + p[11]:
+                direction.source = octets_at(p + 1, 2) + octets_at(p + 11, 1 + p[11])
+                direction.queue = None if queue is None else queue.encode()
+                direction.source_at = <const unsigned char *>PyBytes_AS_STRING(direction.source)
+                direction.queue_at = NULL
+                direction.forgotten = direction.followed.forgotten
+                if queue is not None:
+                    direction.queue_at = PyBytes_AS_STRING(direction.queue)
+                    direction.queue_size = <size_t>PyBytes_GET_SIZE(direction.queue)
+        return 0
+
+    cdef int _follow(
+        self, Direction direction, const Layout *layout, const unsigned char *p, size_t size, const Position *first,
+        int64_t header_offset,
+    ) except -1 with gil:
+        """Have a whole content followed, in frames that lie one behind the other."""
+        cdef Message message = Message.__new__(Message)
+        cdef const unsigned char *header = p + OVERHEAD + u32(p + 3)
+        message.connection, message.dialect = direction.connection, <object>layout.module
+        message.direction, message.channel = direction.origin.direction, u16(p + 1)
+        message.packet, message.time_ns, message.offset = first.packet, first.time_ns, first.offset
+        message.header_offset, message.size = header_offset, <long long>size
+        message.step = shape_of_method(layout, u32(p + 7)).step
+        message.frames = octets_at(p, <size_t>(header - p) + OVERHEAD + u32(header + 3))
+        message.culprit, message.tag = b"", 0
+        direction.followed.take(message)
+        return 0
+
+    cdef int _answer(
+        self, Direction direction, const unsigned char *p, size_t size, const Position *position
+    ) except -1 with gil:
+        """Pass an acknowledgement or refusal."""
+        direction.followed.answer(
+            direction.origin.direction, octets_at(p, size), position.packet, position.time_ns
+        )
+        return 0
+
+    cdef int add_settled(self, Message message, object outcome, int64_t packet, int64_t time_ns) except -1:
+        """Add the row of a message; see `following_py.Settler`."""
+        cdef Plan plan = self._plans.get(message.dialect)
+        cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(message.frames)
+        cdef size_t size = <size_t>PyBytes_GET_SIZE(message.frames)
+        cdef Py_ssize_t row = self._targets.table.rows
+        cdef Position position = Position(message.offset, message.packet, message.time_ns)
+        cdef Origin origin
+        if plan is None or message.error is not None or not _is_plain(&plan.layout, p, size):
+            self._sink.settle(message, outcome, packet, time_ns)
+            return 0
+        origin = self.direction(message.connection, message.direction).origin
+        origin.layout = &plan.layout
+        if not add_message(&self._targets, &origin, p, size, &position, NO_NUMBER):
+            self._sink.settle(message, outcome, packet, time_ns)
+            return 0
+        self._targets.table.octets += <size_t>message.size - size
+        if not self._targets.bare:
+            put_queue(&self._targets, row, message.queue)
+            if message.step == _PUBLISH and message.tag and self._targets.delivery_tag is not NULL:
+                put_int64(self._targets.delivery_tag, row, message.tag)
+            put_outcome(&self._targets, row, message.time_ns, outcome, packet, time_ns)
+        if self._targets.table.trouble:
+            (<Columns>self._sink.store).check()
+        self._cut_if_full()
+        return 0
 
     # -- what cells decline
 
@@ -461,6 +607,9 @@ cdef class Feeder(OctetConsumer):
 
     cdef int _frame(self, Direction direction, bytes octets, const Position *position, object module) except -1:
         """Pass a frame to the sink."""
+        cdef Direction each
+        for each in self._directions[direction.connection]:
+            each.source_at = NULL  # it may say which queue a consumer has
         self._sink.frame(frame_origin(direction.connection, direction.origin.direction, position), octets, module)
         return 0
 
@@ -507,6 +656,27 @@ cdef class Feeder(OctetConsumer):
 cdef inline const Shape *_method_of(Direction direction, const unsigned char *p, size_t size) noexcept nogil:
     """The method in a frame of that type; NULL if the dialect has none of its ids."""
     return shape_of_method(direction.origin.layout, u32(p + 7)) if size >= LEAST_METHOD else NULL
+
+
+cdef inline bint _is_source(const unsigned char *source, const unsigned char *p, size_t size) noexcept nogil:
+    """Return whether basic.deliver at `p` has a channel and consumer tag."""
+    return (
+        size > <size_t>LEAST_METHOD + p[11] and source[0] == p[1] and source[1] == p[2]
+        and memcmp(source + 2, p + 11, 1 + p[11]) == 0
+    )
+
+
+cdef bint _is_plain(const Layout *layout, const unsigned char *p, size_t size) noexcept nogil:
+    """Return whether octets are the frames of a known method with content and of a content header."""
+    cdef const Shape *method
+    cdef size_t header
+    if size < LEAST_METHOD + LEAST_HEADER or p[0] != METHOD:
+        return False
+    header = <size_t>u32(p + 3) + OVERHEAD
+    if header < LEAST_METHOD or size < header + LEAST_HEADER or size != header + u32(p + header + 3) + OVERHEAD:
+        return False
+    method = shape_of_method(layout, u32(p + 7))
+    return method is not NULL and method.carries_content
 
 
 # -- the table `packets`: the octets of segments are not read

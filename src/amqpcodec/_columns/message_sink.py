@@ -34,9 +34,11 @@ from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.capture.envelopes import method_ids
 
 from .contents_py import OpenContents
-from .rows import ENVELOPE, FrameOrigin
+from .following_py import ANSWER, DELIVER, GET_OK, REQUEST, Follower, step_of
+from .rows import ENVELOPE, NO_TIME, FrameOrigin
 from .sinks import Flows, Sink, flow_of
 
+_BREAKS = ("gap", "lost")
 INCOMPLETE = "INCOMPLETE"  # the code of a row that has no error, but is not whole
 _HEADER_HEAD = struct.Struct("!HHQ")
 _BODY_SIZE = struct.Struct("!Q")
@@ -67,11 +69,12 @@ class OpenMessage:
         refused: whether its row is out already, since its body is too large; its frames lead to nothing.
         error: what is wrong with its order or size.
         culprit: octets of the frame that is wrong in that way.
+        queue: where it comes from, if that is known.
     """
 
     __slots__ = (
         "body_size", "channel", "complete", "culprit", "dialect", "error", "frames", "header",
-        "header_offset", "last_ns", "left", "method", "octets", "origin", "parts", "refused",
+        "header_offset", "last_ns", "left", "method", "octets", "origin", "parts", "queue", "refused",
     )  # fmt: skip
 
     def __init__(self, origin: FrameOrigin, dialect: ModuleType, channel: int) -> None:
@@ -91,6 +94,12 @@ class OpenMessage:
         self.refused = False
         self.error: DecodeError | None = None
         self.culprit = b""
+        self.queue: str | None = None
+
+    @property
+    def ids(self) -> tuple[int, int] | None:
+        """Return the class and method ids of its method."""
+        return None if self.method is None else method_ids(self.method)
 
     @property
     def stage(self) -> int:
@@ -160,15 +169,22 @@ class MessageSink(Sink):
 
     Args:
         open_contents: what contents are kept in that are not complete: `OpenContents` of the build in use.
+        follower: who knows the queues of consumers: `Follower` of the build in use.
+
+    Attributes:
+        follower: that one.
     """
 
     def __init__(
         self,
         *arguments: Any,
         open_contents: Callable[[Connection, int], OpenContents] = OpenContents,
+        follower: type[Follower] = Follower,
         **options: Any,
     ) -> None:
         super().__init__(*arguments, **options)
+        self.follower = follower()
+        self._steps: dict[Any, int] = {}
         self._new_contents = open_contents
         self._directions: dict[tuple[Connection, int], OpenContents] = {}
 
@@ -184,14 +200,21 @@ class MessageSink(Sink):
 
     def fault(self, fault: Fault) -> None:
         """A break in a direction ends the contents that are open there."""
+        self.interrupt(fault)
+        super().fault(fault)
+
+    def interrupt(self, fault: Fault) -> None:
+        """End the contents that are open in a direction, if a fault is a break there."""
         if fault.connection is not None and fault.direction is not None and not fault.octets:
             self._end(fault.connection, fault.direction)
-        super().fault(fault)
+            if fault.kind in _BREAKS:
+                self.follower.lose(fault.connection, fault.direction)
 
     def close(self, event: Close) -> None:
         """The contents still open will not be completed."""
         self._end(event.connection, event.direction)
         self._directions.pop((event.connection, event.direction), None)
+        self.follower.close(event.connection)
 
     def contents(self, connection: Connection, direction: int) -> OpenContents:
         """Return the open contents of a direction: one object until the direction is closed."""
@@ -204,7 +227,7 @@ class MessageSink(Sink):
     def snapshot(self, note: Note) -> list[Any]:
         """See `Sink.snapshot`."""
         directions = sorted(self._directions.items(), key=lambda item: (item[0][0].number, item[0][1]))
-        return [
+        found = [
             [
                 connection.number,
                 direction,
@@ -213,10 +236,15 @@ class MessageSink(Sink):
             ]
             for (connection, direction), contents in directions
         ]
+        return [[found], [self.follower.snapshot(note)]]
 
     def restore(self, state: Iterable[Fields], flows: Flows) -> None:
         """See `Sink.restore`."""
-        for fields in state:
+        parts = list(state)
+        if len(parts) != 2:
+            raise damaged("there are not the two parts of a table of messages")
+        open_ones, followed = parts
+        for fields in open_ones.items():
             connection, direction = flow_of(flows, fields).connection, fields.number(0, 1)
             contents = self.contents(connection, direction)
             for channel in _channels(fields.list()):
@@ -226,6 +254,12 @@ class MessageSink(Sink):
                 contents.take(restored.channel)
                 contents.put(restored)
             fields.end()
+        for fields in followed.items():
+            connection = flow_of(flows, fields).connection
+            self.follower.restore(connection, fields, self.make.dialects)
+            fields.end()
+        open_ones.end()
+        followed.end()
 
     def _end(self, connection: Connection, direction: int) -> None:
         """Nothing more will come of the contents that are open in a direction."""
@@ -240,6 +274,10 @@ class MessageSink(Sink):
         """Add the row of a content that is whole, or of which nothing more will come."""
         if content.refused:
             return
+        step = self._step(content.dialect.METHODS.get(content.ids))
+        if step in (DELIVER, GET_OK):
+            followed = self.follower.connection(content.origin.connection)
+            content.queue = followed.queue_of(step, content.channel, content.method or b"")
         row = self.make.message_row(content)
         if row.error is None and not content.complete:
             self._count(INCOMPLETE)
@@ -255,11 +293,33 @@ class MessageSink(Sink):
             name = f"method {method.spec.name}" if method else "a method that is not known"
             self._refuse(open_before, CUT_OFF, origin, octets, frame=name)
         contents.know(channel)
+        step = self._step(method)
+        if step >= ANSWER:
+            self._answer(origin, octets, dialect, step)
         if method is not None and method.spec.content:
             content = OpenMessage(origin, dialect, channel)
             content.method = octets
             if self._may_open(contents, content, octets):
                 contents.put(content)
+
+    def _step(self, method: Any) -> int:
+        """Return what a method is to the follower, given its class."""
+        step = self._steps.get(method)
+        if step is None:
+            step = self._steps[method] = step_of(method) if method is not None else 0
+        return step
+
+    def _answer(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType, step: int) -> None:
+        """Tell the follower of a method without content."""
+        if step != REQUEST:
+            return  # rows of this table do not depend on answers
+        method, _ = self.make.payload(origin, octets, dialect)
+        if method is not None:
+            packet = NO_TIME if origin.packet is None else origin.packet
+            time_ns = NO_TIME if origin.time_ns is None else origin.time_ns
+            channel = ENVELOPE.unpack_from(octets)[1]
+            followed = self.follower.connection(origin.connection)
+            followed.request(channel, origin.direction, method, packet, time_ns)
 
     def _may_open(self, contents: OpenContents, content: OpenMessage, octets: bytes) -> bool:
         """Return whether there may be one more content, which begins with a frame; else its row says so."""

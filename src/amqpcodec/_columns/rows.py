@@ -27,21 +27,33 @@ from .decoding import Decoding
 from .schemas import (
     HEADERS,
     MESSAGE_NAMES,
+    PROPERTIES_SHOWN,
+    TRACE,
     Column,
     column_name,
     content_columns,
     kinds_of,
     method_columns,
+    modules_of,
     property_columns,
 )
 from .text import clean, pairs
+from .trace import TRACERS, trace_of
 
 if TYPE_CHECKING:
+    from .following_py import Message
     from .message_sink import OpenMessage
 
 ENVELOPE = struct.Struct("!BHI")
+NO_TIME = int(-(2.0**63))  # as compiled code marks a time that is not known
 _MAX_INT64 = 2**63 - 1
+_TRACE = tuple(column.name for column in TRACE)
 _MICROSECOND = timedelta(microseconds=1)
+ANSWERS = frozenset(
+    ("ack", "nack", "reject", "requeued", "confirmed", "refused")
+)  # outcomes that are answers
+_BODY_SIZE = slice(11, 19)  # of a content header's frame
+_TRACER_KEYS = tuple(bytes([len(name)]) + name.encode() for name in TRACERS)
 _FAULT_CODES = {"gap": "GAP", "lost": "LOST", "file": "FILE"}
 
 
@@ -168,6 +180,7 @@ class Rows:
         self, table: str, columns: Sequence[Column], decoding: Decoding, file: str | None = None
     ) -> None:
         modules = tuple(map(module, decoding.dialects))
+        shown = modules_of(table, decoding.dialects)
         self.dialects: dict[str, ModuleType] = {each.DIALECT.name: each for each in modules}
         self._wanted = {column.name for column in columns}
         self._wanted |= {f"{column.name}.{child.name}" for column in columns for child in column.children}
@@ -181,11 +194,13 @@ class Rows:
         self._inside, self._taken = ("args.", frozenset()) if table == "methods" else ("", MESSAGE_NAMES)
         self._arguments: dict[str, str] = {}
         self._properties: dict[str, str] = {}
+        self._outer = "" if table == "deliveries" else "properties"  # the struct that properties go to
+        self._traces = not self._wanted.isdisjoint(_TRACE)
         if table == "methods":
-            self._arguments = kinds_of(method_columns(modules))
-        elif table == "messages":
-            self._arguments = kinds_of(content_columns(modules))
-            self._properties = kinds_of(property_columns(modules))
+            self._arguments = kinds_of(method_columns(shown))
+        elif table in ("messages", "deliveries"):
+            self._arguments = kinds_of(content_columns(shown))
+            self._properties = kinds_of(property_columns(shown))
         self._plans: dict[type, tuple[_Step, ...]] = {}
         self._read: dict[type, bool] = {}
         self._decoders: dict[ModuleType, tuple[Any, Any]] = {}
@@ -230,6 +245,8 @@ class Rows:
             channel=content.channel, frames=content.frames, ts_last=micros(content.last_ns),
             complete=content.complete,
         )  # fmt: skip
+        if content.queue is not None:
+            cells["queue"] = content.queue
         if content.body_size is not None and content.body_size <= _MAX_INT64:
             cells["body_size"] = content.body_size
         error, culprit = self._add_method(cells, content), content.method
@@ -242,6 +259,25 @@ class Rows:
             cells["body"] = b"".join(content.parts)
         self._blame(cells, error, culprit)
         return Row(cells, content.octets, error)
+
+    def delivery_row(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> Row:
+        """The row in `deliveries` of a message, with the packet and time that decided on its outcome."""
+        cells = self.lead(message.origin)
+        cells.update(channel=message.channel, queue=message.queue, outcome=outcome)
+        if message.tag and message.tag <= _MAX_INT64:
+            cells["delivery_tag"] = message.tag
+        error, culprit = self._add_method(cells, message), message.method
+        wrong, header = self._add_header(cells, message), message.header
+        if header is not None and len(header) >= _BODY_SIZE.stop:
+            size = int.from_bytes(header[_BODY_SIZE], "big")
+            cells["body_size"] = size if size <= _MAX_INT64 else None
+        if error is None:
+            error, culprit = wrong, header
+        if error is None:
+            error, culprit = message.error, message.culprit
+        cells.update(outcome_cells(self.files, message.time_ns, outcome, packet, time_ns))
+        self._blame(cells, error, culprit)
+        return Row(cells, message.size, error)
 
     def damage_row(self, fault: Fault) -> Row:
         """The row in `frames`, `methods` and `messages` of a frame in error whose end is not known, or of
@@ -336,7 +372,7 @@ class Rows:
             cells["name"] = method.spec.name
         return method
 
-    def _add_method(self, cells: dict[str, Any], content: OpenMessage) -> DecodeError | None:
+    def _add_method(self, cells: dict[str, Any], content: OpenMessage | Message) -> DecodeError | None:
         """The cells that come from a content's method; what is wrong with it."""
         octets, dialect = content.method, content.dialect
         if octets is None:
@@ -352,7 +388,7 @@ class Rows:
             cells.update(values)
         return error
 
-    def _add_header(self, cells: dict[str, Any], content: OpenMessage) -> DecodeError | None:
+    def _add_header(self, cells: dict[str, Any], content: OpenMessage | Message) -> DecodeError | None:
         """The cells that come from a content header; what is wrong with it."""
         octets, dialect = content.header, content.dialect
         if octets is None:
@@ -365,14 +401,18 @@ class Rows:
         if header is None:
             return error
         properties = header.properties
-        cells["properties"], error = self._values(origin, octets, dialect, properties)
+        values, error = self._values(origin, octets, dialect, properties)
+        cells.update({self._outer: values} if self._outer else values)
         headers = getattr(properties, HEADERS.name, None)
         if isinstance(headers, RawTable):
             cells["headers_raw"] = headers.octets
-            if self.checks or HEADERS.name in self._wanted:
-                try:
+            try:
+                if self._traces and any(each in headers.octets for each in _TRACER_KEYS):
+                    cells.update(zip(_TRACE, trace_of(headers), strict=True))
+                if self.checks or HEADERS.name in self._wanted:
                     cells[HEADERS.name] = pairs(headers)
-                except DecodeError:
+            except DecodeError:
+                if self.checks or HEADERS.name in self._wanted:
                     error = self._table_error(origin, octets, dialect)
         return error
 
@@ -408,7 +448,8 @@ class Rows:
     def _fills(self, spec: Any) -> bool:
         """Return whether a column is wanted that the fields of a class fill."""
         if not isinstance(spec, MethodSpec):
-            return not self._wanted.isdisjoint(("properties", HEADERS.name, "headers_raw"))
+            shown = PROPERTIES_SHOWN if not self._outer else ("properties", HEADERS.name, "headers_raw")
+            return self._traces or not self._wanted.isdisjoint(shown)
         if self._inside:
             return "args" in self._wanted
         return any(self._column_of(spec, field)[1] for field in spec.fields)
@@ -438,6 +479,8 @@ class Rows:
         """The column, or child of a struct, for a field; whether it is wanted and may be shown."""
         if not isinstance(spec, MethodSpec):
             name = column_name(self._properties, field)
+            if not self._outer:
+                return name, name in PROPERTIES_SHOWN and name in self._wanted
             return name, f"properties.{name}" in self._wanted
         if field.reserved:
             return None, False
@@ -454,7 +497,7 @@ class Rows:
         elif _is_headers(spec, field):
             return HEADERS.name, ""
         else:
-            outer = "properties"
+            outer = self._outer
         name, wanted = self._column_of(spec, field)
         if name is None or not wanted:
             return None
@@ -522,6 +565,27 @@ def micros(time_ns: int | None) -> int | None:
     """A time in microseconds; None where there is none, or where nanoseconds in 64 bits do not hold it."""
     time_ns = _nanos(time_ns)
     return None if time_ns is None else time_ns // 1000
+
+
+def outcome_cells(
+    files: Files, sent_ns: int, outcome: str | None, packet: int, time_ns: int
+) -> dict[str, int | None]:
+    """Return the cells that say when it was decided what became of a message.
+
+    Args:
+        files: where packets are.
+        sent_ns: time of the message.
+        outcome: what became of it.
+        packet, time_ns: of what decided on that.
+    """
+    if time_ns == NO_TIME:
+        return {}
+    cells = {"ts_outcome": micros(time_ns), "ts_outcome_ns": _nanos(time_ns)}
+    if packet != NO_TIME:
+        cells["packet_outcome"] = files.locate(packet)[1]
+    if outcome in ANSWERS:
+        cells["latency_us"] = max(time_ns - sent_ns, 0) // 1000
+    return cells
 
 
 # -- cells by wire type

@@ -81,8 +81,14 @@ _MESSAGES = (
     Column("name", "string", label="method that carries it, with its class"),
     Column("kind", "string", label="the same without its class: publish, deliver, get-ok, return"),
 )
+QUEUE = Column("queue", "string", label="queue that it comes from, as consumers and basic.get name it")
+TRACE = (
+    Column("trace_id", "string", label="trace that it belongs to, as its headers say"),
+    Column("span_id", "string", label="span that sent it, as its headers say"),
+)
 HEADERS = Column("headers", "map")
 _CONTENT = (
+    *TRACE,
     HEADERS._replace(label="property headers, with its values as text"),
     Column("headers_raw", "binary", label="octets of that table, behind its length"),
     Column("body", "binary", label="octets of the body; null if it cannot be shown"),
@@ -93,6 +99,27 @@ _CONTENT = (
 )
 # What a field of a method with content must not be called in the table of messages.
 MESSAGE_NAMES = frozenset(("properties", *(column.name for column in LEAD + _MESSAGES + _CONTENT + _FAULT)))
+PROPERTIES_SHOWN = ("message_id", "correlation_id", "reply_to")  # in `deliveries`
+_DELIVERIES = (
+    Column("channel", "int32", label="channel of the message"),
+    Column("kind", "string", label="method that carries it, without its class"),
+    QUEUE,
+    Column("consumer_tag", "string", label="consumer that it is delivered to"),
+    Column("exchange", "string", label="exchange that it was published to"),
+    Column("routing_key", "string", label="routing key that it was published with"),
+    Column("delivery_tag", "int64", label="delivery tag; of a publish its number on a channel with confirms"),
+    Column("redelivered", "bool", label="whether it was delivered before"),
+    Column("body_size", "int64", label="octets of the body, as the content header says"),
+    Column("message_id", "string", label="property message-id"),
+    Column("correlation_id", "string", label="property correlation-id"),
+    Column("reply_to", "string", label="property reply-to"),
+    *TRACE,
+    Column("outcome", "string", label="what became of it; null where no answer is due"),
+    Column("ts_outcome", "timestamp", label="time of the packet that decided on that"),
+    Column("ts_outcome_ns", "int64", label="the same in nanoseconds since 1970, as recorded"),
+    Column("packet_outcome", "int64", label="number of that packet in its file, from 1"),
+    Column("latency_us", "int64", label="microseconds from the message to its answer"),
+)
 _CONNECTIONS = (
     Column("file", "string", label="name of the file of its last packet"),
     Column("flow", "int64", label="number of the TCP conversation, as Wireshark counts"),
@@ -167,7 +194,7 @@ def table_columns(table: str, dialects: Iterable[str | ModuleType] = ALL_DIALECT
     """
     if table not in TABLES:
         raise ValueError(f"no table {table!r}; there are {', '.join(TABLES)}")
-    modules = tuple(module(dialect) for dialect in dialects)
+    modules = modules_of(table, dialects)
     match table:
         case "frames":
             return LEAD + _FRAMES + _FAULT
@@ -177,12 +204,29 @@ def table_columns(table: str, dialects: Iterable[str | ModuleType] = ALL_DIALECT
             kept = tuple(column for column in property_columns(modules) if column != HEADERS)
             properties = Column("properties", "struct", kept)
             return (*LEAD, *_MESSAGES, *content_columns(modules), properties, *_CONTENT, *_FAULT)
+        case "deliveries":
+            return (*LEAD, *_DELIVERIES, *_FAULT)
         case "connections":
             return _CONNECTIONS
         case "packets":
             return LEAD + _PACKETS
         case _:
             return LEAD + _ERRORS
+
+
+def modules_of(table: str, dialects: Iterable[str | ModuleType]) -> tuple[ModuleType, ...]:
+    """Return the modules of the dialects whose fields a table has columns for.
+
+    Args:
+        table: its name. `messages` has those of all five dialects, whichever are read, so that those of
+            streams and captures go together.
+        dialects: those that are read, by name, or the modules of foreign ones.
+
+    Raises:
+        ValueError: no such dialect.
+    """
+    known = ALL_DIALECTS if table in ("messages", "deliveries") else ()
+    return tuple(dict.fromkeys(map(module, (*known, *dialects))))
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +239,9 @@ def method_columns(modules: tuple[Any, ...]) -> tuple[Column, ...]:
 def content_columns(modules: tuple[Any, ...]) -> tuple[Column, ...]:
     """The columns for the arguments of those methods that carry content."""
     methods = (method for module in modules for method in module.METHODS.values())
-    return union((method.spec.fields for method in methods if method.spec.content), taken=MESSAGE_NAMES)
+    fields = union((method.spec.fields for method in methods if method.spec.content), taken=MESSAGE_NAMES)
+    # Some methods name a queue themselves. For all others `queue` has what consumers and basic.get name.
+    return (*(column for column in fields if column.name != QUEUE.name), QUEUE)
 
 
 @lru_cache(maxsize=64)

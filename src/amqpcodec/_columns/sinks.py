@@ -20,9 +20,9 @@ from amqpcodec.capture.envelopes import method_ids
 from amqpcodec.capture.streams_py import Flow
 
 from .buffers_py import Batch, Columns
-from .contents_py import NO_TIME, Totals
+from .contents_py import Totals
 from .decoding import Decoding
-from .rows import FrameOrigin, Row, Rows, error_code, fault_code, micros
+from .rows import NO_TIME, FrameOrigin, Row, Rows, error_code, fault_code, micros
 from .schemas import Column, table_columns
 from .text import cell_text, clean
 

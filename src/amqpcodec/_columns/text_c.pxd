@@ -18,6 +18,9 @@ cdef const unsigned char *put_value(
     const unsigned char *kinds, Column *map, const unsigned char *p, const unsigned char *end,
     const unsigned char *limit,
 ) noexcept nogil
+cdef const unsigned char *behind_value(
+    const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
+) noexcept nogil
 cdef bint are_entries(
     const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
 ) noexcept nogil

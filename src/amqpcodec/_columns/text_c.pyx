@@ -355,7 +355,7 @@ cdef bint are_entries(
     while p < end:
         if p[0] >= end - p - 1:
             return False
-        p = _behind_any(kinds, p + 1 + p[0], end, depth)
+        p = behind_value(kinds, p + 1 + p[0], end, depth)
         if p is NULL:
             return False
     return True
@@ -366,13 +366,13 @@ cdef bint _are_items(
 ) noexcept nogil:
     """Return whether octets are the values of an array."""
     while p < end:
-        p = _behind_any(kinds, p, end, depth)
+        p = behind_value(kinds, p, end, depth)
         if p is NULL:
             return False
     return True
 
 
-cdef const unsigned char *_behind_any(
+cdef const unsigned char *behind_value(
     const unsigned char *kinds, const unsigned char *p, const unsigned char *end, int depth
 ) noexcept nogil:
     """Return the end of the value whose tag is at `p`, before `end`; NULL if it is not valid."""

@@ -40,7 +40,8 @@ def schema(
     """The Arrow schema of a table.
 
     Args:
-        table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"`` or ``"packets"``.
+        table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"``,
+            ``"deliveries"`` or ``"packets"``.
         dialects: names of the dialects whose methods and properties it has, or modules of foreign dialects.
         columns: names of columns in order, one inside a struct as ``"properties.content_type"``; None for all
             but the optional ones.

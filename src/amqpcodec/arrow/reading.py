@@ -108,7 +108,8 @@ def read_capture(
     Args:
         files: a path or binary file object of a pcap or pcapng file, or either in gzip or Zstandard; or
             several.
-        table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"`` or ``"packets"``.
+        table: ``"frames"``, ``"methods"``, ``"messages"``, ``"connections"``, ``"errors"``,
+            ``"deliveries"`` or ``"packets"``.
         options: those of `CaptureOptions`. With the dialect "auto" the columns are those of all dialects.
 
     Raises:

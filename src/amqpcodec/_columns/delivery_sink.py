@@ -1,0 +1,64 @@
+"""The table `deliveries`: messages, and what became of them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from amqpcodec.capture import Fault
+
+from .following_py import ANSWER, Message, step_of
+from .message_sink import INCOMPLETE, MessageSink, OpenMessage
+from .rows import NO_TIME, FrameOrigin, fault_code
+
+_CLOSED = "connection.close-ok"
+
+
+class DeliverySink(MessageSink):
+    """One row a message that was published, delivered, got or returned, once it is known what became of it.
+
+    Args:
+        arguments, options: those of `MessageSink`.
+        message: what messages are kept in that wait: `Message` of the build in use.
+    """
+
+    def __init__(self, *arguments: Any, message: type[Message] = Message, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.follower.settler.call = self.settle
+        self._message = message
+
+    def is_counted_only(self, method: Any) -> bool:
+        """See `Sink.is_counted_only`."""
+        return super().is_counted_only(method) and method.spec.name != _CLOSED
+
+    def fault(self, fault: Fault) -> None:
+        """Count a fault; a break in a direction ends the contents that are open there."""
+        self.interrupt(fault)
+        self._count(fault_code(fault))
+
+    def emit(self, content: OpenMessage) -> None:
+        """Follow a content that is whole, or of which nothing more will come."""
+        if content.refused:
+            return
+        if content.error is None and not content.complete:
+            self._count(INCOMPLETE)
+        method = content.dialect.METHODS.get(content.ids) if content.method else None
+        frames = (content.method or b"") + (content.header or b"")
+        step = step_of(method) if method else 0
+        message = self._message(
+            content.origin, content.channel, content.dialect, step, frames, content.header_offset
+        )
+        message.size, message.error, message.culprit = content.octets, content.error, content.culprit
+        self.follower.connection(content.origin.connection).take(message)
+
+    def settle(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:
+        """Add the row of a message; see `Follower`."""
+        self._add(self.make.delivery_row(message, outcome, packet, time_ns))
+
+    def _answer(self, origin: FrameOrigin, octets: bytes, dialect: ModuleType, step: int) -> None:
+        if step != ANSWER:
+            super()._answer(origin, octets, dialect, step)
+            return
+        packet = NO_TIME if origin.packet is None else origin.packet
+        time_ns = NO_TIME if origin.time_ns is None else origin.time_ns
+        self.follower.connection(origin.connection).answer(origin.direction, octets, packet, time_ns)

@@ -1,0 +1,82 @@
+cimport cython
+
+cdef int PUBLISH, DELIVER, GET_OK, RETURN, _ARGUMENTS, _REJECT, _ACK, _NACK
+cdef long long _UNKNOWN
+
+
+@cython.final
+@cython.freelist(64)
+cdef class Message:
+    cdef public object connection, dialect, error, queue, tag
+    cdef public bytes frames, culprit
+    cdef public int direction, channel, step
+    cdef public bint sure
+    cdef public long long packet, time_ns, offset, header_offset, size
+
+    cpdef Py_ssize_t header_at(self) except -1
+
+
+cdef class Settler:
+    cdef public object call
+
+    cpdef object settle(self, Message message, object outcome, long long packet, long long time_ns)
+
+
+@cython.final
+cdef class Channel:
+    cdef public object next_tag, first_published, first_delivered, queue
+    cdef public dict published, delivered, consumers
+    cdef public bint transacted
+    cdef public tuple consumes, gets
+
+    cpdef object begin(self)
+
+
+@cython.final
+cdef class Followed:
+    cdef Follower _follower
+    cdef public object connection
+    cdef public dict channels
+    cdef public int closes, forgotten
+
+    cpdef Channel channel(self, int number)
+    @cython.locals(channel=Channel, source=tuple)
+    cpdef object queue_of(self, int step, int number, bytes method)
+    @cython.locals(channel=Channel)
+    cpdef object take(self, Message message)
+    @cython.locals(frames=bytes, source=tuple, silent=cython.bint, at=cython.Py_ssize_t)
+    cdef object _deliver(self, Channel channel, Message message)
+    @cython.locals(silent=cython.bint)
+    cdef object _get_ok(self, Channel channel, Message message)
+    @cython.locals(waiting=dict)
+    cdef object _follow(self, Channel channel, Message message, Py_ssize_t tag_at, bint silent)
+    @cython.locals(waiting=dict)
+    cdef object _publish(self, Channel channel, Message message)
+    @cython.locals(follower=Follower)
+    cdef object _wait(self, dict waiting, Message message)
+    @cython.locals(channel=Channel, waiting=dict, follower=Follower, message=Message, kind=cython.int, bits=cython.int)
+    cpdef object answer(self, int direction, bytes method, long long packet, long long time_ns)
+    cpdef object end(self)
+    cpdef object forget(self)
+    cpdef object lose(self, int direction)
+    @cython.locals(channel=Channel)
+    cdef object _end_all(self, long long packet, long long time_ns)
+    cdef object _end(self, Channel channel, long long packet, long long time_ns)
+    @cython.locals(message=Message, left=list)
+    cdef object _drop(self, dict waiting, str outcome, long long packet, long long time_ns)
+
+
+@cython.final
+cdef class Follower:
+    cdef public Settler settler
+    cdef public object depth
+    cdef public Py_ssize_t most_waiting, waiting, channels
+    cdef dict _connections
+
+    cpdef Followed connection(self, object connection)
+
+
+@cython.locals(number=cython.ulonglong, octet=cython.uchar)
+cdef object _number(bytes octets, Py_ssize_t at)
+cdef bytes _consumer_tag(bytes method)
+cdef object _outcome(int kind, int bits, int direction)

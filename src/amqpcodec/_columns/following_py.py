@@ -1,0 +1,621 @@
+"""Follows publishes to confirms, deliveries to acknowledgements.
+
+Delivery tags count from 1 on each channel. The broker numbers what it delivers itself; the numbers of
+published messages are counted by both sides from confirm.select on (RabbitMQ's publisher confirms). With
+``multiple`` an answer is for all messages up to its tag; tag 0 then means all of them. In transactions
+answers count only at tx.commit, so channels in that mode are left out, as are consumers that do not
+acknowledge.
+
+Contents and answers are read from the octets of their frames, since there may be very many. All five dialects
+have the same arguments there; `step_of` refuses others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from amqpcodec import DecodeError
+from amqpcodec._kernel.wire import METHOD, OVERHEAD
+from amqpcodec._state import Fields, Note
+from amqpcodec.capture import Connection
+
+from .following_states import (
+    LOST_COUNT,
+    Request,
+    Source,
+    channel_state,
+    none_for,
+    restore_channel,
+    restored_message,
+)
+from .rows import NO_TIME, FrameOrigin
+from .text import clean
+
+MOST_WAITING = 200_000  # messages without an answer yet, in total
+MOST_CHANNELS = 20_000
+_MOST_ASKED = 1024  # requests of one kind without an answer, or consumers, on one channel
+_ARGUMENTS = 11  # octets of a method's frame before its arguments
+_UNKNOWN = NO_TIME  # a packet or time
+_METHOD = bytes([METHOD])  # the first octet of a method's frame
+
+# What a method is to a follower.
+PUBLISH, DELIVER, GET_OK, RETURN, ANSWER, REQUEST = range(1, 7)
+_STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "basic.publish": (PUBLISH, ()),
+    "basic.deliver": (DELIVER, ("shortstr", "longlong")),
+    "basic.get-ok": (GET_OK, ("longlong",)),
+    "basic.return": (RETURN, ()),
+    "basic.ack": (ANSWER, ("longlong", "bit")),
+    "basic.nack": (ANSWER, ("longlong", "bit", "bit")),
+    "basic.reject": (ANSWER, ("longlong", "bit")),
+}
+
+# What requests are asked for.
+_NEEDED = {
+    "queue.declare": frozenset(("queue",)),
+    "queue.declare-ok": frozenset(("queue", "message_count")),
+    "basic.consume": frozenset(("queue", "consumer_tag", "no_ack")),
+    "basic.consume-ok": frozenset(("consumer_tag",)),
+    "basic.cancel": frozenset(("consumer_tag",)),
+    "basic.cancel-ok": frozenset(("consumer_tag",)),
+    "basic.get": frozenset(("queue", "no_ack")),
+}
+
+
+def step_of(method: Any) -> int:
+    """Return what a method is to a follower, given its class; 0 for nothing."""
+    spec = method.spec
+    if spec.name in _REQUESTS:
+        needed = _NEEDED.get(spec.name, frozenset())
+        return REQUEST if needed <= {field.attribute for field in spec.fields} else 0
+    step, types = _STEPS.get(spec.name, (0, ()))
+    return step if types == tuple(field.type for field in spec.fields)[: len(types)] else 0
+
+
+class Message:
+    """A message that is followed, without its body.
+
+    Attributes:
+        connection, direction, channel: where it was seen.
+        packet, time_ns, offset: of its method; NO_TIME for a packet or time that is not known.
+        dialect: module of its dialect.
+        frames: its method and content header, one behind the other; none of a message without a method.
+        header_offset: offset of that header.
+        size: octets of all its frames.
+        error, culprit: what is wrong with the order of its frames, and the frame that is.
+        step: its method, as `step_of` says.
+        tag: its number; 0 for one that no answer can name.
+        queue: where it comes from, if that is known.
+        sure: whether its consumer is known to acknowledge.
+    """
+
+    __slots__ = (
+        "channel", "connection", "culprit", "dialect", "direction", "error", "frames", "header_offset",
+        "offset", "packet", "queue", "size", "step", "sure", "tag", "time_ns",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        origin: FrameOrigin,
+        channel: int,
+        dialect: ModuleType,
+        step: int,
+        frames: bytes,
+        header_offset: int,
+    ) -> None:
+        self.connection: Connection = origin.connection
+        self.direction = origin.direction
+        self.packet = _UNKNOWN if origin.packet is None else origin.packet
+        self.time_ns = _UNKNOWN if origin.time_ns is None else origin.time_ns
+        self.offset = origin.offset
+        self.channel = channel
+        self.dialect = dialect
+        self.step = step
+        self.frames = frames
+        self.header_offset = header_offset
+        self.size = len(frames)
+        self.error: DecodeError | None = None
+        self.culprit = b""
+        self.tag = 0
+        self.queue: str | None = None
+        self.sure = False
+
+    @property
+    def origin(self) -> FrameOrigin:
+        """Return where its method was found."""
+        packet, time_ns = none_for(self.packet), none_for(self.time_ns)
+        return FrameOrigin(self.connection, self.direction, packet, time_ns, self.offset)
+
+    @property
+    def method(self) -> bytes | None:
+        """Return the frame of its method."""
+        return self.frames[: self.header_at()] or None
+
+    @property
+    def header(self) -> bytes | None:
+        """Return the frame of its content header."""
+        return self.frames[self.header_at() :] or None
+
+    def header_at(self) -> int:
+        """Return the octets of its method's frame."""
+        if self.frames[:1] != _METHOD:
+            return 0
+        return int.from_bytes(self.frames[3:7], "big") + OVERHEAD
+
+
+class Settler:
+    """Takes the messages of which it is known what became.
+
+    Attributes:
+        call: is called with the arguments of `settle`; to be set by who gives a follower messages.
+    """
+
+    __slots__ = ("call",)
+
+    def __init__(self) -> None:
+        self.call: Callable[[Message, str | None, int, int], None] | None = None
+
+    def settle(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:
+        """Take a message, once, and what became of it.
+
+        Args:
+            message: the message.
+            outcome: one of the outcomes in docs/columns.md; None where no answer is due.
+            packet, time_ns: of what decided on that, or NO_TIME.
+        """
+        if self.call is not None:
+            self.call(message, outcome, packet, time_ns)
+
+
+class Channel:
+    """The state of a channel. A recording may have very many, so what most of them never need is made late.
+
+    Attributes:
+        next_tag: number of the next published message; 0 outside confirm mode, -1 if messages were missed.
+        published, delivered: the messages that wait for an answer, by tag.
+        first_published, first_delivered: no lower tag waits.
+        transacted: whether it is in the mode of tx.select.
+        consumers: of each tag, the queue and whether it does not acknowledge.
+        queue: the name of the last queue that was declared.
+        consumes, gets: requests not yet answered: consumer tag, queue, whether without acknowledgements.
+    """
+
+    __slots__ = (
+        "consumers", "consumes", "delivered", "first_delivered", "first_published", "gets", "next_tag",
+        "published", "queue", "transacted",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget everything: the number belongs to another channel now."""
+        self.next_tag = self.first_published = self.first_delivered = 0
+        self.published: dict[int, Message] | None = None
+        self.delivered: dict[int, Message] | None = None
+        self.transacted = False
+        self.consumers: dict[bytes, Source] | None = None
+        self.queue: str | None = None
+        self.consumes: tuple[Request, ...] = ()
+        self.gets: tuple[Request, ...] = ()
+
+
+class Followed:
+    """The channels of one connection. A `Follower` makes it.
+
+    Attributes:
+        channels: by number.
+        closes: how many of its directions have ended.
+        forgotten: how often its channels were forgotten to make room for others.
+    """
+
+    __slots__ = ("_follower", "channels", "closes", "connection", "forgotten")
+
+    def __init__(self, follower: Follower, connection: Connection) -> None:
+        self._follower = follower
+        self.connection = connection
+        self.channels: dict[int, Channel] = {}
+        self.closes = self.forgotten = 0
+
+    def channel(self, number: int) -> Channel:
+        """Return a channel, which may be new."""
+        channel = self.channels.get(number)
+        if channel is None:
+            self._follower.make_room(self)
+            channel = self.channels[number] = Channel()
+        return channel
+
+    # -- contents
+
+    def queue_of(self, step: int, number: int, method: bytes) -> str | None:
+        """Return the queue that a content comes from, whose method has just come; None if it is not known."""
+        channel = self.channels.get(number)
+        if channel is None:
+            return None
+        if step == DELIVER:
+            source = None if channel.consumers is None else channel.consumers.get(_consumer_tag(method))
+            return None if source is None else source[0]
+        if step == GET_OK and channel.gets:
+            queue = channel.gets[0][1]
+            channel.gets = channel.gets[1:]
+            return queue
+        return None
+
+    def take(self, message: Message) -> None:
+        """Take a message whose frames have come; it is settled now or later."""
+        channel = self.channel(message.channel)
+        step = message.step
+        if step == DELIVER:
+            self._deliver(channel, message)
+        elif step == GET_OK:
+            self._get_ok(channel, message)
+        elif step == PUBLISH:
+            self._publish(channel, message)
+        else:
+            outcome = "returned" if step == RETURN else None if message.frames[:1] == _METHOD else "unknown"
+            self._follower.settler.settle(message, outcome, _UNKNOWN, _UNKNOWN)
+
+    def _deliver(self, channel: Channel, message: Message) -> None:
+        frames = message.frames
+        source = None
+        if channel.consumers is not None:
+            source = channel.consumers.get(_consumer_tag(frames))
+        silent = False
+        if source is not None:
+            message.queue, silent = source
+            message.sure = True
+        at = _ARGUMENTS + 1 + frames[_ARGUMENTS] if len(frames) > _ARGUMENTS else len(frames)
+        self._follow(channel, message, at, silent)
+
+    def _get_ok(self, channel: Channel, message: Message) -> None:
+        silent = False
+        message.sure = True
+        if channel.gets:
+            _, message.queue, silent = channel.gets[0]
+            channel.gets = channel.gets[1:]
+        if self._follower.depth is not None:
+            end = message.header_at() - 1  # the number of messages left is the last argument
+            self._follower.depth(message.queue, int.from_bytes(message.frames[end - 4 : end], "big"))
+        self._follow(channel, message, _ARGUMENTS, silent)
+
+    def _follow(self, channel: Channel, message: Message, tag_at: int, silent: bool) -> None:
+        message.tag = _number(message.frames, tag_at)
+        if silent:
+            self._follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
+        elif channel.transacted or not message.tag:
+            self._follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
+        else:
+            waiting = channel.delivered
+            if waiting is None:
+                waiting = channel.delivered = {}
+            if not waiting:
+                channel.first_delivered = message.tag
+            self._wait(waiting, message)
+
+    def _publish(self, channel: Channel, message: Message) -> None:
+        tag = channel.next_tag
+        if tag == 0:
+            self._follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
+        elif tag < 0:
+            self._follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
+        else:
+            channel.next_tag = tag + 1
+            message.tag = tag
+            waiting = channel.published
+            if waiting is None:
+                waiting = channel.published = {}
+            if not waiting:
+                channel.first_published = tag
+            self._wait(waiting, message)
+
+    def _wait(self, waiting: dict[int, Message], message: Message) -> None:
+        follower, tag = self._follower, message.tag
+        if message.time_ns == _UNKNOWN:
+            follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
+            return
+        if tag in waiting:  # the channel was opened again, and that was not recorded
+            follower.waiting -= 1
+            follower.settler.settle(waiting.pop(tag), "unknown", _UNKNOWN, _UNKNOWN)
+        if follower.waiting >= follower.most_waiting:
+            follower.settler.settle(message, "dropped", _UNKNOWN, _UNKNOWN)
+            return
+        follower.waiting += 1
+        waiting[tag] = message
+
+    # -- answers
+
+    def answer(self, direction: int, method: bytes, packet: int, time_ns: int) -> None:
+        """Take the frame of basic.ack, basic.nack or basic.reject, and its packet and time, or NO_TIME."""
+        channel = self.channels.get(method[1] << 8 | method[2])
+        waiting = None
+        if channel is not None:
+            waiting = channel.published if direction else channel.delivered
+        if channel is None or not waiting or len(method) < _ARGUMENTS + 10:
+            return
+        tag, kind, bits = _number(method, _ARGUMENTS), method[10], method[_ARGUMENTS + 8]
+        outcome = _outcome(kind, bits, direction)
+        follower = self._follower
+        if kind == _REJECT or not bits & 1:
+            message = waiting.pop(tag, None)
+            if message is not None:
+                follower.waiting -= 1
+                follower.settler.settle(message, outcome, packet, time_ns)
+            return
+        first = channel.first_published if direction else channel.first_delivered
+        for each in _up_to(waiting, first, tag):
+            message = waiting.pop(each, None)
+            if message is not None:
+                follower.waiting -= 1
+                follower.settler.settle(message, outcome, packet, time_ns)
+        if direction:
+            channel.first_published = tag + 1
+        else:
+            channel.first_delivered = tag + 1
+
+    # -- requests
+
+    def request(self, number: int, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        """Take any other method that says something about messages, decoded."""
+        if method.spec.name == "connection.close-ok":
+            self._end_all(packet, time_ns)
+            return
+        _REQUESTS[method.spec.name](self, self.channel(number), direction, method, packet, time_ns)
+
+    def lose(self, direction: int) -> None:
+        """Octets are missing: counting no longer matches requests and answers."""
+        for channel in self.channels.values():
+            channel.consumes = channel.gets = ()
+            if direction == 0 and channel.next_tag:
+                self._drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
+                channel.next_tag = LOST_COUNT
+
+    def end(self) -> None:
+        """Nothing more will come of the connection."""
+        self._end_all(_UNKNOWN, _UNKNOWN)
+
+    def forget(self) -> None:
+        """Make room for other connections."""
+        for channel in self.channels.values():
+            self._drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
+            self._drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
+        self._follower.channels -= len(self.channels)
+        self.channels.clear()
+        self.forgotten += 1
+
+    def _end_all(self, packet: int, time_ns: int) -> None:
+        for channel in self.channels.values():
+            self._end(channel, packet, time_ns)
+        self._follower.channels -= len(self.channels)
+        self.channels.clear()
+
+    def _end(self, channel: Channel, packet: int, time_ns: int) -> None:
+        """No more answers will come."""
+        self._drop(channel.delivered, "none", packet, time_ns)
+        self._drop(channel.published, "none", packet, time_ns)
+
+    def _drop(self, waiting: dict[int, Message] | None, outcome: str, packet: int, time_ns: int) -> None:
+        if not waiting:
+            return
+        left = list(waiting.values())
+        waiting.clear()
+        self._follower.waiting -= len(left)
+        for message in left:
+            # A consumer whose beginning was not recorded may be one that does not acknowledge.
+            doubtful = outcome == "none" and message.step == DELIVER and not message.sure
+            self._follower.settler.settle(message, "unknown" if doubtful else outcome, packet, time_ns)
+
+    def _reset(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        """A channel is opened, or its end is agreed on."""
+        self._end(channel, packet, time_ns)
+        channel.begin()
+
+    def _confirm_select(
+        self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int
+    ) -> None:
+        if not channel.next_tag:
+            channel.next_tag = 1
+
+    def _recover(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        """The waiting deliveries will come again, or a commit settles them."""
+        self._drop(channel.delivered, "unknown", packet, time_ns)
+        channel.transacted = channel.transacted or method.spec.name == "tx.select"
+
+    def _declare(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        if method.queue:
+            channel.queue = clean(method.queue)
+            if direction and self._follower.depth is not None:
+                self._follower.depth(channel.queue, method.message_count)
+
+    def _consume(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        request = method.consumer_tag, _queue(channel, method), method.no_ack
+        if getattr(method, "no_wait", False) or getattr(method, "nowait", False):
+            self._consumer(channel, method.consumer_tag, request)
+        else:
+            channel.consumes = _asked(channel.consumes, request)
+
+    def _consume_ok(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        tag = method.consumer_tag
+        for index, request in enumerate(channel.consumes):
+            if request[0] in ("", tag):
+                channel.consumes = channel.consumes[:index] + channel.consumes[index + 1 :]
+                self._consumer(channel, tag, request)
+                return
+
+    def _consumer(self, channel: Channel, tag: str, request: Request) -> None:
+        if channel.consumers is None:
+            channel.consumers = {}
+        key = tag.encode("utf-8", "surrogateescape")
+        if len(channel.consumers) < _MOST_ASKED or key in channel.consumers:
+            channel.consumers[key] = request[1], request[2]
+
+    def _cancelled(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        """Forget a consumer whose end the broker confirms, or decides on."""
+        if direction and channel.consumers is not None:
+            channel.consumers.pop(method.consumer_tag.encode("utf-8", "surrogateescape"), None)
+
+    def _get(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        channel.gets = _asked(channel.gets, ("", _queue(channel, method), method.no_ack))
+
+    def _get_empty(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
+        if channel.gets and self._follower.depth is not None:
+            self._follower.depth(channel.gets[0][1], 0)
+        channel.gets = channel.gets[1:]
+
+
+class Follower:
+    """Follows the messages of all connections of a recording.
+
+    Attributes:
+        settler: is called with each message.
+        most_waiting: how many may wait.
+        depth: is called with a queue and the number of messages ready in it, whenever the broker says so;
+            None if nobody asks.
+        waiting: messages that wait for an answer.
+        channels: channels that are followed.
+    """
+
+    def __init__(self) -> None:
+        self.settler = Settler()
+        self.most_waiting = MOST_WAITING
+        self.depth: Callable[[str | None, int], None] | None = None
+        self.waiting = self.channels = 0
+        self._connections: dict[Connection, Followed] = {}
+
+    def connection(self, connection: Connection) -> Followed:
+        """Return a connection, which may be new: one object until it has ended."""
+        followed = self._connections.get(connection)
+        if followed is None:
+            followed = self._connections[connection] = Followed(self, connection)
+        return followed
+
+    def lose(self, connection: Connection, direction: int) -> None:
+        """Octets are missing in a direction of a connection."""
+        followed = self._connections.get(connection)
+        if followed is not None:
+            followed.lose(direction)
+
+    def close(self, connection: Connection) -> None:
+        """A direction of a connection has ended; with the second one, nothing more will come of it."""
+        followed = self.connection(connection)
+        followed.closes += 1
+        if followed.closes == 2:
+            followed.end()
+            del self._connections[connection]
+
+    def make_room(self, wanting: Followed) -> None:
+        """Have room for one more channel of a connection: the oldest other ones are forgotten."""
+        if self.channels >= MOST_CHANNELS:
+            for followed in list(self._connections.values()):
+                if followed is not wanting and self.channels >= MOST_CHANNELS:
+                    followed.forget()
+            if self.channels >= MOST_CHANNELS:
+                wanting.forget()
+        self.channels += 1
+
+    # -- states
+
+    def snapshot(self, note: Note) -> list[Any]:
+        """Return the state, for `restore`; `note` is called with each packet in it."""
+        return [
+            [followed.connection.number, followed.closes, [
+                [number, *channel_state(channel, note)]
+                for number, channel in sorted(followed.channels.items())
+            ]]
+            for followed in sorted(self._connections.values(), key=_number_of)
+        ]  # fmt: skip
+
+    def restore(self, connection: Connection, state: Fields, dialects: Mapping[str, ModuleType]) -> None:
+        """Go on from the state of a connection, behind its number.
+
+        Raises:
+            ValueError: it is damaged.
+        """
+        followed = self.connection(connection)
+        followed.closes = state.number(0, 1)
+        for fields in state.items():
+            number = fields.number(0, 0xFFFF)
+
+            def restored(waiting: Fields, number: int = number) -> Message:
+                return restored_message(waiting, connection, number, dialects, Message, step_of)
+
+            self.waiting += restore_channel(followed.channel(number), fields, restored)
+
+
+_REJECT = 90  # its method id; those of ack and nack
+_ACK, _NACK = 80, 120
+
+
+def _outcome(kind: int, bits: int, direction: int) -> str:
+    """Return what an answer decides, by its method id and its bits."""
+    if direction:
+        return "confirmed" if kind == _ACK else "refused"
+    if kind == _ACK:
+        return "ack"
+    requeue = bits & 1 if kind == _REJECT else bits & 2
+    if requeue:
+        return "requeued"
+    return "reject" if kind == _REJECT else "nack"
+
+
+def _up_to(waiting: dict[int, Message], first: int, tag: int) -> Iterable[int]:
+    """Return the tags that an answer for all up to one may be for, in order.
+
+    Removing keys from the front of a dict leaves holes, which take time whenever it is iterated over. So tags
+    are counted, unless there are many more of them than messages.
+    """
+    if not tag:
+        return list(waiting)
+    if tag - first < 2 * len(waiting) + 64:
+        return range(first, tag + 1)
+    return sorted(each for each in waiting if each <= tag)
+
+
+def _number(octets: bytes, at: int) -> int:
+    """Return the longlong at an offset; 0 if it is not there whole."""
+    number = 0
+    if len(octets) >= at + 8:
+        for octet in octets[at : at + 8]:
+            number = number << 8 | octet
+    return number
+
+
+def _consumer_tag(method: bytes) -> bytes:
+    """Return the consumer tag in the frame of basic.deliver."""
+    if len(method) <= _ARGUMENTS:
+        return b""
+    return method[_ARGUMENTS + 1 : _ARGUMENTS + 1 + method[_ARGUMENTS]]
+
+
+def _queue(channel: Channel, method: Any) -> str | None:
+    return clean(method.queue) if method.queue else channel.queue
+
+
+def _asked(asked: tuple[Request, ...], request: Request) -> tuple[Request, ...]:
+    """Return requests, and one more; the oldest of too many is forgotten."""
+    return (*asked[1 - _MOST_ASKED :], request)
+
+
+def _number_of(followed: Followed) -> int:
+    return followed.connection.number
+
+
+_Handler = Callable[[Followed, Channel, int, Any, int, int], None]
+_REQUESTS: dict[str, _Handler] = {
+    "basic.recover": Followed._recover,
+    "basic.recover-async": Followed._recover,
+    "tx.select": Followed._recover,
+    "confirm.select": Followed._confirm_select,
+    "queue.declare": Followed._declare,
+    "queue.declare-ok": Followed._declare,
+    "basic.consume": Followed._consume,
+    "basic.consume-ok": Followed._consume_ok,
+    "basic.cancel": Followed._cancelled,
+    "basic.cancel-ok": Followed._cancelled,
+    "basic.get": Followed._get,
+    "basic.get-empty": Followed._get_empty,
+    "channel.open": Followed._reset,
+    "channel.close-ok": Followed._reset,
+    "connection.close-ok": Followed._reset,
+}
