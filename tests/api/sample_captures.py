@@ -133,6 +133,7 @@ def summary(path: str) -> dict[str, Any]:
     assert_type(found.findings, list[stats.Finding])
     assert_type(found.first_incidents, list[stats.Incident])
     assert_type(found.depths, list[stats.QueueDepth])
+    assert_type(found.by_queue, list[stats.Party])
     for ending in found.endings:
         assert_type(ending, stats.Ending)
         assert_type(ending.before, list[stats.Step])

@@ -93,10 +93,11 @@ def test_each_table_says_which_of_its_columns_are_numbers(troubles: Path) -> Non
         "Returned messages": 1, "Publish to confirm: slowest": 0, "Deliver to acknowledgement: slowest": 0,
         "Queues delivered from": 2, "Connections": 6, "Closed": 1, "Gaps and errors": 2, "Overview": 1,
         "Closed by an error, and what came before": 0, "First gaps and errors": 0,
+        "Queues": 9, "Consumers": 9, "Publishers": 8,
     }  # fmt: skip
     assert {each.title: each.numbers for each in sections(summary)} == same | {
         "Products": 3, "Users": 3, "Virtual hosts": 3, "Messages": 3, "Exchanges": 6, "Routing keys": 6,
-        "Rates": 4, "Publish to confirm": 1, "Deliver to acknowledgement": 1,
+        "Rates": 4, "Publish to confirm": 1, "Deliver to acknowledgement": 1, "Findings": 0,
     }  # fmt: skip
     page = [each for chapter in chapters(summary) for each in chapter.sections]
     assert {each.title: each.numbers for each in page} == same | {
@@ -282,6 +283,15 @@ def test_one_extra_is_enough_for_the_page() -> None:
     assert names == {"plotly", "pyarrow"}
 
 
+def test_the_text_begins_with_the_verdict_and_has_reply_texts_whole(run: Run) -> None:
+    shown = run(BUNNY)
+    assert shown.splitlines()[2].split()[:4] == ["verdict", "4", "problems", "found:"]
+    whole = "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'b.ex' in vhost '/': received"
+    assert shown.count(whole) == 2  # where closes are counted, and where each is told
+    codes = re.findall(r"^  channel +(?:client|server) +(\d+)", shown, re.MULTILINE)
+    assert codes == ["404", "406", "406", "200"]
+
+
 def test_no_table_has_two_columns_of_the_same_name(lossy: Path, captured: Path, troubles: Path) -> None:
     summary = summary_of(lossy, captured, troubles, BUNNY, TXAMQP, top=3)
     tables = [*sections(summary), *(each for chapter in chapters(summary) for each in chapter.sections)]
@@ -298,12 +308,12 @@ def test_the_default_exchange_is_called_that_wherever_an_exchange_is_shown(
     tables = _tables(shown)
     assert [row[0] for row in tables["Exchanges"]] == ["(default)", "shop"]
     assert ["(default)", "orders", "40"] in [row[:3] for row in tables["Routing keys"]]
-    assert {row[-2] for row in tables["Publish to confirm: slowest"]} == {"(default)"}
+    assert {row[-4] for row in tables["Publish to confirm: slowest"]} == {"(default)"}
     written = page.read_text(encoding="utf-8")
     found = Page(written).tables
     assert [row[0] for row in found["Exchanges"][1:]] == ["(default)", "shop"]
     assert found["Routing keys"][1][:2] == ("(default)", "orders")
-    assert {row[-2] for row in found["Publish to confirm: slowest"][1:]} == {"(default)"}
+    assert {row[-4] for row in found["Publish to confirm: slowest"][1:]} == {"(default)"}
     assert "(empty)" not in shown + written
     assert any("(default)" in str(layout) for _, layout in charts_of(written))
     assert json.loads(run(troubles, "--json", code=1))["exchanges"]["rows"][0]["exchange"] == ""

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from amqpcodec.stats.counters import Durations, Largest, Tally, Timeline
+from amqpcodec.stats import counters
+from amqpcodec.stats.counters import Durations, Largest, Parties, Tally, Timeline
 from amqpcodec.stats.summary import Slow
 
 
@@ -56,7 +57,7 @@ def test_percentiles_are_right_to_the_hundredth(seed: int) -> None:
     durations = Durations(3)
     for each in rng.sample(exact, len(exact)):
         if durations.slow(each):
-            durations.keep(Slow("f", 0, 1, 1, 1, 0, 2, each, "basic.ack", None, None))
+            durations.keep(Slow("f", 0, 1, 1, 1, 0, 2, each, "ack", None, None, None, None))
     latency = durations.latency()
     assert latency.percentiles.keys() == {"p50", "p90", "p99", "p99.9"}
     for name, rank in (("p50", 2500), ("p90", 4500), ("p99", 4950), ("p99.9", 4995)):
@@ -119,3 +120,28 @@ def test_only_what_is_among_the_slowest_so_far_is_asked_for() -> None:
             durations.keep(slow)
             kept.append(duration_ns)
     assert kept == [5, 6]
+
+
+def test_keys_that_are_to_stand_behind_others_do_so_whatever_their_counts() -> None:
+    tally = Tally(("code",), ("times",))
+    for code, times in ((200, 9), (404, 1), (320, 2)):
+        tally.add((code,), times)
+    ranking = tally.ranking(2, later=lambda key: key[0] == 200)
+    assert [row["code"] for row in ranking.rows] == [320, 404]
+    assert ranking.others == {"times": 9}
+
+
+def test_parties_that_are_not_shown_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "_MOST_PARTIES", 3)
+    parties = Parties(("queue",))
+    for number in range(5):
+        for _ in range(5 - number):
+            durations = parties.of((f"q{number}",))
+            durations.messages += 1
+            durations.unanswered += number == 4
+            durations.slow(number)
+    first, rest = parties.largest(1)
+    assert (first.keys, first.messages, first.most_ns, first.others) == ({"queue": "q0"}, 5, 0, 0)
+    # Two that are known by name, and all beyond the limit.
+    assert (rest.keys, rest.messages, rest.unanswered, rest.others) == ({"queue": None}, 10, 1, 3)
+    assert parties.largest(3)[-1].others == 1

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..capture import DIRECTION_NAMES
-from ..stats import Ending, Latency, Problem, Ranking, Rates, Slow, Summary
+from ..stats import Ending, Latency, Party, Problem, Ranking, Rates, Slow, Summary
 from .rendering import clock, escaped
 
 _LONGEST = 60
@@ -37,6 +37,8 @@ class Section:
 def sections(summary: Summary) -> list[Section]:
     """All tables that have something in them, in the order in which they are to be read."""
     made = [
+        findings(summary),
+        *parties(summary),
         overview(summary),
         connections(summary.connections),
         ranked("Products", summary.products, ("broker", "client", *_WHO_TITLES), _WHO),
@@ -81,12 +83,13 @@ def duration(nanoseconds: int | None) -> str:
 
 def name(value: object) -> str:
     """A name from the wire: in short, and without control characters; ``-`` where there is none."""
-    if value is None:
-        return "-"
-    text = escaped(str(value))
-    if not text:
-        return "(empty)"
+    text = whole(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def whole(value: object) -> str:
+    """Return a text from the wire as it is, but without control characters; ``-`` where there is none."""
+    return "-" if value is None else escaped(str(value)) or "(empty)"
 
 
 def exchange(value: object) -> str:
@@ -96,12 +99,49 @@ def exchange(value: object) -> str:
 
 def key_text(key: str, value: object) -> str:
     """A part of a key of a ranking, which is an exchange where it is called that."""
+    if key == "reply_text":
+        return whole(value)
     return exchange(value) if key == "exchange" else name(value)
 
 
 def per_second(count: int, width_ns: int) -> float:
     """A count in an interval as a rate."""
     return count * _SECOND / width_ns
+
+
+def findings(summary: Summary) -> Section:
+    """The verdict, and the problems behind it."""
+    found = [(finding.severity, finding.text) for finding in summary.findings]
+    return Section("Findings", ("", "what"), [("verdict", summary.verdict), *found])
+
+
+def parties(summary: Summary) -> Iterator[Section]:
+    """Return the tables of what became of messages by queue, by consumer and by publisher."""
+    delivered = ("delivered", "messages/s", "redelivered", "refused", "unacknowledged", "not followed")
+    yield _parties("Queues", summary.by_queue, ("queue",), delivered)
+    who = ("queue", "client", "channel", "consumer")
+    yield _parties("Consumers", summary.by_consumer, who, delivered)
+    published = ("published", "messages/s", "refused", "unconfirmed", "not followed")
+    yield _parties("Publishers", summary.by_publisher, ("exchange", "client", "channel"), published)
+
+
+def _parties(title: str, found: list[Party], keys: tuple[str, ...], counts: tuple[str, ...]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    for party in found:
+        shown = {
+            "messages/s": "-" if party.per_second is None else f"{party.per_second:,.1f}",
+            "redelivered": number(party.redelivered),
+            "refused": number(party.refused),
+            "not followed": number(party.unfollowed),
+            **dict.fromkeys(("delivered", "published"), number(party.messages)),
+            **dict.fromkeys(("unacknowledged", "unconfirmed"), number(party.unanswered)),
+        }
+        times = map(duration, (party.p50_ns, party.p99_ns, party.most_ns))
+        who = [key_text(key, value) for key, value in party.keys.items()]
+        if party.others:
+            who[0] = _others(party.others)
+        rows.append((*who, *(shown[count] for count in counts), *times))
+    return Section(title, (*keys, *counts, "p50", "p99", "most"), rows, len(counts) + 3)
 
 
 def overview(summary: Summary) -> Section:
@@ -177,7 +217,7 @@ def _others(left_out: int) -> str:
 
 def _closed(row: dict[str, Any]) -> str:
     by, code = row["closed_by"], row["close_code"]
-    return "-" if by is None else f"{by} {code} {name(row['close_text'])}"
+    return "-" if by is None else f"{by} {code} {whole(row['close_text'])}"
 
 
 def ranked(title: str, ranking: Ranking, columns: tuple[str, ...], counts: tuple[str, ...] = ()) -> Section:
@@ -258,14 +298,17 @@ def _latency(title: str, latency: Latency) -> Iterator[Section]:
 
 def slowest(title: str, latency: Latency) -> Section:
     """The slowest answers."""
-    columns = ("took", "answer", "where", "channel", "tag", "at", "packets", "exchange", "routing key")
+    columns = (
+        "took", "outcome", "where", "channel", "tag", "at", "packets", "exchange", "routing key", "queue",
+        "consumer",
+    )  # fmt: skip
     return Section(f"{title}: slowest", columns, [_slow(slow) for slow in latency.slowest])
 
 
 def _slow(slow: Slow) -> tuple[str, ...]:
     return (
         duration(slow.latency_ns),
-        slow.answer,
+        slow.outcome,
         where(slow.file, slow.flow),
         str(slow.channel),
         str(slow.tag),
@@ -273,6 +316,8 @@ def _slow(slow: Slow) -> tuple[str, ...]:
         f"{slow.packet} to {slow.answer_packet}",
         exchange(slow.exchange),
         name(slow.routing_key),
+        name(slow.queue),
+        name(slow.consumer_tag),
     )
 
 
@@ -297,7 +342,7 @@ def endings(endings: list[Ending]) -> Section:
             way = DIRECTION_NAMES[step.direction]
             rows.append((place, clock(step.time_ns), way, str(step.channel), step.name, about))
         way = DIRECTION_NAMES[ending.by == "server"]
-        why = f"{ending.reply_code} {name(ending.reply_text)}"
+        why = f"{ending.reply_code} {whole(ending.reply_text)}"
         cause = f" ({ending.cause})" if ending.cause else ""
         close = f"{ending.scope}.close"
         rows.append((place, clock(ending.time_ns), way, str(ending.channel), close, why + cause))

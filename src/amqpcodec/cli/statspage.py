@@ -11,7 +11,7 @@ from ..stats import Latency, Ranking, Rates, Summary
 from ..stats.findings import lasting
 from . import statsections as tables
 from .rendering import clock
-from .statsections import Section, duration, name, number
+from .statsections import Section, duration, name, number, whole
 
 _SECOND = 1_000_000_000
 
@@ -63,6 +63,7 @@ def _traffic(summary: Summary) -> Iterator[Section]:
     routing_keys = by_published(summary.routing_keys)
     yield tables.ranked("Routing keys", routing_keys, ("exchange", "routing key", *columns), both)
     yield tables.returned(summary.returns)
+    yield list(tables.parties(summary))[2]
 
 
 def _rates(rates: Rates, kinds: Ranking, duration_ns: int | None) -> Section:
@@ -117,6 +118,7 @@ def _latency(title: str, latency: Latency) -> Section:
 
 def _queues(summary: Summary) -> Iterator[Section]:
     yield tables.ranked("Queues delivered from", summary.queues, ("queue", "delivered", "bytes"))
+    yield from list(tables.parties(summary))[:2]
     rows: list[tuple[str, ...]] = [
         (
             name(each.queue),
@@ -145,7 +147,7 @@ def _connections(summary: Summary) -> Iterator[Section]:
             "-" if each.direction is None else DIRECTION_NAMES[each.direction],
             clock(each.time_ns),
             duration(each.duration_ns),
-            name(each.text),
+            whole(each.text),
         )
         for each in summary.first_incidents
     ]

@@ -17,14 +17,15 @@ from .. import arrow
 from .._options import takes
 from ..options import StatsOptions
 from .cells import cells, constant, texts
-from .counters import KEYS, Durations, Largest, Tally, Timeline
+from .counters import KEYS, Largest, Tally, Timeline
 from .depths import Depths
 from .findings import findings, verdict
 from .flows import Flows, Incidents
 from .groups import Groups
-from .matching import Matcher, MethodRow, Sources
+from .outcomes import Delivery, Outcomes
 from .reading import TableReader
 from .summary import Ending, Problem, Summary
+from .watching import PEACEFUL, MethodRow, Watcher
 
 _CONNECTION_KEYS = (
     "file", "flow", "client", "server", "dialect", "ts_first_us", "ts_last_us", "product", "version",
@@ -41,12 +42,9 @@ _DELIVERED = ("deliver", "get-ok")
 _ERRORS = ("kind", "code", "flow", "direction", "offset", "length", "packet", "ts_ns", "message")
 _CONNECTIONS = (*_CONNECTION_KEYS[1:5], "ts_first", "ts_last", *_CONNECTION_KEYS[7:], *_COUNTS)
 _MESSAGES = (
-    "flow", "channel", "kind", "exchange", "routing_key", "consumer_tag", "offset", "ts_ns", "body_size",
-    "complete",
+    "kind", "exchange", "routing_key", "queue", "redelivered", "ts_ns", "body_size", "complete",
 )  # fmt: skip
-_CONSUMER = ["flow", "channel", "consumer_tag"]
 _METHODS = ("flow", "direction", "ts_ns", "offset", "packet", "channel", "name")
-_BREAKS = ("gap", "lost")
 _FEW_ROWS = 1000  # that are dicts at a time: those of a connection are larger than what is kept of it
 _METHOD_ROW = partial(tuple.__new__, MethodRow)  # as MethodRow._make, without a step in Python
 
@@ -75,10 +73,11 @@ class Collector:
         arguments = tuple(f"args.{argument}" for argument in self._arguments)
         tables = {
             "connections": _CONNECTIONS, "errors": _ERRORS, "methods": (*_METHODS, *arguments),
-            "messages": _MESSAGES,
+            "messages": _MESSAGES, "deliveries": Delivery._fields,
         }  # fmt: skip
         self._of_streams = options["input"] == "stream"
-        self._reader = TableReader(tables, self._of_streams, options)
+        self._depths = Depths()
+        self._reader = TableReader(tables, self._of_streams, options, self._depths.report)
         self._files: list[str] = []
         self._span: list[int] = []
         self._totals = dict.fromkeys(("connections", *_COUNTS), 0)
@@ -91,7 +90,7 @@ class Collector:
         self._routing_keys = Tally(("exchange", "routing_key"), _TRAFFIC)
         self._queues = Tally(("queue",), ("messages", "octets"))
         self._timeline = Timeline()
-        self._confirms, self._acks = Durations(top), Durations(top)
+        self._outcomes = Outcomes(top)
         self._closings = Tally(("scope", "by", "reply_code", "reply_text"), ("times",))
         self._returns = Tally(("reply_code", "reply_text", "exchange", "routing_key"), ("messages",))
         self._endings: list[Ending] = []
@@ -99,7 +98,6 @@ class Collector:
         self._problems: list[Problem] = []
         self._settled = Tally(("method", "by"), ("times",))
         self._redelivered = Tally(("queue",), ("messages",))
-        self._depths = Depths()
         self._incidents = Incidents(top)
 
     def add(self, file: str | os.PathLike[str] | Readable, name: str) -> bool:
@@ -119,16 +117,14 @@ class Collector:
         _rewind(file)
         before = self._totals["connections"]
         flows = Flows(name, self._incidents, self._of_streams)
-        matcher = Matcher(
-            name, flows, confirms=self._confirms, acks=self._acks, closings=self._closings,
-            returns=self._returns, settled=self._settled, redelivered=self._redelivered, depths=self._depths,
+        watcher = Watcher(
+            name, flows, closings=self._closings, returns=self._returns, settled=self._settled,
             endings=self._endings, top=self._top,
         )  # fmt: skip
         for part in self._reader.read(file):
             flows.see(part.events)
             if part.rows:
-                self._add_rows(name, part.rows, matcher, flows)
-        matcher.finish()
+                self._add_rows(name, part.rows, watcher, flows)
         flows.finish()
         self._files.append(name)
         return self._totals["connections"] > before
@@ -156,9 +152,12 @@ class Collector:
             routing_keys=self._routing_keys.ranking(top),
             queues=self._queues.ranking(top),
             rates=self._timeline.rates(),
-            confirms=self._confirms.latency(),
-            acks=self._acks.latency(),
-            closings=self._closings.ranking(top),
+            confirms=self._outcomes.confirms.latency(),
+            acks=self._outcomes.acks.latency(),
+            by_queue=self._outcomes.queues.largest(top),
+            by_consumer=self._outcomes.consumers.largest(top),
+            by_publisher=self._outcomes.publishers.largest(top),
+            closings=self._closings.ranking(top, later=lambda key: key[2] in PEACEFUL),
             endings=list(self._endings),
             returns=self._returns.ranking(top),
             faults=self._faults.ranking(top),
@@ -180,27 +179,28 @@ class Collector:
         return self._queues.count("messages", (queue,))
 
     def _add_rows(
-        self, name: str, rows: dict[str, list[pa.RecordBatch]], matcher: Matcher, flows: Flows
+        self, name: str, rows: dict[str, list[pa.RecordBatch]], watcher: Watcher, flows: Flows
     ) -> None:
         """Add the rows of one stretch of a file, tables in the order in which they need each other."""
-        self._add_errors(name, rows["errors"], matcher)
+        self._add_errors(name, rows["errors"])
         for batch in rows["methods"]:
-            matcher.feed(self._method_rows(batch))
+            watcher.feed(self._method_rows(batch))
         for batch in map(_with_octets, rows["messages"]):
             self._add_messages(batch)
-            self._add_queues(batch, matcher.sources)
+            self._add_queues(batch)
+        for batch in rows["deliveries"]:
+            self._outcomes.add(name, batch)
         for row in _rows(rows["connections"]):
             self._add_connection(name, row)
-            matcher.end(row["flow"], by_recording=flows.end(row))
+            watcher.end(row["flow"])
+            self._outcomes.end(row["flow"], by_recording=flows.end(row))
         flows.forget_closed()
 
-    def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch], matcher: Matcher) -> None:
+    def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
         for row in _rows(batches):
             self._faults.add((row["code"],), 1, row["length"] or 0)
             if len(self._problems) < self._top:
                 self._problems.append(Problem(name, *(row[column] for column in _ERRORS[1:])))
-            if row["kind"] in _BREAKS and row["direction"] is not None:
-                matcher.miss(row["flow"], row["direction"], row["offset"])
 
     def _add_connection(self, name: str, row: dict[str, Any]) -> None:
         row["file"] = name
@@ -256,17 +256,17 @@ class Collector:
             (kind or "unknown", interval, messages, octets) for (kind, interval), messages, octets in sums
         )
 
-    def _add_queues(self, batch: pa.RecordBatch, sources: Sources) -> None:
+    def _add_queues(self, batch: pa.RecordBatch) -> None:
         delivered = batch.filter(compute.is_in(batch.column("kind"), texts(_DELIVERED)))
-        groups = Groups([delivered.column(name) for name in _CONSUMER])
-        columns = groups.rows(delivered.column("offset")), groups.rows(delivered.column("octets"))
-        for key, offsets, octets in zip(groups.keys, *columns, strict=True):
-            first = min(offsets)
-            if sources.is_one(key, first, max(offsets)):
-                self._queues.add((sources.queue(key, first),), len(offsets), sum(octets))
-                continue
-            for offset, size in zip(offsets, octets, strict=True):
-                self._queues.add((sources.queue(key, offset),), 1, size)
+        groups = Groups([delivered.column("queue")])
+        again = compute.fill_null(delivered.column("redelivered"), constant(False, pa.bool_())).cast(
+            pa.int64()
+        )
+        sums = groups.sums(delivered.column("octets")), groups.sums(again)
+        for key, messages, octets, redelivered in zip(groups.keys, groups.counts, *sums, strict=True):
+            self._queues.add(key, messages, octets)
+            if redelivered:
+                self._redelivered.add(key, redelivered)
 
 
 def _rewind(file: Any) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from .summary import Latency, Ranking, Rates, Slow
+from .summary import Latency, Party, Ranking, Rates, Slow
 
 KEYS = 50_000
 _SECOND = 1_000_000_000
@@ -18,6 +19,7 @@ _WIDTHS = [
     *(step * _SECOND for step in (1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21600, 86400)),
 ]
 _INTERVALS = 240
+_MOST_PARTIES = 1000
 _FINE_BITS = 7  # of a duration that decide its class in the histogram: 128 classes an octave
 _FINE = (1 << _FINE_BITS + 1) - 1
 _PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # per mille
@@ -54,9 +56,17 @@ class Tally:
         sums = self._by_key.get(key)
         return sums[self._counts.index(name)] if sums else 0
 
-    def ranking(self, top: int) -> Ranking:
-        """The `top` keys with the largest sum of counts of the first name, then of the second, ..."""
-        ordered = sorted(self._by_key.items(), key=lambda item: ([-each for each in item[1]], str(item[0])))
+    def ranking(self, top: int, later: Callable[[tuple[Any, ...]], bool] = lambda key: False) -> Ranking:
+        """The `top` keys with the largest sum of counts of the first name, then of the second, ...
+
+        Args:
+            top: how many.
+            later: says which keys stand behind all others, whatever their counts.
+        """
+        ordered = sorted(
+            self._by_key.items(),
+            key=lambda item: (later(item[0]), [-each for each in item[1]], str(item[0])),
+        )
         rows = [
             dict(zip(self._keys + self._counts, (*key, *sums), strict=True)) for key, sums in ordered[:top]
         ]
@@ -110,16 +120,36 @@ class Durations:
 
     Args:
         top: how many of the slowest to keep.
+
+    Attributes:
+        messages: how many there were, whatever became of them.
+        redelivered: those of them that were delivered before.
+        negative, unanswered, waiting, unfollowed: as in `Latency`.
     """
 
     def __init__(self, top: int) -> None:
-        self._top, self._kept = top, max(top, 1)  # the slowest one is the maximum
+        self._top = top
+        self._most: int | None = None
         self._classes: defaultdict[int, int] = defaultdict(int)  # by shift, then by the bits that are left
         self._sum = self._count = 0
         self._least: int | None = None
         self._slowest: list[tuple[int, int, Slow]] = []
         self._order = count(0, -1)  # of equal durations the first one stays
-        self.negative = self.unanswered = self.waiting = self.unfollowed = 0
+        self.messages = self.redelivered = self.negative = 0
+        self.unanswered = self.waiting = self.unfollowed = 0
+        self._first: int | None = None
+        self._last: int | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Return whether the slowest ones are kept."""
+        return self._top > 0
+
+    def see(self, time_ns: int | None) -> None:
+        """A message came at a time."""
+        if time_ns is not None:
+            self._first = time_ns if self._first is None else min(self._first, time_ns)
+            self._last = time_ns if self._last is None else max(self._last, time_ns)
 
     def slow(self, duration_ns: int) -> bool:
         """Add a duration; returns whether it is among the slowest so far, to be passed to `keep`."""
@@ -130,24 +160,20 @@ class Durations:
         self._count += 1
         if self._least is None or duration_ns < self._least:
             self._least = duration_ns
-        return len(self._slowest) < self._kept or duration_ns > self._slowest[0][0]
+        if self._most is None or duration_ns > self._most:
+            self._most = duration_ns
+        return len(self._slowest) < self._top or (self.keeps and duration_ns > self._slowest[0][0])
 
     def keep(self, slow: Slow) -> None:
         """Keep one of the slowest."""
         heapq.heappush(self._slowest, (slow.latency_ns, next(self._order), slow))
-        if len(self._slowest) > self._kept:
+        if len(self._slowest) > self._top:
             heapq.heappop(self._slowest)
 
     def latency(self) -> Latency:
         """The latencies so far."""
         slowest = [slow for *_, slow in sorted(self._slowest, key=lambda item: item[:2], reverse=True)]
-        most = slowest[0].latency_ns if slowest else None
-        ends = [
-            (((fine & _FINE) + 1 << (fine >> _FINE_BITS + 1)) - 1, number)
-            for fine, number in sorted(self._classes.items())
-        ]
-        if most is not None:
-            ends[-1] = most, ends[-1][1]
+        ends = self._ends()
         return Latency(
             self._count,
             self.unanswered,
@@ -156,11 +182,66 @@ class Durations:
             self.negative,
             self._sum // self._count if self._count else None,
             self._least,
-            most,
+            self._most,
             _percentiles(ends, self._count),
             _octaves(ends),
-            slowest[: self._top],
+            slowest,
         )
+
+    def party(self, keys: dict[str, Any]) -> Party:
+        """Return the counts so far of who is known by these keys."""
+        percentiles = _percentiles(self._ends(), self._count)
+        rate = None
+        if self._first is not None and self._last is not None and self._last > self._first:
+            rate = self.messages * _SECOND / (self._last - self._first)
+        return Party(
+            keys, self.messages, rate, self.redelivered, self.negative, self.unanswered, self.unfollowed,
+            percentiles.get("p50"), percentiles.get("p99"), self._most, self._first, self._last,
+        )  # fmt: skip
+
+    def _ends(self) -> list[tuple[int, int]]:
+        """The upper end of each class, and how many there are in it."""
+        ends = [
+            (((fine & _FINE) + 1 << (fine >> _FINE_BITS + 1)) - 1, number)
+            for fine, number in sorted(self._classes.items())
+        ]
+        if self._most is not None:
+            ends[-1] = self._most, ends[-1][1]
+        return ends
+
+
+class Parties:
+    """Durations by who took part: of the first 1,000, and of all later ones together.
+
+    Args:
+        keys: names of the parts of a key.
+    """
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+        self._by_key: dict[tuple[object, ...], Durations] = {}
+        self._others = Durations(0)
+
+    def of(self, key: tuple[object, ...]) -> Durations:
+        """Return the durations of a key."""
+        found = self._by_key.get(key)
+        if found is None:
+            if len(self._by_key) >= _MOST_PARTIES:
+                return self._others
+            found = self._by_key[key] = Durations(0)
+        return found
+
+    def largest(self, top: int) -> list[Party]:
+        """Return those with the most messages, and all others together, if there are any."""
+        ordered = sorted(self._by_key.items(), key=lambda item: (-item[1].messages, str(item[0])))
+        shown = [each.party(dict(zip(self._keys, key, strict=True))) for key, each in ordered[:top]]
+        left = [each for _, each in ordered[top:]] + [self._others] * (self._others.messages > 0)
+        if left:
+            rest = Durations(0)
+            for count in ("messages", "redelivered", "negative", "unanswered", "unfollowed"):
+                setattr(rest, count, sum(getattr(each, count) for each in left))
+            shown.append(replace(rest.party(dict.fromkeys(self._keys)), others=len(left)))
+        return shown
 
 
 def _percentiles(ends: list[tuple[int, int]], total: int) -> dict[str, int]:

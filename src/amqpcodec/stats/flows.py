@@ -10,7 +10,7 @@ from .counters import Tally
 from .summary import SUCCESS, Incident
 
 if TYPE_CHECKING:
-    from .matching import MethodRow
+    from .watching import MethodRow
 
 _SECOND = 1_000_000_000
 _SILENT_HEARTBEATS = 2  # intervals without an octet after which a peer counts as gone (0-9-1, 4.2.7)

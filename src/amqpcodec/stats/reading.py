@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count, islice
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from .._columns.build import make_sink, open_feeder
 from .._columns.decoding import Decoding
+from .._columns.delivery_sink import DeliverySink
 from .._columns.feeder_py import Feeder, PacketFeeder
 from .._columns.sinks import ErrorSink, Sink
 from .._options import resolve, select
@@ -68,14 +69,20 @@ class TableReader:
         tables: names of columns by table.
         of_streams: whether the files hold the octets of one direction, not captures.
         options: those of `arrow.read_capture` or `arrow.read_stream`.
+        depth: is called when the broker says how many messages are ready in a queue; needs `deliveries`.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be.
     """
 
     def __init__(
-        self, tables: Mapping[str, Sequence[str]], of_streams: bool, options: Mapping[str, Any]
+        self,
+        tables: Mapping[str, Sequence[str]],
+        of_streams: bool,
+        options: Mapping[str, Any],
+        depth: Callable[[str | None, int], None] | None = None,
     ) -> None:
+        self._depth = depth
         known = AllStreamOptions if of_streams else AllCaptureOptions
         resolved = resolve(known, {**select(known, options), **_FULL})
         foreign = of_streams or resolved["port"] is not None
@@ -126,7 +133,10 @@ class TableReader:
             if name == "errors":
                 continue
             kept: dict[str, Any] = {"errors": errors} if name == "connections" else {}
-            tables[name] = _Table(*open_feeder(name, columns[name], decoding, **kept), columns[name])
+            sink, feeder = open_feeder(name, columns[name], decoding, **kept)
+            if isinstance(sink, DeliverySink):
+                sink.follower.depth = self._depth
+            tables[name] = _Table(sink, feeder, columns[name])
         return tables
 
 

@@ -50,8 +50,9 @@ class Slow:
         packet, time_ns: of the frame of basic.publish, basic.deliver or basic.get-ok.
         answer_packet: of the answer.
         latency_ns: between the two.
-        answer: name of the method that answered.
+        outcome: what the answer was, as in the table `deliveries`.
         exchange, routing_key: of the message.
+        queue, consumer_tag: where it was delivered; None for a publish.
     """
 
     file: str
@@ -62,9 +63,44 @@ class Slow:
     time_ns: int
     answer_packet: int
     latency_ns: int
-    answer: str
+    outcome: str
     exchange: str | None
     routing_key: str | None
+    queue: str | None
+    consumer_tag: str | None
+
+
+@dataclass(frozen=True)
+class Party:
+    """One of those who took part: a queue, a consumer, or a publisher to an exchange.
+
+    Attributes:
+        keys: who it is.
+        messages: delivered or published.
+        per_second: the same in a second, from its first message to its last; None for a single one.
+        redelivered: delivered before.
+        refused: answered by basic.nack or basic.reject.
+        unanswered, unfollowed: as in `Latency`.
+        p50_ns, p99_ns: percentiles of the latencies, at most 0.8 % too large; None without answers.
+        most_ns: the longest one.
+        first_ns, last_ns: when its first and last message came.
+        others: how many it stands for, if it is the sum of those that are not shown, without keys and times.
+            All beyond the first 1,000 count as one.
+    """
+
+    keys: dict[str, Any]
+    messages: int
+    per_second: float | None
+    redelivered: int
+    refused: int
+    unanswered: int
+    unfollowed: int
+    p50_ns: int | None
+    p99_ns: int | None
+    most_ns: int | None
+    first_ns: int | None
+    last_ns: int | None
+    others: int = 0
 
 
 @dataclass(frozen=True)
@@ -268,6 +304,7 @@ class Summary:
         rates: messages over time.
         confirms: from basic.publish to the broker's basic.ack or basic.nack, on channels in confirm mode.
         acks: from basic.deliver or basic.get-ok to the consumer's basic.ack, basic.nack or basic.reject.
+        by_queue, by_consumer, by_publisher: the same by who took part, those with most messages first.
         closings: how channels and connections were closed.
         endings: the first ones that were closed by an error, with the methods before.
         returns: messages returned.
@@ -297,6 +334,9 @@ class Summary:
     rates: Rates
     confirms: Latency
     acks: Latency
+    by_queue: list[Party]
+    by_consumer: list[Party]
+    by_publisher: list[Party]
     closings: Ranking
     endings: list[Ending]
     returns: Ranking
