@@ -249,8 +249,9 @@ class Client:
             self._fail(error)
         finally:
             self._fail(closed_by_program())
-            if self._link is not None:
-                self._link.drop(closed_by_program())
+            if (link := self._link) is not None:
+                link.drop(closed_by_program())
+                await link.stream.leave()
 
     async def _keep_connected(self) -> None:
         """Connect, and connect again, until an error is final."""
@@ -262,6 +263,7 @@ class Client:
                 since = loop.time()
                 await asyncio.wait((link.ended,))
                 error = link.ended.result()
+                await link.stream.leave()
                 if loop.time() - since > min(last, LASTING_SECONDS):
                     waits = self._backoff.waits()
             except Exception as raised:
@@ -288,6 +290,7 @@ class Client:
                 await self._set_up(link, self._on_connect)
         except BaseException as error:
             link.drop(error if isinstance(error, Exception) else closed_by_program())
+            await link.stream.leave()
             raise
         self._stats.connections += 1
         link.is_set_up = True

@@ -161,7 +161,7 @@ async def _open(stream: AmqpStream) -> AmqpStream:
                     raise closed_error(event, stream.reason)
         raise ConnectionLostError("the connection is lost") from stream.reason
     except BaseException:
-        stream.end()
+        await stream.leave()
         raise
 
 

@@ -190,15 +190,15 @@ class Link:
 
     async def close(self, seconds: float) -> None:
         """Close the connection, and wait so many seconds for the broker's answer."""
-        if seconds <= 0:
-            self.drop(ConnectionLostError("the connection is closed"))
-            return
         try:
-            await asyncio.wait_for(self.stream.close(), seconds)
+            if seconds > 0:
+                await asyncio.wait_for(self.stream.close(), seconds)
+            else:
+                self.drop(ConnectionLostError("the connection is closed"))
         except TimeoutError:
             log.warning("the broker has not answered connection.close in time")
         finally:
-            self.stream.end()
+            await self.stream.leave()
 
 
 # In `on_connect`, and in tasks that it starts: the connection that it sets up.

@@ -21,6 +21,7 @@ BUFFER_SIZE = 65536
 UNREAD_BYTES = 1 << 20  # received and not yet asked for, beyond which reading pauses
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = 0, 1  # as in captures
 LINGER_SECONDS = 10.0  # for the peer to read the rest, once all is over
+GONE_SECONDS = 0.5  # the same, where somebody waits for the end
 
 
 class EventSink(Protocol):
@@ -71,6 +72,7 @@ class AmqpStream(asyncio.BufferedProtocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended = False
+        self._gone = asyncio.Event()
         self._reason: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sink: EventSink | None = None
@@ -123,6 +125,7 @@ class AmqpStream(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The transport is gone."""
         self._ended = True
+        self._gone.set()
         self._reason = exc
         if self._recording is not None:
             self._recording.close(None if exc is None else SERVER_TO_CLIENT)
@@ -189,7 +192,7 @@ class AmqpStream(asyncio.BufferedProtocol):
             if state == "open":
                 self._login = None  # it has done its work
             elif state == "closed":
-                self.end()
+                await self.leave()
                 raise StopAsyncIteration
             if self._unread > UNREAD_BYTES:
                 self._transport.resume_reading()
@@ -244,7 +247,9 @@ class AmqpStream(asyncio.BufferedProtocol):
             raise ConnectionLostError("the connection is lost") from self._reason
 
     async def close(self, reply_code: int = 200, reply_text: str = "") -> ConnectionClosed | None:
-        """Close the connection, and wait for the peer's answer. Events until then are dropped, or the sink's.
+        """Close the connection, and wait for the peer's answer and for the end of the transport.
+
+        Events until then are dropped, or the sink's.
 
         Args:
             reply_code, reply_text: as in connection.close.
@@ -278,13 +283,13 @@ class AmqpStream(asyncio.BufferedProtocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the connection. A task that is cancelled does not wait for the peer's answer."""
+        """Close the connection, and leave. A task that is cancelled does not wait for the peer's answer."""
         try:
             self._send_close(*self._close_arguments(error))
             if error is None or isinstance(error, Exception):
                 await self._wait_closed()
         finally:
-            self.end()
+            await self.leave()
 
     def _close_arguments(self, error: BaseException | None) -> tuple[int, str]:
         """The code and text of a close: what has gone wrong is not the peer's to read."""
@@ -355,6 +360,21 @@ class AmqpStream(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(LINGER_SECONDS, self._transport.abort)
+
+    async def leave(self) -> None:
+        """Close the transport, and wait until it is gone.
+
+        It is cut off after half a second, in which a peer has read nothing or not ended TLS; or when the task
+        is cancelled.
+        """
+        self.end()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GONE_SECONDS):
+                    await self._gone.wait()
+        finally:
+            self._transport.abort()
+        await self._gone.wait()
 
 
 __all__ = ["AmqpStream", "EventSink"]
