@@ -258,7 +258,7 @@ async def test_many_keys_in_headers_are_no_work_where_keys_do_not_count(broker: 
         asked = 0
         for binding in broker.hosts["/"].exchanges["e"].bindings.values():
 
-            def takes(key: str, message: Any) -> bool:
+            def takes(headers: Any) -> bool:
                 nonlocal asked
                 asked += 1
                 return False

@@ -75,7 +75,7 @@ async def test_an_assertion_about_a_queue_says_what_differs(broker: Broker) -> N
 
 
 async def test_names_that_messages_do_not_have_are_errors(broker: Broker) -> None:
-    broker.record(broker.publish("", "q", b"1"))
+    broker.history.add(broker.publish("", "q", b"1"))
     with pytest.raises(TypeError, match="messages have no 'rooting_key'"):
         broker.published(rooting_key="q")
 

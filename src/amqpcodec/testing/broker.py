@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -24,7 +23,7 @@ from .records import (
     ConnectionState,
     ConsumerState,
     ExchangeState,
-    Log,
+    History,
     QueueState,
     bindings_of,
     check_queue,
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
 
 BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
 OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
-MOST_OBJECTS = 100_000  # exchanges, queues, bindings, channels and consumers
+MOST_OBJECTS = 100_000  # exchanges, queues, bindings and the words of their patterns, channels, consumers
 UNSETTLED = 1 << 40  # deliveries of a channel: RabbitMQ has no limit
-STOP_SECONDS = 2.0
 
 
 class Broker:
@@ -88,11 +86,11 @@ class Broker:
         self.errors: list[Exception] = []
         self.blocked = ""
         self.certificate = b""
-        self.hosts: dict[str, VirtualHost] = {}
         self.sessions: dict[int, Session] = {}
+        self.streams: set[BrokerStream] = set()  # those of sessions, and of such as have ended
         self._names = tuple(virtual_hosts)
         self._memory_limit = memory_limit
-        self._log = Log(kept)
+        self._kept = kept
         self._port = port
         self._tls = tls
         self._context: SSLContext | None = None
@@ -111,6 +109,8 @@ class Broker:
     def _begin(self) -> None:
         """Begin with nothing."""
         self.store = Store(self._memory_limit, MOST_OBJECTS, self._on_memory)
+        self.hosts = {name: VirtualHost(name, self.clock, self.store) for name in self._names}
+        self.history = History(self._kept)
         self.consumer_tags = count(1)
         self._connections = count(1)
         self._reply_names = count(1)
@@ -131,7 +131,7 @@ class Broker:
             ImportError: a certificate is to be made, and the extra ``testing`` is not installed.
         """
         self.clock.start()
-        self._make_hosts()
+        self._begin()
         self._context = self._make_context()
         await self.listen()
 
@@ -147,9 +147,6 @@ class Broker:
         """Take no more connections, as a broker that is down; those that are there stay."""
         if self._server is not None:
             self._server.close()
-
-    def _make_hosts(self) -> None:
-        self.hosts = {name: VirtualHost(name, self.clock, self.store) for name in self._names}
 
     def _make_context(self) -> SSLContext | None:
         if self._tls is True:
@@ -174,15 +171,7 @@ class Broker:
         self.stop_listening()
         self.faults.clear()
         self.close_connections()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_SECONDS):
-                while self.sessions:
-                    await asyncio.sleep(0)
-                    if all(session.is_last for session in self.sessions.values()):
-                        break
-        for session in list(self.sessions.values()):
-            session.wire.abort()
-        await asyncio.sleep(0)
+        await asyncio.gather(*[stream.leave() for stream in self.streams])
         self.clock.stop()
         self._server = None
 
@@ -272,7 +261,7 @@ class Broker:
         Raises:
             TypeError: a name that messages do not have.
         """
-        return self._log.find(wanted)
+        return self.history.find(wanted)
 
     @on_the_loop
     def assert_published(self, count: int | None = None, **wanted: Any) -> list[Message]:
@@ -285,7 +274,7 @@ class Broker:
         Raises:
             AssertionError: it is not; the text lists what was published, and in what it differs.
         """
-        return self._log.check(wanted, count)
+        return self.history.check(wanted, count)
 
     @on_the_loop
     def assert_queue(self, name: str, virtual_host: str | None = None, **wanted: Any) -> None:
@@ -331,25 +320,6 @@ class Broker:
     @on_the_loop
     def block(self, reason: str = "low on memory") -> None:
         """Tell publishers that nothing is read, and read nothing more of those that publish."""
-        self._set_blocked(reason)
-
-    @on_the_loop
-    def unblock(self) -> None:
-        """Read publishers again."""
-        self._set_blocked("")
-
-    def _on_memory(self) -> None:
-        """Block at once; read again only when what makes room is done."""
-        if self.store.is_full:
-            self._set_blocked("low on memory")
-        else:
-            self.clock.call_soon(self._on_room)
-
-    def _on_room(self) -> None:
-        if not self.store.is_full:
-            self._set_blocked("")
-
-    def _set_blocked(self, reason: str) -> None:
         if self.blocked == reason:
             return
         self.blocked = reason
@@ -357,6 +327,21 @@ class Broker:
             session.tell_blocked()
             if not reason:
                 session.resume("blocked")
+
+    def unblock(self) -> None:
+        """Read publishers again."""
+        self.block("")
+
+    def _on_memory(self) -> None:
+        """Block at once; read again only when what makes room is done."""
+        if self.store.is_full:
+            self.block()
+        else:
+            self.clock.call_soon(self._on_room)
+
+    def _on_room(self) -> None:
+        if not self.store.is_full:
+            self.unblock()
 
     @on_the_loop
     def close_connections(
@@ -378,20 +363,10 @@ class Broker:
         for host in self.hosts.values():
             for queue in list(host.queues.values()):
                 host.delete_queue(queue)
-        self._log.clear()
         self._begin()
-        self._make_hosts()
         self.unblock()
 
     # -- what sessions ask
-
-    def record(self, message: Message) -> None:
-        """Keep a message that a client has published."""
-        self._log.add(message)
-
-    def settles(self, message: Message) -> None:
-        """Take note that a message is in its queues."""
-        self._log.settles(message)
 
     def came(self, session: Session) -> None:
         """Keep a connection."""

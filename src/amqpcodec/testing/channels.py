@@ -132,7 +132,7 @@ class Channel:
             connection=self.session.number, channel=self.number,
         )  # fmt: skip
         self._check(message)
-        self.session.broker.record(message)
+        self.session.broker.history.add(message)
         if self.transaction is None:
             self.pass_on(message, exchange, event.sequence_number)
         else:
@@ -153,7 +153,7 @@ class Channel:
             message.returned = True
             method = basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
             self.session.send_message(self.number, method, message)
-        self.session.broker.settles(message)
+        self.session.broker.history.settles(message)
         if number is not None:
             self.confirm(message, number, accepted)
 

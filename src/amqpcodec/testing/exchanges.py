@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..reply_errors import AmqpPreconditionFailed
 from .messages import Message
+from .topics import Topics, words_of
 
 if TYPE_CHECKING:
     from .queues import Queue
 
+TYPES = ("direct", "fanout", "topic", "headers")
 MATCHES = ("all", "any", "all-with-x", "any-with-x")
 
 
 class Binding:
-    """Says what an exchange passes on, and to whom."""
+    """Says what an exchange passes on, and to whom.
 
-    __slots__ = ("arguments", "destination", "key", "routing_key", "source", "takes")
+    Attributes:
+        key: what tells it from others: the same is bound once.
+        size: how many objects it counts for.
+        takes: whether it wants the headers of a message; those of a headers exchange look at them.
+    """
+
+    __slots__ = ("arguments", "destination", "key", "routing_key", "size", "source", "takes")
 
     def __init__(
         self, source: Exchange, destination: Queue | Exchange, routing_key: str, arguments: dict[str, Any]
@@ -26,45 +34,14 @@ class Binding:
         self.destination = destination
         self.routing_key = routing_key
         self.arguments = arguments
-        self.takes = MATCHERS[source.kind](self)
-        # What tells it from others: the same is bound once.
         self.key = destination, routing_key, tuple(sorted(map(repr, arguments.items())))
+        self.size = 1 + len(words_of(routing_key)) if source.type == "topic" else 1
+        self.takes = _headers(arguments) if source.type == "headers" else lambda headers: True
 
 
-Matcher = Callable[[str, Message], bool]
-
-
-def _direct(binding: Binding) -> Matcher:
-    bound = binding.routing_key
-    return lambda key, message: key == bound
-
-
-def _fanout(binding: Binding) -> Matcher:
-    return lambda key, message: True
-
-
-def _topic(binding: Binding) -> Matcher:
-    pattern = binding.routing_key
-    return lambda key, message: topic_matches(pattern, key)
-
-
-def topic_matches(pattern: str, key: str) -> bool:
-    """Return whether a routing key has the words of a pattern: ``*`` is a word, ``#`` any number of them."""
-    words = key.split(".") if key else []
-    reached = {0}  # how many words the pattern so far may stand for
-    for part in pattern.split(".") if pattern else []:
-        if not reached:
-            return False
-        if part == "#":
-            reached = set(range(min(reached), len(words) + 1))
-        else:
-            reached = {at + 1 for at in reached if at < len(words) and part in ("*", words[at])}
-    return len(words) in reached
-
-
-def _headers(binding: Binding) -> Matcher:
-    """Compare headers: those that begin with ``x-`` count only where the match says so."""
-    kind = binding.arguments.get("x-match", "all")
+def _headers(arguments: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
+    """Return what compares headers: those that begin with ``x-`` count only where the match says so."""
+    kind = arguments.get("x-match", "all")
     if kind not in MATCHES:
         shown = f'<<"{kind}">>' if isinstance(kind, str) else repr(kind)
         text = f"Invalid x-match field value {shown}; expected all, any, all-with-x, or any-with-x"
@@ -72,31 +49,18 @@ def _headers(binding: Binding) -> Matcher:
     with_x = kind.endswith("-with-x")
     wanted = [
         (name, value)
-        for name, value in binding.arguments.items()
+        for name, value in arguments.items()
         if name != "x-match" and (with_x or not name.startswith("x-"))
     ]
     found = all if kind.startswith("all") else any
-
-    def takes(key: str, message: Message) -> bool:
-        headers = message.headers
-        return found(
-            name in headers and (value is None or _same(headers[name], value)) for name, value in wanted
-        )
-
-    return takes
+    return lambda headers: found(
+        name in headers and (value is None or _same(headers[name], value)) for name, value in wanted
+    )
 
 
 def _same(value: Any, other: Any) -> bool:
     """Return whether two values are equal; a number is no boolean."""
     return bool(value == other) and (type(value) is bool) == (type(other) is bool)
-
-
-MATCHERS: dict[str, Callable[[Binding], Matcher]] = {
-    "direct": _direct,
-    "fanout": _fanout,
-    "topic": _topic,
-    "headers": _headers,
-}
 
 
 class Exchange:
@@ -118,40 +82,46 @@ class Exchange:
         arguments: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
-        self.kind = kind
+        self.type = kind
         self.durable = durable
         self.auto_delete = auto_delete
         self.internal = internal
         self.arguments = arguments or {}
         self.alternate: str | None = self.arguments.get("alternate-exchange")
         self.bindings: dict[Any, Binding] = {}
-        self._by_key: dict[str, dict[Any, Binding]] = {}  # of a direct exchange, which need not compare
+        self._by_key: dict[str, dict[Any, Binding]] = {}  # of a direct exchange
+        self._topics = Topics()
 
     def bind(self, binding: Binding) -> None:
         """Pass on what a binding says."""
         self.bindings[binding.key] = binding
-        self._by_key.setdefault(binding.routing_key, {})[binding.key] = binding
+        if self.type == "topic":
+            self._topics.add(binding)
+        elif self.type == "direct":
+            self._by_key.setdefault(binding.routing_key, {})[binding.key] = binding
 
     def unbind(self, binding: Binding) -> None:
         """Pass it on no more."""
         del self.bindings[binding.key]
-        same = self._by_key[binding.routing_key]
-        del same[binding.key]
-        if not same:
-            del self._by_key[binding.routing_key]
+        if self.type == "topic":
+            self._topics.remove(binding)
+        elif self.type == "direct":
+            same = self._by_key[binding.routing_key]
+            del same[binding.key]
+            if not same:
+                del self._by_key[binding.routing_key]
 
-    def destinations(self, message: Message, keys: list[str]) -> Iterator[Queue | Exchange]:
-        """Yield what a message goes to, by any of its routing keys; some twice."""
-        if self.kind == "direct":
-            for key in keys:
-                for binding in self._by_key.get(key, {}).values():
-                    yield binding.destination
-            return
-        if self.kind != "topic":
-            keys = keys[:1]  # any will do
-        for binding in self.bindings.values():
-            if any(binding.takes(key, message) for key in keys):
-                yield binding.destination
+    def destinations(self, message: Message, keys: list[str]) -> list[Queue | Exchange]:
+        """Return what a message goes to, by any of its routing keys; some twice."""
+        found: Iterable[Binding]
+        match self.type:
+            case "direct":
+                found = (binding for key in keys for binding in self._by_key.get(key, {}).values())
+            case "topic":
+                found = (binding for key in keys for binding in self._topics.matching(key))
+            case _:
+                found = (binding for binding in self.bindings.values() if binding.takes(message.headers))
+        return [binding.destination for binding in found]
 
 
-__all__ = ["MATCHERS", "Binding", "Exchange", "topic_matches"]
+__all__ = ["TYPES", "Binding", "Exchange"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..connection import MessageReceived
@@ -165,6 +166,7 @@ def twice() -> Action:
     return act
 
 
+@dataclass(eq=False)
 class Fault:
     """A fault that was asked for.
 
@@ -172,17 +174,16 @@ class Fault:
         fired: how often it has happened.
     """
 
-    def __init__(self, action: Action, options: dict[str, Any], fields: dict[str, Any]) -> None:
-        self.fired = 0
-        self._action = action
-        self._method: str | None = options["method"]
-        self._connection: int | None = options["connection"]
-        self._received: int | None = options["received"]
-        self._sent: int | None = options["sent"]
-        self._skip: int = options["skip"]
-        self._times: int | None = options["times"]
-        self._fields = fields
-        self._passed: set[int] = set()  # connections on which its octets have passed
+    _action: Action
+    _method: str | None
+    _received: int | None
+    _sent: int | None
+    _connection: int | None
+    _skip: int
+    _times: int | None
+    _fields: dict[str, Any]
+    _passed: set[int] = field(default_factory=set)  # connections on which its octets have passed
+    fired: int = 0
 
     def fire(self, session: Session, event: Any) -> bool:
         """Let it happen, if this is a connection for it and it is not over; return whether all is done."""
@@ -266,11 +267,7 @@ class Faults:
         Returns:
             The fault, which tells how often it has happened.
         """
-        options = {
-            "method": method, "received": received, "sent": sent, "connection": connection, "skip": skip,
-            "times": times,
-        }  # fmt: skip
-        fault = Fault(action, options, fields)
+        fault = Fault(action, method, received, sent, connection, skip, times, fields)
         happens = self._now if method is None and received is None and sent is None else self._arm
         if seconds is None:
             happens(fault)
@@ -289,6 +286,7 @@ class Faults:
         self.armed = True
 
     def _now(self, fault: Fault) -> None:
+        """Let a fault happen to all that is connected."""
         for session in list(self._broker.sessions.values()):
             fault.fire(session, None)
 

@@ -10,10 +10,10 @@ from itertools import count
 from typing import Any
 
 from .. import reply_errors as refused
-from .arguments import COMPARED, require_same, settings, shown
+from .arguments import COMPARED, require_same, shown
 from .clock import Clock
 from .deadletters import DeadLetters
-from .exchanges import MATCHERS, Binding, Exchange
+from .exchanges import TYPES, Binding, Exchange
 from .messages import Message
 from .queues import Queue
 
@@ -33,7 +33,7 @@ class Store:
 
     Args:
         most_octets: of messages; `is_full` beyond.
-        most_objects: exchanges, queues and bindings.
+        most_objects: exchanges, queues, bindings with the words of their patterns, channels and consumers.
         changed: called when it gets full, and when it is not any more.
     """
 
@@ -59,9 +59,7 @@ class Store:
             AmqpResourceError: there would be too many.
         """
         if objects > 0 and self.objects + objects > self._most_objects:
-            raise refused.AmqpResourceError(
-                f"{self._most_objects} exchanges, queues and bindings are the most"
-            )
+            raise refused.AmqpResourceError(f"{self._most_objects} exchanges, queues and others are the most")
         self.objects += objects
 
 
@@ -99,15 +97,16 @@ class VirtualHost:
         waiting = [exchange]
         while waiting:
             current = waiting.pop()
-            taken = False
-            for destination in current.destinations(message, keys):
-                taken = True
+            destinations = current.destinations(message, keys)
+            for destination in destinations:
                 if isinstance(destination, Queue):
                     found[destination] = None
                 elif destination not in seen:
                     seen.add(destination)
                     waiting.append(destination)
-            other = None if taken or current.alternate is None else self.exchanges.get(current.alternate)
+            other = (
+                None if destinations or current.alternate is None else self.exchanges.get(current.alternate)
+            )
             if other is not None and other.name == DEFAULT:
                 found.update(dict.fromkeys(self.queues[key] for key in keys if key in self.queues))
             elif other is not None and other not in seen:
@@ -150,7 +149,7 @@ class VirtualHost:
         if method.passive:
             self.named(name)
             return
-        if method.type not in MATCHERS:
+        if method.type not in TYPES:
             raise refused.AmqpCommandInvalid(f"invalid exchange type '{method.type}'")
         if name == DEFAULT:
             self.named(name)
@@ -167,12 +166,7 @@ class VirtualHost:
 
     def _require_same_exchange(self, current: Exchange, method: Any) -> None:
         where = f"exchange '{current.name}' in vhost '{self.name}'"
-        facts = (
-            ("type", current.kind, method.type), ("durable", current.durable, method.durable),
-            ("auto_delete", current.auto_delete, method.auto_delete),
-            ("internal", current.internal, method.internal),
-        )  # fmt: skip
-        _require_facts(where, facts)
+        _require_facts(where, current, method, ("type", "durable", "auto_delete", "internal"))
         require_same(where, current.arguments, dict(method.arguments or {}), ("alternate-exchange",))
 
     def delete_exchange(self, name: str, if_unused: bool) -> None:
@@ -192,7 +186,7 @@ class VirtualHost:
     def _drop_exchange(self, exchange: Exchange) -> None:
         if self.exchanges.pop(exchange.name, None) is None:
             return
-        self.store.made(-1 - len(exchange.bindings))
+        self.store.made(-1 - sum(binding.size for binding in exchange.bindings.values()))
         for binding in exchange.bindings.values():
             del self._bound[binding.destination][binding]
         exchange.bindings.clear()
@@ -202,7 +196,7 @@ class VirtualHost:
         """Have an exchange pass messages on."""
         binding = Binding(exchange, destination, key, dict(arguments or {}))
         if binding.key not in exchange.bindings:
-            self.store.made()
+            self.store.made(binding.size)
             exchange.bind(binding)
             self._bound.setdefault(destination, {})[binding] = None
 
@@ -217,7 +211,7 @@ class VirtualHost:
         """Drop a binding; the exchange may delete itself then."""
         source = binding.source
         source.unbind(binding)
-        self.store.made(-1)
+        self.store.made(-binding.size)
         del self._bound[binding.destination][binding]
         if source.auto_delete and not source.bindings:
             self._drop_exchange(source)
@@ -262,23 +256,17 @@ class VirtualHost:
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         name = name or f"amq.gen-{next(self._names)}"
-        found = settings(self.where(name), arguments)
+        queue = Queue(self, method, name, arguments, user if method.exclusive else None)
         self.store.made()
-        queue = self.queues[name] = Queue(
-            self, name, found, durable=method.durable, auto_delete=method.auto_delete,
-            owner=user if method.exclusive else None, arguments=arguments,
-        )  # fmt: skip
+        self.queues[name] = queue
+        queue.used()
         return queue
 
     def _require_same_queue(self, queue: Queue, method: Any, arguments: dict[str, Any]) -> None:
         where = self.where(queue)
         if (queue.owner is not None) != method.exclusive:
             raise refused.AmqpResourceLocked(LOCKED.format(where))
-        facts = (
-            ("durable", queue.durable, method.durable),
-            ("auto_delete", queue.auto_delete, method.auto_delete),
-        )
-        _require_facts(where, facts)
+        _require_facts(where, queue, method, ("durable", "auto_delete"))
         require_same(where, queue.arguments, arguments, COMPARED)
         queue.used()
 
@@ -294,11 +282,12 @@ class VirtualHost:
         return number
 
 
-def _require_facts(where: str, facts: tuple[tuple[str, Any, Any], ...]) -> None:
-    """Refuse a declaration that differs: of names, what there is, and what was received."""
-    for name, current, received in facts:
-        if current != received:
-            text = f"received '{shown(received)}' but current is '{shown(current)}'"
+def _require_facts(where: str, current: Queue | Exchange, method: Any, names: tuple[str, ...]) -> None:
+    """Refuse a declaration that differs from what there is in one of some fields."""
+    for name in names:
+        old, new = getattr(current, name), getattr(method, name)
+        if old != new:
+            text = f"received '{shown(new)}' but current is '{shown(old)}'"
             raise refused.AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")
 
 

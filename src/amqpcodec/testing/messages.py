@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from .. import replace
@@ -18,6 +19,7 @@ PURGED = "purged"
 DELETED = "deleted"
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Message:
     """A message that was published, and how it went on.
 
@@ -34,37 +36,20 @@ class Message:
             ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"purged"``, ``"deleted"``.
     """
 
-    __slots__ = (
-        "bcc", "body", "channel", "confirm", "connection", "exchange", "mandatory", "properties", "raw",
-        "returned", "routing_key", "settled", "virtual_host",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        exchange: str,
-        routing_key: str,
-        properties: Any,
-        body: bytes,
-        *,
-        raw: Any = None,
-        mandatory: bool = False,
-        virtual_host: str = "/",
-        connection: int = 0,
-        channel: int = 0,
-    ) -> None:
-        self.exchange = exchange
-        self.routing_key = routing_key
-        self.properties = properties
-        self.raw = raw
-        self.body = body
-        self.mandatory = mandatory
-        self.virtual_host = virtual_host
-        self.connection = connection
-        self.channel = channel
-        self.bcc: list[str] = []
-        self.returned = False
-        self.confirm = ""
-        self.settled: dict[str, str] = {}
+    exchange: str
+    routing_key: str
+    properties: Any
+    body: bytes
+    _: KW_ONLY
+    raw: Any = None
+    mandatory: bool = False
+    virtual_host: str = "/"
+    connection: int = 0
+    channel: int = 0
+    bcc: list[str] = field(default_factory=list)
+    returned: bool = False
+    confirm: str = ""
+    settled: dict[str, str] = field(default_factory=dict)
 
     @property
     def headers(self) -> dict[str, Any]:
@@ -91,6 +76,7 @@ class Message:
         return f"<message to {self.exchange!r} by {self.routing_key!r}: {body!r}; {fate}>"
 
 
+@dataclass(slots=True, eq=False)
 class Entry:
     """A message in one queue.
 
@@ -102,14 +88,11 @@ class Entry:
         redelivered: whether it was delivered before.
     """
 
-    __slots__ = ("expires_at", "message", "position", "priority", "redelivered")
-
-    def __init__(self, message: Message, position: int, priority: int, expires_at: float | None) -> None:
-        self.message = message
-        self.position = position
-        self.priority = priority
-        self.expires_at = expires_at
-        self.redelivered = False
+    message: Message
+    position: int
+    priority: int
+    expires_at: float | None
+    redelivered: bool = False
 
     @property
     def size(self) -> int:

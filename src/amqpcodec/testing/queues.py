@@ -1,6 +1,6 @@
 """Queues: messages that wait, the consumers that take them by turns, and how messages end.
 
-A queue knows nothing of connections. Its virtual host gets what has died in it (`dead_letters`).
+A queue knows its consumers, and nothing of connections. Its virtual host gets what has died in it.
 """
 
 from __future__ import annotations
@@ -9,36 +9,16 @@ from bisect import insort
 from collections import deque
 from collections.abc import Container, Iterator
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from . import messages as states
-from .arguments import Settings, expiration
+from .arguments import expiration, settings
 from .clock import Timer
 from .messages import Entry, Message
 
 if TYPE_CHECKING:
+    from .channels import Subscription
     from .hosts import VirtualHost
-
-
-class Consumer(Protocol):
-    """Takes messages from a queue.
-
-    Attributes:
-        priority: consumers of a higher one come first.
-        exclusive: whether it is to be the only one.
-    """
-
-    priority: int
-    exclusive: bool
-
-    def takes_more(self) -> bool:
-        """Return whether a message may be delivered now."""
-
-    def deliver(self, entry: Entry) -> None:
-        """Take a message."""
-
-    def cancelled(self) -> None:
-        """Take note that the queue is gone."""
 
 
 class Ready:
@@ -92,47 +72,36 @@ class Queue:
     """
 
     def __init__(
-        self,
-        host: VirtualHost,
-        name: str,
-        settings: Settings,
-        *,
-        durable: bool = False,
-        auto_delete: bool = False,
-        owner: object = None,
-        arguments: dict[str, Any] | None = None,
+        self, host: VirtualHost, declared: Any, name: str, arguments: dict[str, Any], owner: object
     ) -> None:
         self.host = host
         self.name = name
-        self.settings = settings
-        self.durable = durable
-        self.auto_delete = auto_delete
+        self.durable: bool = declared.durable
+        self.auto_delete: bool = declared.auto_delete
+        self.arguments = arguments
+        self.settings = settings(host.where(name), arguments)
         self.owner = owner
-        self.arguments = arguments or {}
-        self.ready = Ready(settings.max_priority)
+        self.ready = Ready(self.settings.max_priority)
         self.unacknowledged: dict[Entry, None] = {}
-        self.consumers: list[Consumer] = []
+        self.consumers: list[Subscription] = []
         self.deleted = False
         self._positions = count()
         self._is_timed = False  # no message has had an end so far
         self._expiry: Timer | None = None
         self._used_at = host.clock.time()
         self._idle: Timer | None = None
-        self.used()
 
     # -- messages come
 
     def put(self, message: Message) -> bool:
         """Take a message; return False if the queue is full and refuses it."""
-        settings = self.settings
-        if settings.overflow != "drop-head" and self._is_full(1, len(message.body)):
+        overflow, most = self.settings.overflow, self.settings.max_priority
+        if overflow != "drop-head" and self._is_full(1, len(message.body)):
             message.settled[self.name] = states.REJECTED
-            if settings.overflow == "reject-publish-dlx":
+            if overflow == "reject-publish-dlx":
                 self.host.dead_letters.add(self, message, states.MAXLEN)
             return False
-        priority = (
-            min(message.properties.priority or 0, settings.max_priority) if settings.max_priority else 0
-        )
+        priority = min(message.properties.priority or 0, most) if most else 0
         entry = Entry(message, next(self._positions), priority, self._ends_at(message))
         message.settled[self.name] = states.READY
         if entry.expires_at is not None:
@@ -160,9 +129,10 @@ class Queue:
         self.ready.add(copy)
 
     def _is_full(self, more: int, octets: int) -> bool:
-        settings, ready = self.settings, self.ready
-        return (settings.max_length is not None and len(ready) + more > settings.max_length) or (
-            settings.max_length_bytes is not None and ready.octets + octets > settings.max_length_bytes
+        """Return whether it has too much, with so many more messages of so many octets."""
+        messages, size = self.settings.max_length, self.settings.max_length_bytes
+        return (messages is not None and len(self.ready) + more > messages) or (
+            size is not None and self.ready.octets + octets > size
         )
 
     def _ends_at(self, message: Message) -> float | None:
@@ -195,7 +165,7 @@ class Queue:
         self.used()
         return self.take() if self.ready else None
 
-    def _next_consumer(self) -> Consumer | None:
+    def _next_consumer(self) -> Subscription | None:
         """Return the consumer whose turn it is, who comes last of its priority then."""
         consumers = self.consumers
         if self.settings.single_active_consumer:
@@ -287,12 +257,12 @@ class Queue:
 
     # -- consumers
 
-    def add_consumer(self, consumer: Consumer) -> None:
+    def add_consumer(self, consumer: Subscription) -> None:
         """Let a consumer take its turns; `dispatch` is the caller's."""
         self.used()
         self._line_up(consumer)
 
-    def _line_up(self, consumer: Consumer) -> None:
+    def _line_up(self, consumer: Subscription) -> None:
         """Place a consumer last of its priority; an active single consumer keeps its place."""
         place = len(self.consumers)
         kept = 1 if self.settings.single_active_consumer else 0
@@ -300,7 +270,7 @@ class Queue:
             place -= 1
         self.consumers.insert(place, consumer)
 
-    def remove_consumers(self, gone: Container[Consumer]) -> None:
+    def remove_consumers(self, gone: Container[Subscription]) -> None:
         """Deliver no more to consumers; `unused` and `dispatch` are the caller's."""
         self.consumers = [consumer for consumer in self.consumers if consumer not in gone]
 
@@ -331,4 +301,4 @@ class Queue:
             consumer.cancelled()
 
 
-__all__ = ["Consumer", "Queue"]
+__all__ = ["Queue"]

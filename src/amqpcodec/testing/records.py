@@ -44,7 +44,7 @@ class QueueState(NamedTuple):
             queue.name, queue.host.name, queue.durable, queue.owner is not None, queue.auto_delete,
             queue.arguments, tuple(entry.message for entry in queue.ready),
             tuple(entry.message for entry in queue.unacknowledged),
-            tuple(getattr(consumer, "tag", "") for consumer in queue.consumers),
+            tuple(consumer.tag for consumer in queue.consumers),
         )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ class ExchangeState(NamedTuple):
     def of(cls, exchange: Exchange, host: VirtualHost) -> ExchangeState:
         """Return what there is to know of an exchange."""
         return cls(
-            exchange.name, host.name, exchange.kind, exchange.durable, exchange.auto_delete,
+            exchange.name, host.name, exchange.type, exchange.durable, exchange.auto_delete,
             exchange.internal, exchange.arguments,
         )  # fmt: skip
 
@@ -128,7 +128,7 @@ class ConnectionState(NamedTuple):
     client_properties: dict[str, Any]
 
 
-class Log:
+class History:
     """Keeps what was published, the oldest first.
 
     Args:
@@ -162,11 +162,6 @@ class Log:
             self.left_out += 1
         if not self._messages:
             self._octets = 0
-
-    def clear(self) -> None:
-        """Forget all."""
-        self._messages.clear()
-        self._octets = self.left_out = 0
 
     def find(self, wanted: dict[str, Any]) -> list[Message]:
         """Return the messages that are as wanted.
@@ -259,5 +254,5 @@ def bindings_of(exchanges: Iterable[Exchange]) -> list[BindingState]:
 
 
 __all__ = [
-    "BindingState", "ConnectionState", "ConsumerState", "ExchangeState", "Log", "QueueState",
+    "BindingState", "ConnectionState", "ConsumerState", "ExchangeState", "History", "QueueState",
 ]  # fmt: skip

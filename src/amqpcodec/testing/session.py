@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from .._generated.codes import REPLY_NAMES
 from ..connection import (
     ChannelClosed,
     ConnectionClosed,
@@ -201,11 +202,6 @@ class Session:
         if self.broker.blocked:
             self.tell_blocked()
 
-    @property
-    def is_last(self) -> bool:
-        """Return whether it only waits for the client's answer to a close, or for nothing at all."""
-        return self.connection.state in ("closing", "closed") and not self.connection.bytes_to_send
-
     def state(self) -> ConnectionState:
         """Return what there is to know of it."""
         host = getattr(self, "host", None)
@@ -311,7 +307,7 @@ class Session:
         """Close the channel or the connection, whichever an error says."""
         number = event.channel
         method = event.method if hasattr(event, "method") else self.amqp.Channel.Flow()
-        name = _name_of(code)
+        name = REPLY_NAMES.get(code, "internal-error").upper().replace("-", "_")
         ids = method.spec.class_id, method.spec.method_id
         if closes == "channel":
             self.close_channel(number, code, f"{name} - {text}", *ids)
@@ -352,12 +348,6 @@ class Session:
         self._deferred.clear()
         self.end()
         self.broker.ended(self, error)
-
-
-def _name_of(code: int) -> str:
-    from .._generated.codes import REPLY_NAMES
-
-    return REPLY_NAMES.get(code, "internal-error").upper().replace("-", "_")
 
 
 def fitting(text: str) -> str:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 STOP_SECONDS = 10.0
 
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -27,16 +26,11 @@ def on_the_loop(method: _F) -> _F:
         loop: asyncio.AbstractEventLoop | None = self.loop
         if loop is None or not loop.is_running() or _is_own(loop):
             return method(self, *arguments, **options)
-        done: Future[Any] = Future()
 
-        def work() -> None:
-            try:
-                done.set_result(method(self, *arguments, **options))
-            except BaseException as error:
-                done.set_exception(error)
+        async def work() -> Any:
+            return method(self, *arguments, **options)
 
-        loop.call_soon_threadsafe(work)
-        return done.result()
+        return asyncio.run_coroutine_threadsafe(work(), loop).result()
 
     return cast("_F", called)
 

@@ -116,13 +116,20 @@ class BrokerStream(AmqpStream):
 
     def __init__(self, broker: Broker, connection: Connection) -> None:
         super().__init__(connection)
+        self._streams = broker.streams
         self._loop: Any = broker.clock
 
     def connection_made(self, transport: Any) -> None:
         """Take the transport, as a wire."""
         wire = Wire(transport, self.session)
+        self._streams.add(self)
         self.session.connected(wire)
         super().connection_made(wire)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the end of the transport."""
+        self._streams.discard(self)
+        super().connection_lost(exc)
 
     def flush(self) -> None:
         """Write what is sent so far."""
