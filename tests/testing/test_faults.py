@@ -91,7 +91,7 @@ async def test_an_answer_is_late_by_the_clock_of_the_broker(broker: Broker) -> N
 async def test_a_delivery_is_late(broker: Broker) -> None:
     broker.faults.add(late(30), method="basic.deliver", times=1)
     async with talk(broker) as client:
-        await client.say(queue(), consume("c"), publish("", "q", b"1"))
+        await client.say(queue(), consume("c"), publish("", "q", b"1"), is_answered=False)
         assert client.bodies() == []
         broker.clock.advance(30)
         await client.quiet(0.02)
@@ -136,7 +136,7 @@ async def test_publishers_are_blocked_until_they_are_not(broker: Broker) -> None
     async with talk(broker) as client:
         await client.say(queue())
         assert client.stream.connection.blocked
-        await client.say(*[publish("", "q", bytes(1000))] * 3)
+        await client.say(*[publish("", "q", bytes(1000))] * 3, is_answered=False)
         client.stream.connection.send(1, queue())
         await client.quiet(0.02)
         assert len(client.answers) == 1  # what stands behind a publish is not read
