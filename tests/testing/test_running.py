@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from probes import passive, queue
+from probing import publish
 from talking import talk
 
-from amqpcodec.testing import Broker, running_broker
+from amqpcodec.testing import Broker, faults, running_broker
 
 TEST = """
 import sys
@@ -76,6 +77,31 @@ async def test_a_certificate_is_made(options: dict[str, Any]) -> None:
             async with talk(broker, ssl=True):
                 pass
         assert broker.connections() == []
+
+
+async def test_two_brokers_in_one_loop_know_nothing_of_each_other(
+    broker: Broker, options: dict[str, Any]
+) -> None:
+    async with Broker(**options) as other, talk(broker) as client, talk(other) as second:
+        broker.faults.add(faults.close_channel(405), method="queue.declare")
+        assert (await client.say(queue()))[-1][1] == "channel.close"
+        await second.say(queue(message_ttl=1000), publish("", "q", b"1"))
+        broker.clock.advance(60)
+        other.assert_queue("q", ready=[b"1"])
+        assert other.published() != broker.published() == []
+        broker.reset()
+        other.clock.advance(60)
+        other.assert_queue("q", ready=0)
+        assert len(other.connections()) == 1
+
+
+async def test_a_broker_that_is_started_again_has_nothing(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(), publish("", "q", bytes(100)))
+    await broker.stop()
+    assert broker.connections() == []
+    await broker.start()
+    assert (broker.queues(), broker.published(), broker.store.octets) == ({}, [], 0)
 
 
 async def test_a_broker_that_was_down_is_back_on_its_port(broker: Broker) -> None:
