@@ -6,6 +6,7 @@ import asyncio
 import random
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from support.hello import OPEN
 from talking import talk
 
 from amqpcodec import rabbitmq as amqp
+from amqpcodec.connection import ConnectionLimits
 from amqpcodec.testing import Broker, records
 from amqpcodec.testing import broker as broker_module
+from amqpcodec.testing.channels import Subscription
 
 
 async def send(broker: Broker, octets: bytes) -> None:
@@ -139,6 +142,43 @@ async def test_a_flood_of_messages_is_blocked(options: dict[str, Any]) -> None:
         client.stream._transport.abort()  # the end of a connection that is not read would be waited for
 
 
+async def test_consumers_are_not_asked_again_with_each_message_that_waits(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    takes_more = Subscription.takes_more
+
+    def counted(self: Subscription) -> bool:
+        nonlocal asked
+        asked += 1
+        return takes_more(self)
+
+    monkeypatch.setattr(Subscription, "takes_more", counted)
+    async with talk(broker) as client:
+        await client.say(
+            queue(), amqp.Basic.Qos(prefetch_count=1), *[consume(f"c{number}") for number in range(20)]
+        )
+        await client.say(*[publish("", "q") for _ in range(500)])
+        broker.assert_queue("q", unacknowledged=20, ready=480)
+        assert asked < 20 * 25
+
+
+async def test_what_properties_and_arguments_take_counts(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_module, "MOST_OBJECTS", 100)
+    many = {f"{number:04}": None for number in range(2000)}
+    async with Broker(memory_limit=4 << 20, **options) as broker, talk(broker) as client:
+        flood = [publish("", "q", headers=many) for _ in range(30)]
+        await client.say(queue(), *flood, is_answered=False)
+        assert broker.blocked == "low on memory"
+        assert len(broker.queue("q").ready) < 30
+        async with talk(broker) as other:
+            said = await other.say(declare(queue="long", arguments=many))
+            assert said[-1][1:3] == ("connection.close", 506)
+        client.stream._transport.abort()
+
+
 async def test_a_client_that_does_not_read_holds_up_nobody_else(broker: Broker) -> None:
     async with talk(broker) as client:
         await client.say(queue())
@@ -236,6 +276,22 @@ async def test_what_is_too_large_for_a_consumer_is_not_its_publishers_fault(brok
         await small.ended()
         assert small.answers[-1][:3] == (0, "connection.close", 506)
         broker.assert_queue("q", ready=1)
+
+
+async def test_a_consumer_that_cannot_be_told_is_not_the_fault_of_who_deletes_its_queue(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_module, "ConnectionLimits", partial(ConnectionLimits, send_buffer=1 << 20))
+    async with Broker(**options) as broker, talk(broker) as silent, talk(broker) as client:
+        await silent.say(queue(), queue("large"), consume("c"))
+        await client.say(*[publish("", "large", bytes(8 << 20))] * 2)
+        silent.stream._transport.pause_reading()
+        for left in (1, 0):  # the first is in the transport, which takes no more then
+            silent.stream.connection.send(1, get("large", no_ack=False))
+            await until(lambda left=left: len(broker.queue("large").ready) == left)
+        assert await client.say(amqp.Queue.Delete(queue="q")) == [(1, "queue.delete-ok", 0)]
+        assert broker.errors == []
+        silent.stream._transport.abort()
 
 
 async def test_what_a_dead_letter_says_of_itself_is_not_believed(broker: Broker) -> None:

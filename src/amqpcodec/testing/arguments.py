@@ -8,6 +8,7 @@ from typing import Any
 from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
 
 MOST_PRIORITY = 255
+OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
 OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
 
@@ -178,6 +179,11 @@ def require_same(
         raise AmqpPreconditionFailed(f"inequivalent arg '{name}' for {where}: {text}")
 
 
+def weight(arguments: dict[str, Any]) -> int:
+    """Return for how many objects something counts that has arguments: long ones are not for nothing."""
+    return 1 + len(repr(arguments)) // OBJECT_OCTETS
+
+
 def shown(value: Any) -> str:
     """Return a value as RabbitMQ's texts have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -216,4 +222,5 @@ def expiration(value: str | None) -> float | None:
 
 __all__ = [
     "COMPARED", "NotInTestsError", "Settings", "consumer_priority", "expiration", "require_same", "settings",
+    "shown", "weight", "wire_type",
 ]  # fmt: skip

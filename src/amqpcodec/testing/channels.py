@@ -57,7 +57,7 @@ class Subscription:
         basic = channel.session.amqp.Basic
         method = basic.Deliver(self.tag, tag, entry.redelivered, message.exchange, message.routing_key)
         channel.last_delivery = self.queue, entry
-        channel.session.send_message(channel.number, method, message)
+        channel.session.send(channel.number, method, message)
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""
@@ -136,7 +136,7 @@ class Channel:
         if self.transaction is None:
             self.pass_on(message, exchange, event.sequence_number)
         else:
-            self.session.broker.store.taken(Entry(message, 0, 0, None).size)
+            self.session.broker.store.taken(message.size)
             self.transaction.append((message, exchange))
 
     def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> None:
@@ -152,7 +152,7 @@ class Channel:
         if not routed and message.mandatory:
             message.returned = True
             method = basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
-            self.session.send_message(self.number, method, message)
+            self.session.send(self.number, method, message)
         self.session.broker.history.settles(message)
         if number is not None:
             self.confirm(message, number, accepted)
@@ -221,7 +221,7 @@ class Channel:
         store = self.session.broker.store
         for first, second in waiting:
             if isinstance(first, Message):
-                store.taken(-Entry(first, 0, 0, None).size)
+                store.taken(-first.size)
                 if commits:
                     self.pass_on(first, second, None)
             elif commits:
@@ -271,7 +271,7 @@ class Channel:
             queue.acknowledge(entry)
         else:
             self.held[tag] = entry, queue, None
-        self.session.send_message(self.number, method, message)
+        self.session.send(self.number, method, message)
 
     def deliver_again(self) -> None:
         """Put the message that was delivered last into its queue again."""
@@ -285,7 +285,7 @@ class Channel:
         basic = self.session.amqp.Basic
         method = basic.Deliver(self.reply_tag, tag, False, message.exchange, message.routing_key)
         message.settled[REPLY_TO] = states.ACKNOWLEDGED
-        self.session.send_message(self.number, method, message)
+        self.session.send(self.number, method, message)
 
 
 def _check_keys(name: str, keys: Any) -> None:

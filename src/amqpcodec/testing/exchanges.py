@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..reply_errors import AmqpPreconditionFailed
+from .arguments import weight
 from .messages import Message
 from .topics import Topics, words_of
 
@@ -35,7 +36,7 @@ class Binding:
         self.routing_key = routing_key
         self.arguments = arguments
         self.key = destination, routing_key, tuple(sorted(map(repr, arguments.items())))
-        self.size = 1 + len(words_of(routing_key)) if source.type == "topic" else 1
+        self.size = weight(arguments) + (len(words_of(routing_key)) if source.type == "topic" else 0)
         self.takes = _headers(arguments) if source.type == "headers" else lambda headers: True
 
 
@@ -69,6 +70,7 @@ class Exchange:
     Attributes:
         alternate: the name of the exchange for what it cannot pass on; None for none.
         bindings: what it passes on, in order.
+        size: how many objects it counts for.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Exchange:
         self.auto_delete = auto_delete
         self.internal = internal
         self.arguments = arguments or {}
+        self.size = weight(self.arguments)
         self.alternate: str | None = self.arguments.get("alternate-exchange")
         self.bindings: dict[Any, Binding] = {}
         self._by_key: dict[str, dict[Any, Binding]] = {}  # of a direct exchange

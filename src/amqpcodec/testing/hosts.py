@@ -33,7 +33,8 @@ class Store:
 
     Args:
         most_octets: of messages; `is_full` beyond.
-        most_objects: exchanges, queues, bindings with the words of their patterns, channels and consumers.
+        most_objects: exchanges, queues, bindings, channels and consumers. Words of patterns and long
+            arguments count as well.
         changed: called when it gets full, and when it is not any more.
     """
 
@@ -158,11 +159,12 @@ class VirtualHost:
             return
         if name.startswith("amq."):
             raise refused.AmqpAccessRefused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
-        self.store.made()
-        self.exchanges[name] = Exchange(
+        exchange = Exchange(
             name, method.type, durable=method.durable, auto_delete=method.auto_delete,
             internal=method.internal, arguments=dict(method.arguments or {}),
         )  # fmt: skip
+        self.store.made(exchange.size)
+        self.exchanges[name] = exchange
 
     def _require_same_exchange(self, current: Exchange, method: Any) -> None:
         where = f"exchange '{current.name}' in vhost '{self.name}'"
@@ -186,7 +188,7 @@ class VirtualHost:
     def _drop_exchange(self, exchange: Exchange) -> None:
         if self.exchanges.pop(exchange.name, None) is None:
             return
-        self.store.made(-1 - sum(binding.size for binding in exchange.bindings.values()))
+        self.store.made(-exchange.size - sum(binding.size for binding in exchange.bindings.values()))
         for binding in exchange.bindings.values():
             del self._bound[binding.destination][binding]
         exchange.bindings.clear()
@@ -257,7 +259,7 @@ class VirtualHost:
             raise refused.AmqpAccessRefused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         name = name or f"amq.gen-{next(self._names)}"
         queue = Queue(self, method, name, arguments, user if method.exclusive else None)
-        self.store.made()
+        self.store.made(queue.size)
         self.queues[name] = queue
         queue.used()
         return queue
@@ -275,7 +277,7 @@ class VirtualHost:
         if self.queues.get(queue.name) is not queue:
             return 0
         del self.queues[queue.name]
-        self.store.made(-1)
+        self.store.made(-queue.size)
         number = len(queue.ready)
         self._unbind_all(queue)
         queue.end()

@@ -7,7 +7,9 @@ from typing import Any
 
 from .. import replace
 
-MEMORY_BESIDE_BODY = 512  # octets that a message takes in memory beyond its body, about
+# Octets that a message takes in memory beyond its body, about, and each octet of its properties.
+MEMORY_BESIDE_BODY = 1024
+MEMORY_OF_OCTET = 16
 
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
@@ -34,6 +36,7 @@ class Message:
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
         settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
             ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"purged"``, ``"deleted"``.
+        size: octets that it takes in memory, about.
     """
 
     exchange: str
@@ -50,6 +53,11 @@ class Message:
     returned: bool = False
     confirm: str = ""
     settled: dict[str, str] = field(default_factory=dict)
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        octets = len(self.raw.octets) if self.raw is not None else len(repr(self.properties))
+        self.size = len(self.body) + MEMORY_BESIDE_BODY + MEMORY_OF_OCTET * octets
 
     @property
     def headers(self) -> dict[str, Any]:
@@ -93,11 +101,6 @@ class Entry:
     priority: int
     expires_at: float | None
     redelivered: bool = False
-
-    @property
-    def size(self) -> int:
-        """Octets that it takes in memory, about."""
-        return len(self.message.body) + MEMORY_BESIDE_BODY
 
 
 __all__ = ["Entry", "Message"]

@@ -5,14 +5,14 @@ A queue knows its consumers, and nothing of connections. Its virtual host gets w
 
 from __future__ import annotations
 
-from bisect import insort
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Container, Iterator
+from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from . import messages as states
-from .arguments import expiration, settings
+from .arguments import expiration, settings, weight
 from .clock import Timer
 from .messages import Entry, Message
 
@@ -22,42 +22,32 @@ if TYPE_CHECKING:
 
 
 class Ready:
-    """The messages of a queue that wait: a line for each priority, each in the order of positions."""
+    """The messages of a queue that wait: those of higher priorities first, each in the order of positions."""
 
-    def __init__(self, max_priority: int) -> None:
-        self.lines: list[deque[Entry]] = [deque() for _ in range(max_priority + 1)]
+    def __init__(self) -> None:
         self.octets = 0
-        self._count = 0
+        self._heap: list[tuple[int, int, int, Entry]] = []
+        self._serial = count()  # of two that have one position the later one stands behind
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._heap)
 
     def __iter__(self) -> Iterator[Entry]:
-        for line in reversed(self.lines):
-            yield from line
+        return (entry for *_, entry in sorted(self._heap))
 
     def add(self, entry: Entry) -> None:
         """Add a message where its position says, mostly last."""
-        line = self.lines[entry.priority]
-        if not line or line[-1].position < entry.position:
-            line.append(entry)
-        elif entry.position < line[0].position:
-            line.appendleft(entry)
-        else:
-            insort(line, entry, key=lambda each: each.position)
-        self._count += 1
+        heappush(self._heap, (-entry.priority, entry.position, next(self._serial), entry))
         self.octets += len(entry.message.body)
 
     @property
     def ends_at(self) -> float | None:
         """When the first message ends: no other ends before it, even if its own time is over."""
-        return next((line[0].expires_at for line in reversed(self.lines) if line), None)
+        return self._heap[0][-1].expires_at if self._heap else None
 
     def take(self) -> Entry:
         """Take the first message away."""
-        line = next(line for line in reversed(self.lines) if line)
-        entry = line.popleft()
-        self._count -= 1
+        entry = heappop(self._heap)[-1]
         self.octets -= len(entry.message.body)
         return entry
 
@@ -67,6 +57,7 @@ class Queue:
 
     Attributes:
         owner: the only connection that may use it; None for any.
+        size: how many objects it counts for.
         consumers: in the order in which they are asked.
         unacknowledged: delivered and not settled.
     """
@@ -79,9 +70,10 @@ class Queue:
         self.durable: bool = declared.durable
         self.auto_delete: bool = declared.auto_delete
         self.arguments = arguments
+        self.size = weight(arguments)
         self.settings = settings(host.where(name), arguments)
         self.owner = owner
-        self.ready = Ready(self.settings.max_priority)
+        self.ready = Ready()
         self.unacknowledged: dict[Entry, None] = {}
         self.consumers: list[Subscription] = []
         self.deleted = False
@@ -106,9 +98,10 @@ class Queue:
         message.settled[self.name] = states.READY
         if entry.expires_at is not None:
             self._is_timed = True
-        self.host.store.taken(entry.size)
+        self.host.store.taken(message.size)
         self.ready.add(entry)
-        self.dispatch()  # a consumer with room has it, however short it lives
+        if len(self.ready) == 1:  # else no consumer has room
+            self.dispatch()  # who has room has it, however short it lives
         if len(self.ready) and (self._drop_head() or len(self.ready) == 1):
             self._expire()
         return True
@@ -125,8 +118,9 @@ class Queue:
         """Put the same message again where it was, as a broker does that has lost track of it."""
         copy = Entry(entry.message, entry.position, entry.priority, entry.expires_at)
         copy.redelivered = True
-        self.host.store.taken(copy.size)
+        self.host.store.taken(entry.message.size)
         self.ready.add(copy)
+        self.host.clock.call_soon(self.dispatch)
 
     def _is_full(self, more: int, octets: int) -> bool:
         """Return whether it has too much, with so many more messages of so many octets."""
@@ -208,7 +202,7 @@ class Queue:
             return False
         self.unacknowledged.pop(entry, None)
         entry.message.settled[self.name] = state
-        self.host.store.taken(-entry.size)
+        self.host.store.taken(-entry.message.size)
         return True
 
     def purge(self, state: str = states.PURGED) -> int:
@@ -264,10 +258,8 @@ class Queue:
 
     def _line_up(self, consumer: Subscription) -> None:
         """Place a consumer last of its priority; an active single consumer keeps its place."""
-        place = len(self.consumers)
-        kept = 1 if self.settings.single_active_consumer else 0
-        while place > kept and self.consumers[place - 1].priority < consumer.priority:
-            place -= 1
+        kept = 1 if self.settings.single_active_consumer and self.consumers else 0
+        place = bisect_right(self.consumers, -consumer.priority, kept, key=lambda each: -each.priority)
         self.consumers.insert(place, consumer)
 
     def remove_consumers(self, gone: Container[Subscription]) -> None:
@@ -284,8 +276,8 @@ class Queue:
 
     @property
     def is_exclusively_used(self) -> bool:
-        """Return whether a consumer wants to be the only one."""
-        return any(consumer.exclusive for consumer in self.consumers)
+        """Return whether a consumer wants to be the only one, and so is."""
+        return bool(self.consumers) and self.consumers[0].exclusive
 
     def end(self) -> None:
         """Drop all there is, and tell consumers: the queue is deleted."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .exchanges import Exchange
 from .hosts import VirtualHost
-from .messages import MEMORY_BESIDE_BODY, Message
+from .messages import Message
 from .queues import Queue
 
 LISTED = 10  # messages that the text of an assertion lists
@@ -147,7 +147,7 @@ class History:
     def add(self, message: Message) -> None:
         """Keep a message."""
         self._messages.append(message)
-        self._grow(len(message.body) + MEMORY_BESIDE_BODY)
+        self._grow(message.size)
 
     def settles(self, message: Message) -> None:
         """Take note that a message is in its queues, each of which has a fate for it."""
@@ -158,7 +158,7 @@ class History:
         self._octets += octets
         while self._messages and (len(self._messages) > self._most or self._octets > LOG_OCTETS):
             oldest = self._messages.popleft()
-            self._octets -= len(oldest.body) + MEMORY_BESIDE_BODY + len(oldest.settled) * SETTLED_OCTETS
+            self._octets -= oldest.size + len(oldest.settled) * SETTLED_OCTETS
             self.left_out += 1
         if not self._messages:
             self._octets = 0

@@ -217,23 +217,20 @@ class Session:
 
     # -- what goes to the client
 
-    def send(self, channel: int, method: Any) -> None:
-        """Send a method, while the connection is open; a fault may come first."""
+    def send(self, channel: int, method: Any, message: Message | None = None) -> None:
+        """Send a method, with what it carries, while the connection is open; a fault may come first."""
         if self.connection.state in ("closing", "closed"):
             return
-        if not (self.faults.armed and self.faults.met(self, Sent(channel, method))):
-            self.connection.send(channel, method)
-
-    def send_message(self, channel: int, method: Any, message: Message) -> None:
-        """Send a method with a message, likewise."""
-        if self.connection.state != "open":
+        if self.faults.armed and self.faults.met(self, Sent(channel, method)):
             return
-        if not (self.faults.armed and self.faults.met(self, Sent(channel, method))):
-            properties = message.properties if message.raw is None else message.raw
-            try:
+        try:
+            if message is None:
+                self.connection.send(channel, method)
+            else:
+                properties = message.properties if message.raw is None else message.raw
                 self.connection.send_message(channel, method, properties, message.body)
-            except (EncodeError, LocalProtocolError) as error:  # its own fault, not of who has published
-                self.close(506, f"RESOURCE_ERROR - {error}")
+        except (EncodeError, LocalProtocolError) as error:  # its own fault, not of who has published
+            self.close(506, f"RESOURCE_ERROR - {error}")
 
     def takes_deliveries(self, queue: Queue) -> bool:
         """Return whether the client reads; if not, its queue is asked again once it does."""
