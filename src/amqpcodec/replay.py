@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _PREFIX = 12  # octets of a content header before the property flags: class, weight, body size
 _CHANNELS = 100  # opened at most; further ones of a capture share them
+_OPEN_OCTETS = 1 << 30  # of bodies that are not complete: of more, the oldest are given up
 _WINDOW = 500  # messages of a channel that may wait for their confirms
 _BASIC = amqp.BasicProperties.spec.class_id
 
@@ -66,6 +67,7 @@ class _Open:
         self.method = method
         self.properties: Any = None
         self.pieces: list[bytes] = []
+        self.octets = 0  # in the pieces
         self.left = -1  # octets of the body to come; before the header, none is known
 
 
@@ -79,6 +81,7 @@ class PublishReader:
     def __init__(self) -> None:
         self.incomplete = 0
         self._open: dict[tuple[int, int], _Open] = {}
+        self._octets = 0  # of bodies that are not complete
         self._count = 0
 
     def feed(self, item: CapturedFrame | Fault) -> CapturedPublish | None:
@@ -97,11 +100,17 @@ class PublishReader:
         found = self._open.get(place)
         if found is None or item.frame.type not in (HEADER, BODY):
             return None
-        if not _adds(found, item):
+        before = found.octets
+        fits = _adds(found, item)
+        self._octets += found.octets - before
+        if not fits:
             self._drop(place)
         elif found.left == 0:
             del self._open[place]
+            self._octets -= found.octets
             return self._complete(found, place, item.time_ns)
+        while self._octets > _OPEN_OCTETS:
+            self._drop(next(iter(self._open)))
         return None
 
     def finish(self) -> None:
@@ -127,7 +136,9 @@ class PublishReader:
             self._drop(place)
 
     def _drop(self, place: tuple[int, int]) -> None:
-        if self._open.pop(place, None) is not None:
+        found = self._open.pop(place, None)
+        if found is not None:
+            self._octets -= found.octets
             self.incomplete += 1
 
 
@@ -141,6 +152,7 @@ def _adds(found: _Open, item: CapturedFrame) -> bool:
         found.properties = RawProperties(payload[_PREFIX:], _BASIC, amqp.DIALECT)
         return True
     found.left -= len(payload)
+    found.octets += len(payload)
     found.pieces.append(payload)
     return found.left >= 0 and found.properties is not None
 

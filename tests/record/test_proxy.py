@@ -20,7 +20,9 @@ from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import Client, connect
 from amqpcodec.capture import CapturedFrame, Fault, read_frames
 from amqpcodec.connection import ChannelClosed, MessageReceived, Settled
+from amqpcodec.errors import DecodeError
 from amqpcodec.record import Proxy, Recorder
+from amqpcodec.record.limiting import MessageLimit
 from amqpcodec.testing import Broker, certificate, faults
 
 LARGEST = 1000
@@ -261,6 +263,21 @@ async def test_too_large_a_message_closes_its_channel_on_both_sides(tmp_path: Pa
     assert sum(each.frame.type == 2 and each.direction == 0 for each in found) == 4
     closes = [each for each in found if isinstance(each.frame.payload, amqp.Channel.Close)]
     assert [(each.direction, each.frame.payload.reply_code) for each in closes] == [(1, 311)]
+
+
+def test_with_a_limit_nothing_is_kept_without_end() -> None:
+    """Of frames, and of publishes whose content does not come."""
+    limit = MessageLimit(LARGEST)
+    limit.feed(0, amqp.protocol_header())
+    publish = amqp.encode_method(1, amqp.Basic.Publish("e" * 255, "k" * 255))
+    limit.feed(0, publish)
+    longer = publish[:3] + (len(publish) - 7).to_bytes(4, "big") + publish[7:-1] + b"\0\xce"
+    assert limit.take() == (b"", amqp.protocol_header())
+    limit.feed(0, longer.replace(b"\0\1", b"\0\2", 1))
+    [close] = amqp.FrameDecoder().feed(limit.take()[0])
+    assert (close.channel, close.payload.reply_code) == (2, 311)
+    with pytest.raises(DecodeError, match="frame_size"):
+        limit.feed(0, b"\3\0\1" + (17 << 20).to_bytes(4, "big"))
 
 
 async def test_a_client_that_sends_too_fast_is_held_back(tmp_path: Path) -> None:

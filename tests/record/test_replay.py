@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from amqpcodec import rabbitmq as amqp
+from amqpcodec import replay
 from amqpcodec.aio import Client
 from amqpcodec.capture import Endpoint, read_frames
 from amqpcodec.capture.writing import Conversation, PacketWriter
@@ -169,6 +170,21 @@ async def test_a_frame_in_error_costs_the_message_of_its_channel_alone(path: Pat
     reader = PublishReader()
     found = list(filter(None, map(reader.feed, read_frames(str(path)))))
     assert ([each.body for each in found], reader.incomplete) == ([b"other"], 1)
+
+
+async def test_bodies_that_are_never_complete_are_not_kept_without_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "_OPEN_OCTETS", 6000)
+    with capture_of(path) as conversation:
+        for channel in range(1, 5):
+            conversation.send(0, message("q", bytes(5000), channel)[:-2508], channel)
+        conversation.send(0, message("q", bytes(5000), 4)[-2508:], 5)
+    reader = PublishReader()
+    found = list(filter(None, map(reader.feed, read_frames(str(path)))))
+    assert ([each.place[1] for each in found], reader.incomplete) == ([4], 2)
+    reader.finish()
+    assert (reader.incomplete, reader._octets) == (3, 0)
 
 
 @pytest.mark.parametrize(("dropped", "expected"), [(False, 2), (True, 0)])

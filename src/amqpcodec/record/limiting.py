@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import Frame
+from .. import Frame, Limits
 from .. import rabbitmq as amqp
 from .._generated.codes import CONTENT_TOO_LARGE
 from .._kernel.wire import HEADER, METHOD
@@ -17,6 +17,8 @@ def _ids(*methods: Any) -> frozenset[bytes]:
 
 _CLOSE, _CLOSE_OK = _ids(amqp.Channel.Close), _ids(amqp.Channel.CloseOk)
 _PUBLISH = _ids(amqp.Basic.Publish)
+_PUBLISH_OCTETS = 519  # with the longest names; what is longer is not kept until its content comes
+_FRAME_SIZE = 16 << 20  # of the largest frame, which is kept until all of it has come
 
 
 class MessageLimit:
@@ -30,8 +32,11 @@ class MessageLimit:
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
-        # What the two agree on is theirs to enforce.
-        self._decoders = tuple(amqp.FrameDecoder(payloads="raw", frame_max=0) for _ in range(2))
+        # What the two agree on is theirs to enforce, as far as it can be kept.
+        limits = Limits(frame_size=_FRAME_SIZE)
+        self._decoders = tuple(
+            amqp.FrameDecoder(payloads="raw", frame_max=0, limits=limits) for _ in range(2)
+        )
         self._published: dict[int, Frame] = {}  # held back until their size is known, by channel
         # Channels that were closed here, by who has not answered yet.
         self._client_leaves: set[int] = set()
@@ -65,7 +70,10 @@ class MessageLimit:
         if channel in self._client_leaves:
             self._drop(frame, self._client_leaves, self._to_client)
         elif _is(frame, _PUBLISH):
-            self._published[channel] = frame
+            if len(frame.payload) > _PUBLISH_OCTETS:  # type: ignore[arg-type]
+                self._refuse(channel, len(frame.payload))  # type: ignore[arg-type]
+            else:
+                self._published[channel] = frame
         elif frame.type == HEADER and channel in self._published:
             publish = self._published.pop(channel)
             size = int.from_bytes(frame.payload[4:12], "big")  # type: ignore[index]
