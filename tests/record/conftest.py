@@ -7,7 +7,9 @@ import warnings
 from collections.abc import Iterator
 
 import pytest
+from support.builds import using
 from support.coroutines import run
+from support.implementation import Implementation
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -26,3 +28,10 @@ def freed() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture(autouse=True)
+def build(request: pytest.FixtureRequest, impl: Implementation) -> Iterator[None]:
+    """Each build in turn, for what records and replays, and for the test itself."""
+    with using(impl.name, request.module):
+        yield
