@@ -227,4 +227,4 @@ bench-against: build
 
 include fuzz/fuzz.mk
 fuzz-long test-asan lint-c leaks soak: build
-fuzz fuzz-all: build .venv/fuzz
+fuzz fuzz-all fuzz-campaign: build .venv/fuzz

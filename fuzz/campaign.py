@@ -2,12 +2,13 @@
 
     python fuzz/campaign.py --seconds 60 tables          one target
     python fuzz/campaign.py --seconds 1200 --jobs 2 all  every target, two at a time
+    python fuzz/campaign.py --until 10000000 all         on with the campaign, to so many executions in all
 
-What is found lies in build/fuzz/findings, one file a finding; the corpus grows in build/fuzz/corpus. The
-figures of each target's last run are written to fuzz/results.json if it had nine minutes or more of a
-processor, else to build/fuzz/results.json; several campaigns may write there. An input that took long counts
-as a finding if it takes long by itself, in time of the processor: the machine may be busy. Ends with 1 when
-anything was found.
+What is found lies in build/fuzz/findings, one file a finding; the corpus grows in build/fuzz/corpus, and
+each run begins with it. A campaign goes on with the target that has had the least time, in runs of
+`--seconds`, and adds the figures of each run to fuzz/results.json. To stop it loses the figures of one run.
+Executions are those beyond seeds and corpus. An input that took long counts as a finding if it takes long by
+itself, in time of the processor: the machine may be busy. Ends with 1 when anything was found.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from pathlib import Path
 from typing import Any
 
 import sanitized
+from report import SUMS
 
 ROOT = sanitized.ROOT
 BASE = ROOT / "build" / "fuzz"
 RESULTS = ROOT / "fuzz" / "results.json"
-WORTH_KEEPING = 540  # seconds of a processor
 SLOW = 20  # seconds that no input may take
 TARGETS = (
     "stream",
@@ -49,21 +50,15 @@ TARGETS = (
     "connection",
     "broker",
 )
+_READ = re.compile(r"^#(\d+)\s+INITED", re.MULTILINE)  # seeds and corpus, before anything new is tried
 _STATUS = re.compile(r"cov: (\d+) ft: (\d+) corp: (\d+)")
 _EXECUTIONS = re.compile(r"stat::number_of_executed_units: (\d+)")
 
 
 def write_seeds(environment: dict[str, str]) -> None:
-    """The seed corpus of every target, made by a Python that has the build to read the vectors with."""
-    program = (
-        "import pathlib, hashlib, seeds, sys\n"
-        f"for target in {TARGETS!r}:\n"
-        f"    folder = pathlib.Path({str(BASE / 'seeds')!r}) / target\n"
-        "    folder.mkdir(parents=True, exist_ok=True)\n"
-        "    for octets in seeds.seeds(target):\n"
-        "        (folder / hashlib.sha1(octets).hexdigest()[:16]).write_bytes(octets)\n"
-    )
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    """Write seeds and dictionaries, by a Python that has the build to read the vectors with."""
+    program = [sys.executable, str(ROOT / "fuzz" / "seeds.py"), str(BASE / "seeds")]
+    subprocess.run(program, env=environment, check=True)
 
 
 def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any]:
@@ -88,6 +83,7 @@ def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any
         if not _EXECUTIONS.search(text) and not _STATUS.search(text):
             raise RuntimeError(f"{target} did not start, see {log}:\n{text[-2000:]}")
     figures["seconds"] = round(processor)
+    figures["seeds"] = len(list(folders["seeds"].iterdir()))
     new = findings(folders["findings"]) - before
     figures["findings"] = sum(not _was_only_busy(target, path, environment) for path in sorted(new))
     return figures
@@ -121,15 +117,23 @@ def _was_only_busy(target: str, path: Path, environment: dict[str, str]) -> bool
     return True
 
 
-def keep(path: Path, target: str, figures: dict[str, Any]) -> None:
-    """Write the figures of a target to a file of results, beside those that others write meanwhile."""
+def keep(target: str, figures: dict[str, Any]) -> None:
+    """Add the figures of a run to those of its target, beside what others write meanwhile."""
     BASE.mkdir(parents=True, exist_ok=True)
     with (BASE / "results.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        results = json.loads(path.read_text()) if path.exists() else {}
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(results | {target: figures}, indent=1, sort_keys=True) + "\n")
-        part.replace(path)
+        results = stored()
+        before = results.get(target, {})
+        results[target] = before | figures | {name: before.get(name, 0) + figures[name] for name in SUMS}
+        part = RESULTS.with_suffix(".part")
+        part.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        part.replace(RESULTS)
+
+
+def stored() -> dict[str, Any]:
+    """Return the figures of the campaign so far, by target."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    return found
 
 
 def command(target: str, seconds: int, folders: dict[str, Path]) -> list[str]:
@@ -142,6 +146,8 @@ def command(target: str, seconds: int, folders: dict[str, Path]) -> list[str]:
         "use_value_profile=1",
     ]
     options += [f"max_total_time={seconds}", f"artifact_prefix={folders['findings']}/"]
+    if (dictionary := folders["seeds"].with_suffix(".dict")).exists():
+        options.append(f"dict={dictionary}")
     program = [sys.executable, str(ROOT / "fuzz" / "run.py"), target, *(f"-{option}" for option in options)]
     return [*program, str(folders["corpus"]), str(folders["seeds"])]
 
@@ -152,18 +158,32 @@ def findings(folder: Path) -> set[Path]:
 
 
 def _count(figures: dict[str, int], text: str) -> None:
-    """Add what one run of libFuzzer says of itself."""
-    if executions := _EXECUTIONS.findall(text):
-        figures["executions"] += int(executions[-1])
-    elif numbers := re.findall(r"^#(\d+)", text, re.MULTILINE):
-        figures["executions"] += int(numbers[-1])
-    for name, value in zip(("edges", "features", "corpus"), _last(text), strict=False):
-        figures[name] = max(figures[name], value)
+    """Add what one run of libFuzzer says of itself, once it has read seeds and corpus."""
+    if (read := _READ.search(text)) is None:
+        return
+    executions = _EXECUTIONS.findall(text) or re.findall(r"^#(\d+)", text, re.MULTILINE)
+    figures["executions"] += int(executions[-1]) - int(read[1])
+    edges, features, corpus = map(int, _STATUS.findall(text)[-1])
+    figures |= {"edges": edges, "features": features, "corpus": corpus}
 
 
-def _last(text: str) -> tuple[int, ...]:
-    found = _STATUS.findall(text)
-    return tuple(map(int, found[-1])) if found else ()
+def go_on(wanted: Sequence[str], executions: int, seconds: int, environment: dict[str, str]) -> int:
+    """Go on with the campaign until targets together have had so many executions; the findings of it."""
+    found = 0
+    while True:
+        rows = {target: stored().get(target, dict.fromkeys(SUMS, 0)) for target in wanted}
+        if sum(row["executions"] for row in rows.values()) >= executions:
+            return found
+        target = min(rows, key=lambda name: rows[name]["seconds"])
+        found += said(target, run(target, seconds, environment), is_kept=True)
+
+
+def said(target: str, figures: dict[str, Any], is_kept: bool) -> int:
+    """Print the figures of a run, and keep them if they are those of a campaign; its findings."""
+    print(target, json.dumps(figures), flush=True)
+    if is_kept:
+        keep(target, figures | {"date": time.strftime("%Y-%m-%d")})
+    return int(figures["findings"])
 
 
 def main() -> int:
@@ -171,6 +191,7 @@ def main() -> int:
     parser.add_argument("target", choices=(*TARGETS, "all"))
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
+    parser.add_argument("--until", type=int, metavar="EXECUTIONS", help="go on with the campaign")
     given = parser.parse_args()
     wanted = TARGETS if given.target == "all" else (given.target,)
     try:
@@ -180,15 +201,12 @@ def main() -> int:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2
     write_seeds(environment)
-    found = 0
+    if given.until is not None:
+        return int(go_on(wanted, given.until, given.seconds, environment) > 0)
     with ThreadPoolExecutor(given.jobs) as pool:
         runs = {target: pool.submit(run, target, given.seconds, environment) for target in wanted}
-        for target, future in runs.items():
-            figures = future.result() | {"date": time.strftime("%Y-%m-%d")}
-            print(target, json.dumps(figures), flush=True)
-            keep(RESULTS if figures["seconds"] >= WORTH_KEEPING else BASE / "results.json", target, figures)
-            found += figures["findings"]
-    return int(found > 0)
+        found = [said(target, future.result(), is_kept=False) for target, future in runs.items()]
+    return int(any(found))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #                                               tables, encoder, capture, columns, values, batches, session,
 #                                               connection, broker
 #     make fuzz-all SECONDS=1200 JOBS=2         every target for that long, JOBS at a time
+#     make fuzz-campaign EXECUTIONS=10000000    on with the campaign, to so many executions of all targets
 
 TARGET ?= stream
 SECONDS ?= 60
@@ -12,11 +13,12 @@ JOBS ?= 1
 FRAMES ?= 10000000
 MINUTES ?= 60
 EXAMPLES ?= 500
+EXECUTIONS ?= 10000000
 FUZZ_PATH := src:tests:fuzz
 # Tests that take what AMQPCODEC_FUZZ_EXAMPLES asks for (tests/support/campaign.py).
 CAMPAIGNS = $(shell grep -rl --include="*.py" "from support.campaign import" tests)
 
-.PHONY: fuzz fuzz-all fuzz-long fuzz-report test-asan lint-c leaks soak
+.PHONY: fuzz fuzz-all fuzz-campaign fuzz-long fuzz-report test-asan lint-c leaks soak
 
 # Fuzzes one target: TARGET, for SECONDS.
 fuzz:
@@ -25,6 +27,11 @@ fuzz:
 # Fuzzes all targets: SECONDS each, JOBS at a time.
 fuzz-all:
 	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --jobs $(JOBS) all
+
+# Goes on with the campaign of all targets. Until there have been EXECUTIONS, in runs of SECONDS; it may be stopped and goes on where it was.
+fuzz-campaign: SECONDS = 600
+fuzz-campaign:
+	$(PYTHON) fuzz/campaign.py --seconds $(SECONDS) --until $(EXECUTIONS) all
 
 # The tests of which `make test` tries a share. EXAMPLES of each, most of them chosen anew, and every place of damage and interrupts.
 fuzz-long:

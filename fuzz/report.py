@@ -15,22 +15,26 @@ from typing import Any
 
 FUZZ = Path(__file__).resolve().parent
 DOCUMENT = FUZZ.parent / "docs" / "reliability.md"
+SUMS = ("seconds", "executions", "findings")  # of all runs of a target; other figures are of the last one
 BEGIN, END = "<!-- figures: written by fuzz/report.py -->", "<!-- end of figures -->"
 
 
 def stored(name: str) -> dict[str, Any]:
     path = FUZZ / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
 def fuzzing(results: dict[str, Any]) -> Iterator[str]:
-    """A line for each target."""
-    yield "| target | day | seconds | executions | edges | features | findings |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    """A line for each target, and one for all."""
+    names = ("seconds", "executions", "seeds", "corpus", "edges", "features", "findings")
+    yield f"| target | last run | {' | '.join(names)} |"
+    yield "| --- |" + " --- |" * (1 + len(names))
     for target, run in results.items():
-        figures = (f"{run[name]:,}" for name in ("seconds", "executions", "edges", "features", "findings"))
+        figures = (f"{run[name]:,}" if name in run else "" for name in names)
         yield f"| {target} | {run['date']} | {' | '.join(figures)} |"
+    seconds, executions, findings = (sum(run[name] for run in results.values()) for name in SUMS)
+    yield f"| all | | {seconds:,} | {executions:,} | | | | | {findings:,} |"
 
 
 def endurance(results: dict[str, Any]) -> Iterator[str]:
@@ -58,13 +62,13 @@ def figures() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    text = DOCUMENT.read_text()
+    text = DOCUMENT.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     written = f"{before}{BEGIN}\n\n{figures()}\n\n{END}{after}"
     if "--check" in arguments:
         return int(written != text)
-    DOCUMENT.write_text(written)
+    DOCUMENT.write_text(written, encoding="utf-8")
     return 0
 
 

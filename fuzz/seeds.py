@@ -1,12 +1,22 @@
-"""The seed corpus: what the golden vectors and the captures hold, in the shape each target takes."""
+"""The seed corpus: what the golden vectors and the captures hold, in the shape each target takes.
+
+    python fuzz/seeds.py FOLDER
+
+writes FOLDER/TARGET/, a file for each seed under the name of its SHA-1, and FOLDER/TARGET.dict if the target
+has a dictionary. Everything comes from files of this repository.
+"""
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import dictionaries
 from support import make_chaos, vectors
 
 from amqpcodec import DIALECTS, dialect
@@ -136,20 +146,36 @@ def _broker() -> Iterator[bytes]:
         yield bytes([1 + number % 3]) + frame
 
 
+MAKERS: dict[str, Callable[[], Iterator[bytes]]] = {
+    "stream": _stream,
+    **{DIALECTS[name]: partial(_dialect, name) for name in NAMES},
+    "tables": _tables,
+    "encoder": _encoder,
+    "capture": _capture,
+    "columns": _columns,
+    "values": _values,
+    "batches": _batches,
+    "session": _session,
+    "connection": _connection,
+    "broker": _broker,
+}
+
+
 def seeds(target: str) -> list[bytes]:
     """The seeds of a target, findings of earlier runs among them."""
     found = sorted((REGRESSIONS / target).glob("*"))
-    made = {
-        "stream": _stream,
-        "tables": _tables,
-        "encoder": _encoder,
-        "capture": _capture,
-        "columns": _columns,
-        "values": _values,
-        "batches": _batches,
-        "session": _session,
-        "connection": _connection,
-        "broker": _broker,
-        **{DIALECTS[name]: lambda name=name: _dialect(name) for name in NAMES},  # type: ignore[misc]
-    }[target]()
-    return list(dict.fromkeys([*(path.read_bytes() for path in found), *made]))
+    return list(dict.fromkeys([*(path.read_bytes() for path in found), *MAKERS[target]()]))
+
+
+def write(folder: Path, target: str) -> None:
+    """Write the seeds of a target, and its dictionary if it has one."""
+    (folder / target).mkdir(parents=True, exist_ok=True)
+    for octets in seeds(target):
+        (folder / target / hashlib.sha1(octets).hexdigest()).write_bytes(octets)
+    if text := dictionaries.text(target):
+        (folder / f"{target}.dict").write_text(text, encoding="ascii")
+
+
+if __name__ == "__main__":
+    for each in MAKERS:
+        write(Path(sys.argv[1]), each)
