@@ -1,4 +1,7 @@
-"""A connection on a blocking socket; `blocking.py amqp://guest:guest@localhost/ TEXT` publishes a message."""
+"""A connection on a blocking socket; `blocking.py amqp://guest:guest@localhost/ TEXT` publishes a message.
+
+Change first: `publish`, which says what to do about each event. `events` is the same for every client.
+"""
 
 from __future__ import annotations
 

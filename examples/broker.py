@@ -2,7 +2,8 @@
 
     python examples/broker.py --port 5672
 
-`amqpcodec.testing` has the broker; docs/testing.md says what it lacks.
+Change first: the arguments of `Broker`, such as users, TLS or faults. `amqpcodec.testing` has the broker;
+docs/testing.md says what it can do and what it lacks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python examples/client.py amqp://guest:guest@localhost:5672/ --queue hello --count 1000 --size 256
 
-No confirmed message is lost, since the queue is durable and messages are persistent. One may come twice,
-after a connection was lost. At the end it says how long both have taken.
+Change first: what `client_with` declares, and what `consume` does with a delivery. No confirmed message is
+lost, since the queue is durable and messages are persistent. One may come twice, after a connection was lost.
+At the end it says how long both have taken.
 """
 
 from __future__ import annotations

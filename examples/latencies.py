@@ -2,9 +2,10 @@
 
 How long do messages of each queue take to be acknowledged? How long do requests wait for replies?
 
-    python examples/latencies.py trace.pcap [polars|duckdb|spark]
+    python examples/latencies.py trace.pcap [polars|duckdb]     # on Spark: with_spark(session, path)
 
-All three read the table `deliveries`. They give the same numbers, and `amqpcodec stats` gives them, too.
+Change first: the columns by which they group and join, which are those of the table `deliveries`
+(docs/columns.md). All three give the same numbers, and `amqpcodec stats` gives them, too.
 """
 
 from __future__ import annotations
@@ -65,22 +66,9 @@ def with_spark(spark: Any, path: str) -> Answers:
     return {queue: int(p99) for queue, p99 in slow}, dict(map(tuple, spark.sql(REPLIES).collect()))
 
 
-def _on_spark(path: str) -> Answers:
-    from pyspark.sql import SparkSession
-
-    from amqpcodec.spark import register
-    from amqpcodec.spark.java import local_java
-
-    with local_java():
-        spark = SparkSession.builder.master("local[1]").getOrCreate()
-        register(spark)
-        return with_spark(spark, path)
-
-
 if __name__ == "__main__":
     capture, library = [*sys.argv[1:], "polars"][:2]
-    answer = {"polars": with_polars, "duckdb": with_duckdb, "spark": _on_spark}[library]
-    by_queue, by_request = answer(capture)
+    by_queue, by_request = {"polars": with_polars, "duckdb": with_duckdb}[library](capture)
     for queue, microseconds in by_queue.items():
         print(f"{queue}: {microseconds} us until 99 % are acknowledged")
     for request, nanoseconds in by_request.items():

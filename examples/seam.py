@@ -1,7 +1,7 @@
 """A client library that uses amqpcodec where it is installed, and is what it has always been otherwise.
 
-The library takes this file over as a module of its own, `_speedups.py`, with its own names in the three
-constants. The last line of its `__init__.py` is `from . import _speedups`, and an extra brings amqpcodec:
+The library takes this file over as a module of its own, `_speedups.py`. Change first: the three constants, to
+its own names. The last line of its `__init__.py` is `from . import _speedups`, and an extra brings amqpcodec:
 `pip install 'pika[speedups]'`. Nothing else in the library changes, and nothing depends on amqpcodec.
 """
 

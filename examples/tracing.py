@@ -1,6 +1,7 @@
 """Traces go on across a broker: two hooks put the trace context into headers of messages, and take it out.
 
 `tracing.py URL` does so by OpenTelemetry, or where that is not installed by the header ``traceparent`` alone.
+Change first: `main`, to your client; for another tracer, the functions `_inject` and `continued`.
 """
 
 import asyncio
@@ -19,8 +20,7 @@ try:
 except ImportError:
     current: ContextVar[str] = ContextVar("current", default="")
 
-    def inject(headers: dict[str, Any]) -> None:
-        """Put the current trace into headers."""
+    def _inject(headers: dict[str, Any]) -> None:
         if current.get():
             headers["traceparent"] = current.get()
 
@@ -34,8 +34,7 @@ except ImportError:
             current.reset(token)
 else:
 
-    def inject(headers: dict[str, Any]) -> None:
-        """Put the current trace into headers."""
+    def _inject(headers: dict[str, Any]) -> None:
         propagate.inject(headers)
 
     @contextmanager
@@ -53,7 +52,7 @@ def before_publish(method: Any, properties: Any) -> Any:
     """Return the properties of a message, with the current trace in the headers of a copy."""
     made = amqp.BasicProperties() if properties is None else copy(properties)
     made.headers = headers = dict(made.headers or {})
-    inject(headers)
+    _inject(headers)
     return made
 
 
@@ -63,7 +62,7 @@ def around_delivery(delivery: Delivery) -> AbstractContextManager[None]:
 
 
 async def main(url: str) -> None:
-    """Publish a message within a trace, as a request brings one, and consume it."""
+    """Publish a message within a trace, and consume it."""
     async with Client(url, before_publish=before_publish, around_delivery=around_delivery) as client:
         queue = (await client.call(amqp.Queue.Declare(exclusive=True))).queue
         channel = await client.channel()

@@ -1,31 +1,30 @@
-"""The example of a pipeline answers its questions about the captures that it makes."""
+"""The example of a pipeline answers its questions about captures of publishers in trouble."""
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.examples import example
+from support.publishers import EXCHANGES, MISSING, make_captures
 
 pytest.importorskip("pyspark")
 
 from amqpcodec.spark import register
 
-EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "spark_pipeline.py"))
-
 
 @pytest.mark.spark
-def test_the_example_runs(spark: Any, tmp_path: Path) -> None:
+def test_the_example_answers_its_questions(spark: Any, tmp_path: Path) -> None:
     captures = tmp_path / "captures"
-    lost = EXAMPLE["make_captures"](captures, connections=11, bursts=6, octets=60_000)
+    lost = make_captures(captures, connections=11, bursts=6, octets=60_000)
     assert len(list(captures.iterdir())) > 3
     register(spark)
-    EXAMPLE["make_tables"](spark, str(captures), str(tmp_path))
-    traffic, unconfirmed, errors = (answer.collect() for answer in EXAMPLE["answers"](spark).values())
-    published = sum(row.messages for row in traffic)
-    assert {row.exchange for row in traffic} == {*EXAMPLE["EXCHANGES"], EXAMPLE["MISSING"]}
-    assert [row.exchange for row in unconfirmed] == [EXAMPLE["MISSING"], EXAMPLE["EXCHANGES"][0]] * 3
+    pipeline = example("spark_pipeline")
+    pipeline.make_tables(spark, str(captures), str(tmp_path))
+    traffic, unconfirmed, errors = (spark.sql(text).collect() for text in pipeline.QUESTIONS.values())
+    assert {row.exchange for row in traffic} == {*EXCHANGES, MISSING}
+    assert sorted(row.exchange for row in unconfirmed) == [MISSING] * 3 + [EXCHANGES[0]] * 3
     assert len(unconfirmed) == lost == 6
     closed = sorted((row.client, row.name, row.reply_code) for row in errors)
     forced = [("10.1.0.10:40000", "connection.close", 320), ("10.1.0.3:40000", "connection.close", 320)]
@@ -33,4 +32,6 @@ def test_the_example_runs(spark: Any, tmp_path: Path) -> None:
     assert closed == sorted(forced + missing)
     before = [row.before for row in errors if row.name == "channel.close"]
     assert [names[-2:] for names in before] == [["basic.publish", "basic.publish"]] * 3
-    assert EXAMPLE["write_replay"](spark, str(tmp_path)) == published
+    pipeline.write_replay(spark, str(tmp_path))
+    replay = spark.read.format("amqp").options(dialect="rabbitmq-0-9-1", columns="routing_key")
+    assert replay.load(f"{tmp_path}/replay").count() == sum(row.messages for row in traffic)
