@@ -108,10 +108,12 @@ def environment(name: str, sources: Path) -> Path:
     python = folder / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     ask = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    packages = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
-    Path(packages, "amqpcodec.pth").write_text("\n".join([str(sources), *sys.path[1:]]) + "\n")
+    packages = subprocess.run(ask, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+    Path(packages, "amqpcodec.pth").write_text(
+        "\n".join([str(sources), *sys.path[1:]]) + "\n", encoding="utf-8"
+    )
     ask = [str(python), "-c", "import amqpcodec; print(amqpcodec.IMPL, amqpcodec.__file__)"]
-    done = subprocess.run(ask, env=_variables(), capture_output=True, text=True, check=False)
+    done = subprocess.run(ask, env=_variables(), capture_output=True, encoding="utf-8", check=False)
     if done.stdout.split() != ["c", str(sources / "amqpcodec" / "__init__.py")]:
         raise SystemExit(
             f"bench-against: {sources} holds no compiled amqpcodec: {done.stdout}{done.stderr[-1000:]}"
@@ -132,7 +134,12 @@ class Process:
     def __init__(self, python: Path) -> None:
         command = [str(python), str(HERE / "works.py")]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=_variables()
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            cwd=ROOT,
+            env=_variables(),
         )
 
     def ask(self, item: str) -> Answer:
@@ -247,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about_counts, more = instructions(sources) if options.instructions else ("", [])
     others = {item: how.share_of for item, how in items().items() if how.share_of}
     text = report(commit, found, shares(pairs, others), notes, about_counts)
-    TABLE.write_text(text)
+    TABLE.write_text(text, encoding="utf-8")
     print(text)
     return 1 if more or any(ratio.is_slower() for ratio in found) else 0
 

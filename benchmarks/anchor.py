@@ -40,7 +40,7 @@ def build(folder: Path) -> Path | None:
     target = folder / "anchor"
     options = ["-O2", "-Wall", "-Wextra", "-Wno-deprecated-declarations"]
     command = [compiler, *options, str(SOURCE), "-o", str(target)]
-    done = subprocess.run([*command, "-lrabbitmq"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "-lrabbitmq"], capture_output=True, encoding="utf-8", check=False)
     if done.returncode == 0:
         return target
     print(f"bench-c: {INSTALL}" if "amqp.h" in done.stderr or "-lrabbitmq" in done.stderr else done.stderr)
@@ -54,7 +54,7 @@ def compare(command: list[str], work: Callable[[], object], contents: list[corpu
     ours: list[float] = []
     version = ""
     for _ in range(TURNS):
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
         answer = json.loads(done.stdout)
         assert (answer["frames"], answer["checked"]) == (3 * len(contents), checked), "the anchor misread"
         version = answer["version"]

@@ -40,7 +40,7 @@ def run_python(arguments: list[str], environment: dict[str, str]) -> Any:
         [sys.executable, *arguments],
         env={**os.environ, **environment, "PYTHONPATH": path},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         check=False,
     )
     if "ImportError" in done.stderr or "ModuleNotFoundError" in done.stderr:

@@ -34,7 +34,7 @@ ROUNDS = 9  # imports that are timed
 
 def build() -> Iterator[tuple[str, float]]:
     """Build the wheel as releases are, from a copy of what git has, so that nothing built before helps."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
     released = {**os.environ, **settings["linux"]["environment"]}
     with tempfile.TemporaryDirectory() as folder:
         source, target, archive = (Path(folder, name) for name in ("source", "wheel", "source.tar"))
@@ -98,14 +98,14 @@ def _children_seconds() -> float:
 
 def _python(environment: dict[str, str], *arguments: str) -> str:
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=True)
     return done.stdout
 
 
 def _instructions(environment: dict[str, str], text: str) -> int:
     command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", text]
     fixed = {**environment, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(command, env=fixed, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=fixed, capture_output=True, encoding="utf-8", check=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
     assert found is not None, done.stderr
     return int(found[1])
@@ -115,7 +115,7 @@ def main() -> int:
     """Measure, store, and judge where the machine is the one that the budgets are for."""
     figures = dict([*build(), *imports(), *objects()])
     store("budgets", {"figures": figures, "cores": os.cpu_count()})
-    settings = tomllib.loads(BUDGETS.read_text())
+    settings = tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
     shown, over = table(figures, settings["budget"])
     print(shown, end="")
     if settings["environment"] != guard.environment():

@@ -28,7 +28,7 @@ def capture(megabytes: int, connections: int, seed: int = SEED) -> tuple[Path, d
         command = [sys.executable, str(ROOT / "tools" / "synthetic_capture.py"), str(path)]
         command += ["--mb", str(megabytes), "--connections", str(connections), "--seed", str(seed)]
         subprocess.run(command, check=True, stdout=sys.stderr)
-    return path, json.loads(counts.read_text())
+    return path, json.loads(counts.read_text(encoding="utf-8"))
 
 
 def tshark(path: Path) -> float | None:

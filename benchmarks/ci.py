@@ -54,10 +54,10 @@ def measured(name: str) -> Run:
     command += [f"--benchmark-json={out}"]
     command += [option for item in ITEMS for option in ("--item", item)]
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:
         raise SystemExit(f"bench-ci: {done.stdout[-3000:]}{done.stderr[-1000:]}")
-    run: Run = json.loads(out.read_text())
+    run: Run = json.loads(out.read_text(encoding="utf-8"))
     return run
 
 
@@ -73,7 +73,7 @@ def merged(runs: Sequence[Run]) -> Run:
 
 def times(now: Run) -> tuple[str, list[Row]]:
     """The part of the table that is about times, and its rows."""
-    before = json.loads(BASELINE.read_text())
+    before = json.loads(BASELINE.read_text(encoding="utf-8"))
     # Ratios differ among processors by more than the margin.
     if processor(before) != processor(now):
         return f"Times are not compared: the baseline is of {processor(before)}.\n", []
@@ -113,7 +113,7 @@ def main() -> int:
     failed += [f"{row.work} (instructions)" for row in counted if row.fails(guard.MARGIN)]
     verdict = f"**Slower, or gone: {'; '.join(failed)}.**" if failed else "Nothing is slower."
     text = f"## Benchmarks\n\n{verdict}\n\n{about_times}\n{about_counts}"
-    TABLE.write_text(text)
+    TABLE.write_text(text, encoding="utf-8")
     print(text)
     return 1 if failed else 0
 

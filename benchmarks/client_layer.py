@@ -70,7 +70,7 @@ def output(command: list[str]) -> Any:
         RuntimeError: it failed.
     """
     environment = {**os.environ, "NODE_PATH": str(NODE), "PYTHONPATH": PATHS}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-1000:]}{done.stderr[-3000:]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -105,7 +105,7 @@ def missing() -> dict[str, str]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     command = [compiler, "-O2", "-Wno-deprecated-declarations", str(HERE / "layer/librabbitmq.c")]
     done = subprocess.run(
-        [*command, "-o", str(IN_C), "-lrabbitmq"], capture_output=True, text=True, check=False
+        [*command, "-o", str(IN_C), "-lrabbitmq"], capture_output=True, encoding="utf-8", check=False
     )
     if done.returncode != 0:
         found["librabbitmq"] = "it cannot be compiled (Debian, Ubuntu: apt-get install librabbitmq-dev)"
@@ -116,9 +116,9 @@ def versions(without: dict[str, str]) -> dict[str, str]:
     """The versions of what is measured."""
     found = {project: version(project) for project in ("aio-pika", "aiormq", "pamqp", "pika")}
     if "Node amqplib" not in without:
-        found["amqplib"] = json.loads((NODE / "amqplib/package.json").read_text())["version"]
+        found["amqplib"] = json.loads((NODE / "amqplib/package.json").read_text(encoding="utf-8"))["version"]
         found["Node"] = subprocess.run(
-            ["node", "--version"], capture_output=True, text=True, check=True
+            ["node", "--version"], capture_output=True, encoding="utf-8", check=True
         ).stdout.strip()
     if UVLOOP not in without:
         found["uvloop"] = next((FOLDER / "python").glob("uvloop-*")).name.split("-")[1].removesuffix(".dist")

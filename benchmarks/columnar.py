@@ -189,7 +189,7 @@ def theirs(program: Path, octets: bytes) -> Callable[[], float]:
     command = [str(program), str(stream), str(ROUNDS)]
 
     def turn() -> float:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
         answer = json.loads(done.stdout)
         assert answer["frames"] == 3 * COUNT, "the anchor misread"
         return float(min(answer["nanoseconds"]))

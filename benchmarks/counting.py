@@ -45,7 +45,9 @@ def by_function(items: list[str]) -> dict[str, dict[tuple[str, str], float]]:
 
 
 def _total(file: Path) -> int:
-    found = re.search(r"^(?:summary|totals): (\d+)", file.read_text(errors="replace"), re.MULTILINE)
+    found = re.search(
+        r"^(?:summary|totals): (\d+)", file.read_text(errors="replace", encoding="utf-8"), re.MULTILINE
+    )
     if found is None:
         raise SystemExit(f"{file.name}: callgrind counted nothing")
     return int(found[1])
@@ -55,7 +57,7 @@ def _functions(file: Path) -> dict[tuple[str, str], float]:
     # Calls that had not returned at a mark: callgrind_annotate takes what they cost for the caller's own.
     file.write_bytes(re.sub(rb"^calls=0 .*\n.*\n", b"", file.read_bytes(), flags=re.MULTILINE))
     command = ["callgrind_annotate", "--threshold=100", "--auto=no", str(file)]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    listing = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
     counts: Counter[tuple[str, str]] = Counter()
     for number, function, path in _LINE.findall(listing):
         counts[Path(path).name.partition(".")[0], function] += int(number.replace(",", ""))
@@ -75,7 +77,7 @@ def _counted(items: list[str], sources: Path | None = None) -> Iterator[dict[str
             [*command, sys.executable, str(HERE / "guard_work.py"), *items],
             env=environment,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             check=False,
         )
         if done.returncode != 0:

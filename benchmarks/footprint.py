@@ -21,7 +21,9 @@ CHANNELS = 1000  # of one connection
 def resident() -> int:
     """Return the octets of memory that the process has for itself: files are mapped as the kernel likes."""
     gc.collect()
-    line = next(line for line in MAPPED.read_text().splitlines() if line.startswith("Anonymous:"))
+    line = next(
+        line for line in MAPPED.read_text(encoding="utf-8").splitlines() if line.startswith("Anonymous:")
+    )
     return int(line.split()[1]) * 1024
 
 

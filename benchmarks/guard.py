@@ -45,7 +45,7 @@ def stored() -> dict[str, int] | str:
     """The baseline, or the reason why nothing can be compared with it."""
     if not BASELINE.exists():
         return "no baseline yet; `make bench-guard-accept` stores one"
-    baseline = json.loads(BASELINE.read_text())
+    baseline = json.loads(BASELINE.read_text(encoding="utf-8"))
     if baseline["environment"] != environment():
         return f"baseline for {baseline['environment']}, this is {environment()}: not compared"
     counts: dict[str, int] = baseline["instructions"]

@@ -24,7 +24,9 @@ def peak() -> int:
     Linux hands ru_maxrss of a parent on to the program it starts, so the kernel's own mark is read there.
     """
     if STATUS.exists():
-        line = next(line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
+        line = next(
+            line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM:")
+        )
         return int(line.split()[1]) * 1024
     import resource
 
@@ -35,7 +37,7 @@ def peak() -> int:
 def forget_peak() -> None:
     """Let the kernel's mark start from what the process uses now; elsewhere it stays as it is."""
     if STATUS.exists():
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
 
 
 def main(impl: str, count: int) -> None:

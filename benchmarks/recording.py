@@ -88,7 +88,7 @@ def seconds(kind: str, octets: bytes, folder: str) -> float:
             str(listening.getsockname()[1]),
             f"{folder}/t.pcap",
         ]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
         assert process.stdin is not None
         assert process.stdout is not None
         with socket.create_connection(("127.0.0.1", int(process.stdout.readline()))) as client:

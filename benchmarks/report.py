@@ -128,7 +128,7 @@ def main() -> int:
         return 1
     results = Results()
     DOCS.mkdir(exist_ok=True)
-    (DOCS / "benchmarks.svg").write_text(chart.draw(results))
+    (DOCS / "benchmarks.svg").write_text(chart.draw(results), encoding="utf-8")
     text = "\n".join(
         [
             INTRODUCTION,
@@ -150,9 +150,11 @@ def main() -> int:
             *_profile(results),
         ]
     )
-    (DOCS / "benchmarks.md").write_text(text.rstrip() + "\n")
+    (DOCS / "benchmarks.md").write_text(text.rstrip() + "\n", encoding="utf-8")
     adopting = DOCS / "adopting.md"
-    adopting.write_text(_between_marks(adopting.read_text(), _gains(results)))
+    adopting.write_text(
+        _between_marks(adopting.read_text(encoding="utf-8"), _gains(results)), encoding="utf-8"
+    )
     return 0
 
 

@@ -16,7 +16,7 @@ WIDTH = 240  # of a line in a stored result: a figure with all that is known of 
 def store(name: str, result: Any, folder: Path = FOLDER) -> None:
     """Write a result to `<name>.json`: whatever fits stands on one line, so that a change shows as a line."""
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(_lines(result, "") + "\n")
+    (folder / f"{name}.json").write_text(_lines(result, "") + "\n", encoding="utf-8")
 
 
 def _lines(value: Any, before: str) -> str:
@@ -36,7 +36,7 @@ class Results:
     """One stored run of `make bench`, and what the other targets of bench.mk have stored."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
-        self.run: dict[str, Any] = json.loads((folder / "bench.json").read_text())
+        self.run: dict[str, Any] = json.loads((folder / "bench.json").read_text(encoding="utf-8"))
         self.anchor: dict[str, Any] = _optional(folder / "anchor.json")
         self.budgets: dict[str, float] = _optional(folder / "budgets.json").get("figures", {})
         self.profile: dict[str, Any] = _optional(folder / "profile.json")
@@ -75,9 +75,9 @@ class Results:
 
 
 def _optional(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
 
 if __name__ == "__main__":
-    store("bench", json.loads(Path(sys.argv[1]).read_text()))
+    store("bench", json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))

@@ -76,7 +76,7 @@ def spent(root: int) -> dict[str, float]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
-                name, fields = (folder / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+                name, fields = (folder / "stat").read_text(encoding="utf-8").split("(", 1)[1].rsplit(")", 1)
             except OSError:
                 continue  # it has ended
             values = fields.split()
@@ -99,7 +99,7 @@ def measure(path: Path, megabytes: float, turns: int) -> dict[str, Any]:
     for _ in range(turns):
         for name in STEPS:
             command = [sys.executable, __file__, "--step", name, str(path)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
             times[name].append(float(done.stdout))
     found = {name: round(median(each) * 100 / megabytes, 4) for name, each in times.items()}
     spark = {name: round(each * 100 / megabytes, 4) for name, each in on_spark(path, turns).items()}

@@ -75,7 +75,7 @@ def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any
     while (left := seconds - (time.monotonic() - started)) > 1:
         ended, text, used = measured(command(target, int(left), folders), environment)
         processor += used
-        with log.open("a") as output:
+        with log.open("a", encoding="utf-8") as output:
             output.write(text)
         _count(figures, text)
         if ended == 0:
@@ -120,7 +120,7 @@ def _was_only_busy(target: str, path: Path, environment: dict[str, str]) -> bool
 def keep(target: str, figures: dict[str, Any]) -> None:
     """Add the figures of a run to those of its target, beside what others write meanwhile."""
     BASE.mkdir(parents=True, exist_ok=True)
-    with (BASE / "results.lock").open("a") as lock:
+    with (BASE / "results.lock").open("a", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         results = stored()
         before = results.get(target, {})

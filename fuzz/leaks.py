@@ -32,14 +32,14 @@ PAGE = 4096
 
 def keep(name: str, figures: dict[str, Any]) -> None:
     """Store the figures of a run for the report."""
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     results[name] = figures | {"date": time.strftime("%Y-%m-%d")}
-    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def resident() -> int:
     """Octets of memory that the process holds."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * PAGE
 
 
 class Work:

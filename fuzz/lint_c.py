@@ -62,7 +62,9 @@ def warnings_of(source: Path) -> list[tuple[str, int, str]]:
         "-o",
         "/dev/null",
     ]
-    done = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False, cwd=ROOT)
+    done = subprocess.run(
+        [*command, str(source)], capture_output=True, encoding="utf-8", check=False, cwd=ROOT
+    )
     found = [(w["file"], int(w["line"]), w["text"]) for w in _WARNING.finditer(done.stderr)]
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])

@@ -103,5 +103,5 @@ def runtimes(name: str) -> list[str]:
 
 
 def _printed(*command: str) -> str:
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")
     return done.stdout.strip()

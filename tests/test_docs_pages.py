@@ -31,7 +31,7 @@ LINK = re.compile(r"\]\(([^)\s:]+)\)")
 
 
 def facts_of(name: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text())
+    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
     return facts
 
 
@@ -140,7 +140,7 @@ def wrong_links(page: str) -> list[str]:
 
 
 def test_the_navigation_names_every_page_once() -> None:
-    named = re.findall(r": (\S+\.md)$", CONFIGURATION.read_text(), re.MULTILINE)
+    named = re.findall(r": (\S+\.md)$", CONFIGURATION.read_text(encoding="utf-8"), re.MULTILINE)
     written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert len(named) == len(set(named))
     assert set(named) == written | set(pages()) | set(ELSEWHERE.values())
@@ -191,7 +191,9 @@ WRITTEN = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", *map(ROOT.
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_written_pages_lead_somewhere_in_the_repository_and_in_the_site(page: Path) -> None:
     """The package index leads to these files in the repository, where nothing is generated."""
-    text = re.sub(r"^ *```.*?^ *```$|`[^`\n]+`\(", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^ *```.*?^ *```$|`[^`\n]+`\(", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     links = [link.partition("#")[0] for link in LINK.findall(text)]
     assert [link for link in links if link and not (page.parent / link).exists()] == []
     source = page.relative_to(ROOT).as_posix()
@@ -219,8 +221,10 @@ def test_what_belongs_to_an_item_of_a_list_is_indented_for_the_site(written: str
 
 
 def test_the_page_on_installing_names_every_extra_that_users_want_and_what_it_brings() -> None:
-    text = (ROOT / "docs" / "start" / "install.md").read_text()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    text = (ROOT / "docs" / "start" / "install.md").read_text(encoding="utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     told = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| [^`|]", text, re.MULTILINE))
     assert set(told) == {"cli", "arrow", "report", "spark", "spark-local", "testing"}
     for name, brings in told.items():

@@ -58,7 +58,7 @@ def test_every_page_with_python_is_run_by_some_test() -> None:
     )
     assert {*ALONE, *SPARK} <= set(PAGES)
     for path in PAGES.values():
-        assert path.read_text().count("```python") == len(examples(path))
+        assert path.read_text(encoding="utf-8").count("```python") == len(examples(path))
 
 
 @pytest.mark.parametrize("page", pages("python"))
@@ -70,7 +70,7 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
         given["pandas"] = pytest.importorskip("pandas", minversion="3")
     monkeypatch.chdir(tmp_path)
     make_captures(tmp_path, examples(PAGES[page]))
-    if BROKER_URL not in PAGES[page].read_text():
+    if BROKER_URL not in PAGES[page].read_text(encoding="utf-8"):
         run_page(PAGES[page], given)
         return
     with serving("broker", IMPL) as (port, _):
@@ -106,7 +106,9 @@ def lines(blocks: list[Example]) -> list[str]:
 def check_install(arguments: list[str]) -> None:
     """An installation is of a checkout, with extras that the package has; the site of a release names it."""
     assert arguments[0] == "install"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
     name, _, asked = arguments[1].rstrip("]").partition("[")
     assert name == "."
     assert set(filter(None, asked.split(","))) <= set(extras)
@@ -114,14 +116,14 @@ def check_install(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("page", [name for name in PAGES if name.startswith("start/")])
 def test_a_page_for_beginners_begins_with_a_command(page: str) -> None:
-    text = PAGES[page].read_text()
+    text = PAGES[page].read_text(encoding="utf-8")
     assert text.index("```sh") == text.index("```")
     assert len(text.splitlines()) < 90
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES.values()], ids=lambda path: path.stem)
 def test_commands_in_the_text_have_options_that_exist(path: Path) -> None:
-    for line in COMMAND.findall(path.read_text()):
+    for line in COMMAND.findall(path.read_text(encoding="utf-8")):
         command = line[line.rindex("amqpcodec ") :].partition(" | ")[0]
         _, *arguments = shlex.split(command, comments=True)
         _parser().parse_args(arguments)

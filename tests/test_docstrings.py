@@ -12,6 +12,10 @@ _UNCLEAR = re.compile(r'^ *"""(?:What|Whether|The same|Those|That)\b.*', re.MULT
 
 def test_no_docstring_begins_with_a_word_that_needs_another_sentence() -> None:
     sources = [path for folder in ("src", "tools") for path in (ROOT / folder).rglob("*.p*")]
-    texts = {path: path.read_text() for path in sources if path.suffix in (".py", ".pyx", ".pxd", ".pyi")}
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in sources
+        if path.suffix in (".py", ".pyx", ".pxd", ".pyi")
+    }
     assert len(texts) > 200
     assert not [(path.name, line) for path, text in texts.items() for line in _UNCLEAR.findall(text)]

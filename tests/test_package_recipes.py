@@ -17,7 +17,7 @@ from amqpcodec import __version__
 ROOT = Path(__file__).resolve().parent.parent
 CONDA = ROOT / "packaging" / "conda-forge" / "recipe.yaml"
 DEBIAN = ROOT / "packaging" / "debian"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.skipif(not CONDA.exists(), reason="a source archive has no recipes")
 
@@ -35,7 +35,7 @@ def test_the_recipe_of_conda_forge_renders_for_every_python() -> None:
 
 
 def test_the_recipe_of_conda_forge_asks_for_what_the_build_asks_for() -> None:
-    text = CONDA.read_text()
+    text = CONDA.read_text(encoding="utf-8")
     host = text[text.index("  host:") : text.index("  run:")]
     wanted = {re.sub(r"(?=>=)", " ", each) for each in PROJECT["build-system"]["requires"]}
     assert set(re.findall(r"- (.*)", host)) == wanted | {"python", "pip"}
@@ -43,8 +43,10 @@ def test_the_recipe_of_conda_forge_asks_for_what_the_build_asks_for() -> None:
 
 
 def test_the_recipe_of_debian_is_of_this_version_and_asks_for_what_the_build_asks_for() -> None:
-    assert (DEBIAN / "changelog").read_text().startswith(f"python-amqpcodec ({__version__}-1) ")
-    control = (DEBIAN / "control").read_text()
+    assert (
+        (DEBIAN / "changelog").read_text(encoding="utf-8").startswith(f"python-amqpcodec ({__version__}-1) ")
+    )
+    control = (DEBIAN / "control").read_text(encoding="utf-8")
     assert "cython3 (>= 3.1~)" in control
     assert "python3-setuptools (>= 77)" in control
     assert set(PROJECT["build-system"]["requires"]) == {"cython>=3.1", "setuptools>=77"}
@@ -65,5 +67,5 @@ def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:
     subprocess.run(built, cwd=tmp_path, check=True, capture_output=True, env=os.environ | {"LC_ALL": "C"})
     [described] = tmp_path.glob("*.dsc")
     checked = ["lintian", "--fail-on", "error,warning,info", "--display-info", "--pedantic", str(described)]
-    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(checked, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout) == (0, "")

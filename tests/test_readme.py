@@ -30,13 +30,13 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 def prose(document: Path) -> str:
     """The text outside of the fenced blocks, where links are links."""
-    return FENCE.sub("", document.read_text())
+    return FENCE.sub("", document.read_text(encoding="utf-8"))
 
 
 def makefile_targets() -> set[str]:
     # A makefile may include others of the repository.
     makefiles = [ROOT / "Makefile", *ROOT.glob("*/*.mk")]
-    rules = "".join(path.read_text() for path in makefiles)
+    rules = "".join(path.read_text(encoding="utf-8") for path in makefiles)
     return set(re.findall(r"^([a-z][\w-]*):(?!=)", rules, re.MULTILINE))
 
 
@@ -44,18 +44,18 @@ def test_the_examples_are_found() -> None:
     assert len(examples(README)) >= 2
     assert any(example.printed for example in examples(README))
     for document in (README, ADOPTING, GUIDE, CLIENT):
-        assert document.read_text().count("```python") == len(examples(document))
+        assert document.read_text(encoding="utf-8").count("```python") == len(examples(document))
 
 
 def test_each_section_of_the_guide_has_one_program_which_prints() -> None:
-    sections = re.split(r"^## ", GUIDE.read_text(), flags=re.MULTILINE)[1:]
+    sections = re.split(r"^## ", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     assert len(sections) >= 14
     assert [section.count("```python") for section in sections] == [1] * len(sections)
     assert all(example.printed for example in examples(GUIDE))
 
 
 def test_the_first_screen_of_the_readme_leads_to_the_guide() -> None:
-    assert "docs/codec.md" in README.read_text().partition("\n## ")[0]
+    assert "docs/codec.md" in README.read_text(encoding="utf-8").partition("\n## ")[0]
 
 
 def beside_nothing(document: Path) -> list[Example]:
@@ -136,7 +136,7 @@ def run(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", example.code],
-        cwd=tmp_path, capture_output=True, text=True, timeout=30,
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=30,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     if example.printed is not None:
@@ -147,7 +147,7 @@ def test_the_make_commands_exist() -> None:
     named = {
         word
         for path in DOCUMENTS
-        for word in re.findall(r"(?:^\s+|`)make ([\w-]+)", path.read_text(), re.MULTILINE)
+        for word in re.findall(r"(?:^\s+|`)make ([\w-]+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {"demo", "test"} <= named
     assert named <= makefile_targets()
@@ -166,7 +166,7 @@ def test_the_readme_has_links() -> None:
 
 
 def test_named_files_of_the_repository_exist() -> None:
-    table = re.findall(r"^\| (`[^|]+) \|", README.read_text(), re.MULTILINE)
+    table = re.findall(r"^\| (`[^|]+) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
     paths = [path for cell in table for path in re.findall(r"`([\w./]+/[\w./]*)`", cell)]
     assert len(paths) >= 5
     # A bare folder after a path, such as `cli/`, lies beside that one.
@@ -194,7 +194,9 @@ def test_modules_in_the_tables_of_the_architecture_exist() -> None:
 
 
 def test_classes_that_the_architecture_names_exist() -> None:
-    sources = [path.read_text() for kind in ("py", "pyx") for path in PACKAGE.rglob(f"*.{kind}")]
+    sources = [
+        path.read_text(encoding="utf-8") for kind in ("py", "pyx") for path in PACKAGE.rglob(f"*.{kind}")
+    ]
     defined = {name for text in sources for name in re.findall(r"^(?:cdef )?class (\w+)", text, re.MULTILINE)}
     named = set(re.findall(r"`([A-Z]\w+[a-z]\w*)[`(.]", prose(ARCHITECTURE)))
     assert len(named) >= 25

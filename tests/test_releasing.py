@@ -24,25 +24,27 @@ PLATFORMS = {
 
 def promised_pythons() -> list[str]:
     """The tags of the rows of the table of wheels."""
-    page = (ROOT / "docs" / "releasing.md").read_text()
+    page = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (cp\d+t?)\b.*?\|(.*)\|$", page, re.MULTILINE)
     assert all(set(cells.split()) - {"|"} == {"yes"} for _, cells in rows)
     return [tag for tag, _ in rows]
 
 
 def test_the_topmost_release_of_the_changelog_is_the_version_of_the_package() -> None:
-    text = (ROOT / "CHANGELOG.md").read_text()
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
     if sections[0] == "[Unreleased]":
         del sections[0]
     assert re.fullmatch(rf"\[{re.escape(__version__)}\] - (unreleased|\d{{4}}-\d\d-\d\d)", sections[0])
     kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
     assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
-    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text()
+    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 def test_the_table_of_wheels_and_the_configuration_name_the_same_pythons() -> None:
-    configured = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]["build"]
+    configured = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"][
+        "build"
+    ]
     assert [f"{tag}-*" for tag in promised_pythons()] == configured
 
 
@@ -51,7 +53,7 @@ def test_cibuildwheel_lists_exactly_the_promised_builds(platform: str) -> None:
     if find_spec("cibuildwheel") is None:
         pytest.skip("cibuildwheel is not installed")
     command = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers", "--platform", platform]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
     promised = {f"{tag}-{target}" for tag in promised_pythons() for target in PLATFORMS[platform]}
     assert set(done.stdout.split()) == promised
@@ -61,7 +63,7 @@ def test_the_source_archive_holds_the_tests_and_what_they_read(tmp_path: Path) -
     options = ("-q", "egg_info", "-e", str(tmp_path), "sdist", "-d", str(tmp_path))
     done = subprocess.run(
         [sys.executable, "setup.py", *options],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, env={"AMQPCODEC_BUILD": "skip"},
+        cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120, env={"AMQPCODEC_BUILD": "skip"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     [path] = tmp_path.glob("*.tar.gz")

@@ -30,7 +30,8 @@ def test_a_tree_without_compiled_modules_runs_its_tests_and_says_what_it_skips(t
     left_alone = {name: value for name, value in os.environ.items() if not name.startswith("AMQPCODEC_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *(f"tests/{file}" for file in FILES)],
-        cwd=tmp_path, env={**left_alone, "PYTHONPATH": "src"}, capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env={**left_alone, "PYTHONPATH": "src"},
+        capture_output=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:]
     why = "nothing is compiled here; make build does that"

@@ -26,29 +26,37 @@ pytestmark = pytest.mark.skipif(not TESTED.exists(), reason="a source archive ha
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_runs_targets_and_files_that_exist(path: Path) -> None:
-    text = path.read_text()
-    targets = set(re.findall(r"^([a-z-]+):", "\n".join(file.read_text() for file in MAKEFILES), re.MULTILINE))
+    text = path.read_text(encoding="utf-8")
+    targets = set(
+        re.findall(
+            r"^([a-z-]+):", "\n".join(file.read_text(encoding="utf-8") for file in MAKEFILES), re.MULTILINE
+        )
+    )
     assert set(re.findall(r"\bmake ([a-z-]+)", text)) <= targets
     for name in re.findall(r"\b(?:tests|tools|benchmarks)/[\w./-]*", text):
         assert (ROOT / name).exists(), name
 
 
 def test_every_promised_python_is_tested() -> None:
-    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "classifiers"
+    ]
     wanted = {line.rpartition(" ")[2] for line in classifiers if re.search(r":: 3\.\d+$", line)}
-    tags = re.findall(r"^\| cp3(\d+)(t?)\b", (ROOT / "docs" / "releasing.md").read_text(), re.MULTILINE)
+    tags = re.findall(
+        r"^\| cp3(\d+)(t?)\b", (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     wanted |= {f"3.{minor}{suffix}" for minor, suffix in tags} | {"pypy-3.11"}
-    assert versions(TESTED.read_text()) == wanted
+    assert versions(TESTED.read_text(encoding="utf-8")) == wanted
 
 
 def test_make_help_names_every_target() -> None:
     named = set(re.findall(r"^make ([a-z-]+) ", _make_help(), re.MULTILINE))
-    targets = {target for file in MAKEFILES for target in _phony(file.read_text())}
+    targets = {target for file in MAKEFILES for target in _phony(file.read_text(encoding="utf-8"))}
     assert named == targets
 
 
 def _make_help() -> str:
-    done = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, encoding="utf-8")
     return done.stdout
 
 

@@ -92,14 +92,14 @@ def lay_out() -> Path:
         archive.extractall(site)
     # The libraries of this environment, but not what it has installed from folders.
     libraries = (path for path in sys.path if path.endswith("-packages"))
-    (site / "libraries.pth").write_text("\n".join(libraries))
+    (site / "libraries.pth").write_text("\n".join(libraries), encoding="utf-8")
     (WORK / "programs").mkdir()
     for sample in (ROOT / "tests" / "api").glob("sample_*.py"):
         shutil.copy(sample, WORK / "programs")
     for dialect in amqpcodec.DIALECTS.values():
         module = import_module(f"amqpcodec.{dialect}")
-        (WORK / "programs" / f"sample_{dialect}.py").write_text(dialect_sample(module))
-    (WORK / "programs" / "sample_reply_errors.py").write_text(sample_of_names(reply_errors))
+        (WORK / "programs" / f"sample_{dialect}.py").write_text(dialect_sample(module), encoding="utf-8")
+    (WORK / "programs" / "sample_reply_errors.py").write_text(sample_of_names(reply_errors), encoding="utf-8")
     return python
 
 
@@ -112,7 +112,7 @@ def main() -> int:
         "reportUnknownVariableType": False,
     }  # of pyarrow, which has none
     settings |= {"reportUnknownArgumentType": False, "reportUnknownParameterType": False}
-    (programs / "pyrightconfig.json").write_text(json.dumps(settings))
+    (programs / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     mypy = (
         "mypy",
         "--strict",

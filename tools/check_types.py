@@ -45,11 +45,11 @@ def lay_out(build: str, folder: Path) -> None:
     kept = set()
     for path in (SOURCE / "amqpcodec").rglob("*.py"):
         target = folder / name.sub(r"\1_c", path.relative_to(SOURCE).as_posix())
-        text = name.sub(r"\1_c", path.read_text())
+        text = name.sub(r"\1_c", path.read_text(encoding="utf-8"))
         kept.add(target)
-        if not target.exists() or target.read_text() != text:
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text)
+            target.write_text(text, encoding="utf-8")
     for path in folder.rglob("*.py"):
         if path not in kept:
             path.unlink()
@@ -60,7 +60,7 @@ def disagreements(build: str) -> str:
     folder = ROOT / "build" / "types" / build
     lay_out(build, folder)
     settings = folder / "mypy.ini"
-    settings.write_text(SETTINGS.format(view=folder, cache=folder / "cache"))
+    settings.write_text(SETTINGS.format(view=folder, cache=folder / "cache"), encoding="utf-8")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-positional-only"),
@@ -68,7 +68,7 @@ def disagreements(build: str) -> str:
             *(f"--allowlist={path}" for path in ALLOWED[build]), "amqpcodec",
         ],
         env=os.environ | {"AMQPCODEC_IMPL": build, "PYTHONPATH": str(SOURCE)},
-        cwd=folder.parent, capture_output=True, text=True, check=False,
+        cwd=folder.parent, capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     return done.stdout + done.stderr if done.returncode else ""
 

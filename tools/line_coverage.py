@@ -71,7 +71,8 @@ def settings() -> Path:
     path = BASE / "python.ini"
     path.write_text(
         "[run]\ncore = ctrace\npatch = subprocess\nparallel = true\n"
-        f"data_file = {BASE / 'data' / 'python'}\nsource = {LIB / 'amqpcodec'}\n"
+        f"data_file = {BASE / 'data' / 'python'}\nsource = {LIB / 'amqpcodec'}\n",
+        encoding="utf-8",
     )
     return path
 
@@ -104,7 +105,7 @@ def python_files() -> list[File]:
     report = BASE / "python.json"
     measured.json_report(outfile=str(report))
     found = []
-    for name, figures in json.loads(report.read_text())["files"].items():
+    for name, figures in json.loads(report.read_text(encoding="utf-8"))["files"].items():
         totals = figures["summary"]
         path = (ROOT / name).relative_to(LIB)
         found.append(File(str(path), totals["num_statements"], totals["covered_lines"]))
@@ -116,7 +117,7 @@ def cython_files() -> list[File]:
     counts: dict[str, dict[int, int]] = {}
     for notes in sorted(BASE.rglob("*_c.gcno")):
         command = ["gcov", "--json-format", "--stdout", str(notes)]
-        done = subprocess.run(command, cwd=STAGE, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=STAGE, check=True, capture_output=True, encoding="utf-8")
         for source in json.loads(done.stdout)["files"]:
             if source["file"].endswith(("_c.py", "_c.pyx")):
                 lines = counts.setdefault(source["file"], {})
@@ -127,7 +128,7 @@ def cython_files() -> list[File]:
         name: [line for line, ran in sorted(lines.items()) if not ran] for name, lines in counts.items()
     }
     listing = "".join(f"{name}: {', '.join(map(str, lines))}\n" for name, lines in missed.items() if lines)
-    (HTML / "cython.txt").write_text(listing)
+    (HTML / "cython.txt").write_text(listing, encoding="utf-8")
     return [File(name, len(lines), len(lines) - len(missed[name])) for name, lines in counts.items()]
 
 

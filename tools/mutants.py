@@ -113,7 +113,7 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
     paths = os.pathsep.join(str(root / name) for name in ("src", "tools", "tests"))
     environment = {**os.environ, "PYTHONPATH": paths, "AMQPCODEC_TEST_IMPLS": "py"}
     run = ["timeout", "--kill-after=1", str(seconds), sys.executable, "-m", *command]
-    done = subprocess.run(run, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(run, cwd=root, env=environment, capture_output=True, encoding="utf-8", check=False)
     failed = (line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR")))
     return done.returncode, next(failed, f"pytest ended with {done.returncode}")
 
@@ -121,7 +121,7 @@ def python(root: Path, *command: str, seconds: int = 36_000) -> tuple[int, str]:
 def record(root: Path) -> None:
     """Run tests of a copy that start no processes; store how long each took, and its lines of the package."""
     RECORD.mkdir(parents=True, exist_ok=True)
-    (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n")
+    (root / ".coveragerc").write_text(f"{SETTINGS}data_file = {RECORD / 'lines'}\n", encoding="utf-8")
     python(root, "coverage", "run", "-m", *PYTEST, f"--junitxml={RECORD / 'tests.xml'}", *NOT_RECORDED)
 
 

@@ -222,7 +222,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     counts = record(given.out, int(given.mb * 1e6), given.connections, given.seed)
-    given.out.with_name(given.out.name + ".json").write_text(json.dumps(counts, indent=1) + "\n")
+    given.out.with_name(given.out.name + ".json").write_text(
+        json.dumps(counts, indent=1) + "\n", encoding="utf-8"
+    )
     print(", ".join(f"{count:,} {what}" for what, count in counts.items()))
 
 

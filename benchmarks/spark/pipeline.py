@@ -42,7 +42,7 @@ class Taken(NamedTuple):
 
 def _worked() -> float:
     """Seconds that all cores together have worked since the machine was started."""
-    with open("/proc/stat") as file:
+    with open("/proc/stat", encoding="utf-8") as file:
         user, nice, system, _idle, _waiting, *interrupts = map(int, file.readline().split()[1:8])
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
@@ -52,7 +52,9 @@ class Session:
 
     def __init__(self, name: str, megabytes: int) -> None:
         command = [sys.executable, "-m", "spark.pipeline", "--serve", name, "--mb", str(megabytes)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+        )
         self.jobs: dict[str, list[Any]] = self._answer()
 
     def measure(self, job: str, side: str) -> Taken:
@@ -151,7 +153,7 @@ def _job(name: str, amount: int, sessions: dict[str, Session], path: Path, turns
 
 def tshark_rate(path: Path) -> float | None:
     """Return the messages a second of tshark, in millions, by one core; None without it."""
-    messages = json.loads(path.with_name(path.name + ".json").read_text())["messages"]
+    messages = json.loads(path.with_name(path.name + ".json").read_text(encoding="utf-8"))["messages"]
     seconds = tshark(path)
     return messages / 1e6 / seconds if seconds else None
 

@@ -23,7 +23,7 @@ NEEDS = {"arrow": "pyarrow", "stats": "pyarrow", "spark": "pyspark"}
 
 
 def documented() -> list[str]:
-    page = (ROOT / "docs" / "versioning.md").read_text()
+    page = (ROOT / "docs" / "versioning.md").read_text(encoding="utf-8")
     table = page.partition("<!-- modules:")[2].partition("## ")[0]
     rows = re.findall(r"^\| (`amqpcodec.*?) \|", table, re.MULTILINE)
     return [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
@@ -54,7 +54,7 @@ def test_a_program_uses_every_name_of_a_public_module(name: str) -> None:
         pytest.skip(f"{library} is not installed")
     module = import_module(name)
     dialect = short in DIALECTS.values()
-    texts = [dialect_sample(module)] if dialect else [path.read_text() for path in SAMPLES]
+    texts = [dialect_sample(module)] if dialect else [path.read_text(encoding="utf-8") for path in SAMPLES]
     if short == "reply_errors":
         texts = [sample_of_names(module)]
     assert not set(module.__all__) - used(iter(texts))

@@ -50,7 +50,7 @@ arrow.BatchDecoder("frames", port=5672)
 arrow.read_capture("a.pcap", _impl="py")
 """
 PROGRAMS = {
-    "consumer": CONSUMER.read_text(),
+    "consumer": CONSUMER.read_text(encoding="utf-8"),
     "faulty": FAULTS,
     "options": OPTIONS,
     "wrong_options": WRONG_OPTIONS,

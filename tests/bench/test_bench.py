@@ -41,10 +41,10 @@ def bench(*arguments: str) -> int:
 def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A run by that clock; the time of a frame is a ratio of small numbers."""
     printed = tmp_path_factory.mktemp("bench") / "run.json"
-    with printed.open("w") as file, pytest.MonkeyPatch.context() as patch:
+    with printed.open("w", encoding="utf-8") as file, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", file)
         assert bench(CAPTURE, "--json", *QUICK) == 0
-    return json.loads(printed.read_text())
+    return json.loads(printed.read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def compared(run: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[
         after = copy.deepcopy(run)
         change(after)
         for name, kept in (("old.json", run), ("new.json", after)):
-            (tmp_path / name).write_text(json.dumps(kept))
+            (tmp_path / name).write_text(json.dumps(kept), encoding="utf-8")
         code = bench(str(tmp_path / "new.json"), "--compare", str(tmp_path / "old.json"), *arguments)
         printed = capsys.readouterr()
         return code, printed.out + printed.err
@@ -89,7 +89,7 @@ def test_every_build_is_measured_by_its_name(impl: Implementation) -> None:
         command,
         env={**os.environ, "AMQPCODEC_IMPL": impl.name},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=60,
         check=True,
     )
@@ -348,7 +348,7 @@ def test_a_capture_is_no_earlier_run(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_run_is_read_from_a_pipe(run: dict[str, Any]) -> None:
     command = [sys.executable, "-m", "amqpcodec.bench", "-"]
-    done = subprocess.run(command, input=json.dumps(run), capture_output=True, text=True, check=True)
+    done = subprocess.run(command, input=json.dumps(run), capture_output=True, encoding="utf-8", check=True)
     assert "| decode frames " in done.stdout
 
 
@@ -376,8 +376,10 @@ def test_a_time_is_that_of_one_call_of_several() -> None:
 
 def test_an_output_that_is_full_is_told(run: dict[str, Any]) -> None:
     command = [sys.executable, "-m", "amqpcodec.bench", "-"]
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(command, input=json.dumps(run), stdout=full, stderr=subprocess.PIPE, text=True)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            command, input=json.dumps(run), stdout=full, stderr=subprocess.PIPE, encoding="utf-8"
+        )
     assert done.returncode == 2
     assert done.stderr == "amqpcodec.bench: standard output: No space left on device\n"
 
@@ -393,10 +395,10 @@ def test_an_interruption_ends_in_a_line(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("pytest_benchmark")
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(run))
+    path.write_text(json.dumps(run), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest_benchmark", "compare", str(path), "--group-by", "group"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+        cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60, check=True,
     )  # fmt: skip
     assert "benchmark 'decode frames'" in done.stdout
     assert "encode messages[" in done.stdout
@@ -404,12 +406,14 @@ def test_the_tool_of_pytest_benchmark_reads_a_run(run: dict[str, Any], tmp_path:
 
 
 def test_the_baseline_of_the_project_has_every_work_in_both_builds() -> None:
-    text = (EXAMPLES.parent / "benchmarks" / "ci.py").read_text()
+    text = (EXAMPLES.parent / "benchmarks" / "ci.py").read_text(encoding="utf-8")
     items = next(
         ast.literal_eval(node.value)
         for node in ast.parse(text).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ITEMS"
     )
-    stored = figures(json.loads((EXAMPLES.parent / "benchmarks" / "ci-baseline.json").read_text()))
+    stored = figures(
+        json.loads((EXAMPLES.parent / "benchmarks" / "ci-baseline.json").read_text(encoding="utf-8"))
+    )
     assert {item: set(OURS) - set(stored[item]) for item in items} == {item: set() for item in items}
     assert set(stored) == set(items)

@@ -31,7 +31,11 @@ def _row(item: CapturedFrame) -> tuple[str, ...]:
 
 
 def _check(capture: Path, listing: Path) -> None:
-    lines = [line.split("\t") for line in listing.read_text().splitlines() if not line.startswith("#")]
+    lines = [
+        line.split("\t")
+        for line in listing.read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
     expected = [tuple(line + [""] * (10 - len(line))) for line in lines[1:]]
     items = list(read_frames(capture))
     assert all(isinstance(item, CapturedFrame) for item in items)

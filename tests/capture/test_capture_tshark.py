@@ -31,7 +31,7 @@ def _by_tshark(path: Path) -> Counter[tuple[str, ...]]:
         "tcp.reassemble_out_of_order:TRUE",
     ]
     command += ["-Y", "amqp.type", "-T", "fields", *(word for name in fields for word in ("-e", name))]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    output = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=60).stdout
     frames: Counter[tuple[str, ...]] = Counter()
     for line in output.splitlines():
         stream, port, *lists = line.split("\t")

@@ -241,7 +241,7 @@ def test_an_input_that_cannot_be_read_leaves_nothing_and_keeps_what_was_there(
     convert: Convert, out: Path, tmp_path: Path
 ) -> None:
     text = tmp_path / "text"
-    text.write_text("this is no capture, but it is long enough to be looked at")
+    text.write_text("this is no capture, but it is long enough to be looked at", encoding="utf-8")
     assert "neither pcap nor pcapng" in convert(BUNNY, text, out, code=2)
     assert os.listdir(out.parent) == []
     out.write_bytes(b"precious")

@@ -102,7 +102,7 @@ def test_a_port_without_amqp_is_empty_and_any_port_finds_it(run: Run) -> None:
 
 def test_what_is_no_capture_gets_one_line_and_code_2(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "text\x1b.txt"
-    path.write_text("not a capture")
+    path.write_text("not a capture", encoding="utf-8")
     run(path, code=2)
     assert run.err.count("\n") == 1
     assert "neither pcap nor pcapng" in run.err

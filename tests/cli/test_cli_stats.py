@@ -159,7 +159,11 @@ def test_gaps_and_errors_give_code_1_and_are_shown(run: Run, lossy: Path) -> Non
 
 def test_credentials_are_not_shown(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    for shown in (run(BUNNY, TXAMQP, "--html", page), run(BUNNY, TXAMQP, "--json"), page.read_text()):
+    for shown in (
+        run(BUNNY, TXAMQP, "--html", page),
+        run(BUNNY, TXAMQP, "--json"),
+        page.read_text(encoding="utf-8"),
+    ):
         assert "\0guest\0guest" not in shown
         assert b"\0guest\0guest".hex() not in shown
         assert "PASSWORD" not in shown
@@ -173,7 +177,7 @@ def test_nothing_from_the_wire_reaches_the_terminal_unescaped(run: Run, captured
 
 def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run, tmp_path: Path) -> None:
     text = tmp_path / "text"
-    text.write_text("this is no capture, but it is long enough to be looked at")
+    text.write_text("this is no capture, but it is long enough to be looked at", encoding="utf-8")
     begins = "neither pcap nor pcapng: it begins with 74 68 69 73 (at octet 0 of the file)"
     hint = "; tcpdump -w, tshark -w and Wireshark write captures; the bytes of one direction alone are read "
     errors = f"amqpcodec: {str(text)!r}: {begins}{hint}with --input stream\n"
@@ -278,7 +282,7 @@ def test_what_is_not_installed_is_reported(
 
 
 def test_one_extra_is_enough_for_the_page() -> None:
-    project = tomllib.loads((BUNNY.parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((BUNNY.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {re.split("[<>=]", each)[0] for each in project["optional-dependencies"]["report"]}
     assert names == {"plotly", "pyarrow"}
 

@@ -113,7 +113,7 @@ def test_means_are_over_the_whole_recording(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["stats", str(BUNNY), "--html", str(page)]) == 0
     summary = summary_of(BUNNY)
-    [row] = [row for row in Page(page.read_text()).tables["Messages"] if row[0] == "publish"]
+    [row] = [row for row in Page(page.read_text(encoding="utf-8")).tables["Messages"] if row[0] == "publish"]
     assert summary.duration_ns == 2_987_807_000
     assert row[4] == f"{15 / 2.987807:,.1f}"
 

@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_demo_needs_nothing_but_an_interpreter(tmp_path: Path) -> None:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     arguments = ["make", "demo", f"DEMO={tmp_path / 'demo'}", f"PYTHON3={sys.executable}"]
-    done = subprocess.run(arguments, cwd=ROOT, env=kept, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(arguments, cwd=ROOT, env=kept, capture_output=True, encoding="utf-8", timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert "protocol  AMQP 0.0.9.1" in lines[0]
     assert "frames       155, 105677 bytes in 2.982 s" in lines
     assert lines[-1] == "README.md shows the codec in Python, docs/capture.md the command."
     done = subprocess.run(
-        [tmp_path / "demo" / "bin" / "amqpcodec", "--version"], capture_output=True, text=True
+        [tmp_path / "demo" / "bin" / "amqpcodec", "--version"], capture_output=True, encoding="utf-8"
     )
     assert done.stdout.startswith("amqpcodec 0.")

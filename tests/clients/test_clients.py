@@ -73,7 +73,7 @@ def test_all_tasks_are_done_and_nothing_falls_back(
             found = lines(tmp_path, TASKS, 30 + TASKS / 50)
     assert found == [task(number) for number in range(TASKS)]
     check(published.status, "amqp", mode, TASKS)
-    statuses = [json.loads(path.read_text()) for path in tmp_path.glob("status-*")]
+    statuses = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("status-*")]
     assert len(statuses) == {"solo": 1, "prefork": 3}[pool]
     for status in statuses:
         check(status, "amqp", mode, 0)

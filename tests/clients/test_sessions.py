@@ -29,7 +29,7 @@ def session(client: str, url: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "support.clients.sessions", client, url],
         env={**os.environ, "PYTHONPATH": str(TESTS), "AMQPCODEC_COMPAT": ""},
-        capture_output=True, text=True, timeout=90, check=False,
+        capture_output=True, encoding="utf-8", timeout=90, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     seen: dict[str, Any] = json.loads(done.stdout)
@@ -40,7 +40,7 @@ def session(client: str, url: str) -> dict[str, Any]:
 def own_broker(impl: Implementation) -> Iterator[str]:
     with serving("broker", impl.name) as (port, log):
         yield f"amqp://guest:guest@127.0.0.1:{port}/"
-        assert log.read_text() == ""
+        assert log.read_text(encoding="utf-8") == ""
 
 
 @pytest.mark.parametrize("client", CLIENTS)

@@ -96,7 +96,7 @@ def test_pure_texts_that_the_compiled_build_uses_are_those_of_the_architecture_p
         pytest.skip("only the pure build is tested")
     pytest.importorskip("pyarrow")
     *_, loaded = json.loads(output("-c", "COLUMNS = True" + LOADED, impl="c"))
-    page = (ROOT / "docs" / "architecture.md").read_text()
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     _, _, table = page.partition("| pure text | what the compiled build uses of it |")
     listed = set(re.findall(r"(\w+_py)`", table.partition("\n\n")[0]))
     assert listed == {name.rpartition(".")[2] for name in loaded}

@@ -18,7 +18,7 @@ PACKAGE = Path(amqpcodec.__file__).parent
 
 def constants_of(name: str) -> dict[str, int]:
     """The constants of a .pxd of the package: members of its enums, and the C expressions it declares."""
-    text = (PACKAGE / name).read_text()
+    text = (PACKAGE / name).read_text(encoding="utf-8")
     members = re.findall(r"^ +([A-Z][A-Z0-9_]*) = (\w+)(?:  #.*)?$", text, re.MULTILINE)
     declared = re.findall(r'^ +const [a-z ]+ ([A-Z][A-Z0-9_]*) "(\d+)U?L*"', text, re.MULTILINE)
     return {name: int(value, 0) for name, value in members + declared}
@@ -78,5 +78,5 @@ def test_reply_codes_and_numbers_of_frames_are_written_in_their_own_texts_alone(
     owners = {PACKAGE / "_kernel/wire.py", PACKAGE / "_kernel/wire.pxd"}
     for path in {*PACKAGE.rglob("*.p[xy][dx]"), *PACKAGE.rglob("*.py")} - owners:
         if "_generated" not in path.parts:
-            assert stated.findall(path.read_text()) == [], path
+            assert stated.findall(path.read_text(encoding="utf-8")) == [], path
     assert stated.findall("    HEADER = 0\nNOT_ALLOWED = 530") == ["    HEADER = 0", "NOT_ALLOWED = 5"]

@@ -113,7 +113,7 @@ def test_every_profile_is_stated_here() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_the_tags_of_a_profile_are_those_of_its_dialects_facts(profile: str) -> None:
-    facts = json.loads((FACTS / f"{DIALECT_OF[profile]}.json").read_text())
+    facts = json.loads((FACTS / f"{DIALECT_OF[profile]}.json").read_text(encoding="utf-8"))
     assert TAGS[profile] == set(facts["field_table_tags"])
 
 

@@ -242,7 +242,7 @@ class TestWhatIsHeld:
 
 def in_use() -> int:
     """Octets of memory that the process uses, roughly."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * 4096
 
 
 def deliveries(count: int) -> bytes:

@@ -44,7 +44,7 @@ def test_tshark_reads_what_was_written(recorded: pa.Table, tmp_path: Path) -> No
         writer.write(recorded)
     asked = ["tshark", "-r", str(path), "-T", "fields", "-e", "amqp.method.arguments.routing_key"]
     asked += ["-e", "tcp.analysis.flags", "-e", "_ws.malformed"]
-    lines = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(asked, capture_output=True, encoding="utf-8", check=True).stdout.splitlines()
     keys, flags, malformed = zip(*(line.split("\t") for line in lines), strict=True)
     assert [key for each in keys if each for key in each.split(",")] == recorded["routing_key"].to_pylist()
     assert {*flags, *malformed} == {""}

@@ -374,9 +374,9 @@ def test_a_next_release_keeps_the_constructors_that_rely_on_what_it_changes(
 ) -> None:
     shutil.copytree(Path(str(aio_pika.__file__)).parent, tmp_path / "aio_pika")
     file = tmp_path / "aio_pika" / "message.py"
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     assert edited in text
-    file.write_text(text.replace(edited, f"assert True; {edited}"))
+    file.write_text(text.replace(edited, f"assert True; {edited}"), encoding="utf-8")
     spec = PathFinder.find_spec("aio_pika", [str(tmp_path)])
     assert spec is not None
     assert [each.name for each in _relied.compare(spec) if each.rules is None] == names

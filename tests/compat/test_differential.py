@@ -63,7 +63,7 @@ def test_a_difference_kept_on_purpose_occurs(known: Difference) -> None:
 
 
 def test_the_documentation_lists_every_difference_with_its_reason() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "adopting.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "adopting.md").read_text(encoding="utf-8")
     _, _, table = text.partition("| peer | difference | reason |\n| --- | --- | --- |\n")
     assert table.partition("\n\n")[0].splitlines() == [
         f"| {known.peer} | {known.name}{', with `tolerant=True`' * known.tolerant} | {known.reason} |"

@@ -380,7 +380,7 @@ def test_the_finder_gives_what_other_finders_find(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: list[Any]
 ) -> None:
     monkeypatch.setattr(sys, "meta_path", [*others, *sys.meta_path])
-    (tmp_path / "watched_module.py").write_text("value = 1\n")
+    (tmp_path / "watched_module.py").write_text("value = 1\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     made: list[Any] = []
 

@@ -133,7 +133,7 @@ def outcome(peer: str, folder: Path) -> list[Any]:
     path = os.pathsep.join([str(folder), str(TESTS), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, peer],
-        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=60, check=False,
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, encoding="utf-8", timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(done.stdout)
@@ -236,13 +236,13 @@ def move(folder: Path, name: str) -> None:
             text = re.sub(rf"\.{name}(?= import)", f".{name}{NEW}", found[0])
             return re.sub(rf"(?<![\w.]){name}(?!\w)", f"{name}{NEW} as {name}", text)
 
-        file.write_text(imports.sub(moved, file.read_text()))
+        file.write_text(imports.sub(moved, file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def replace_word(folder: Path, word: str, other: str) -> None:
     """Write another word for one wherever it stands."""
     for file in folder.rglob("*.py"):
-        file.write_text(re.sub(rf"\b{word}\b", other, file.read_text()))
+        file.write_text(re.sub(rf"\b{word}\b", other, file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def edit(folder: Path, path: str) -> None:
@@ -252,7 +252,7 @@ def edit(folder: Path, path: str) -> None:
     while (file / parts[0]).is_dir():
         file /= parts.pop(0)
     file /= f"{parts.pop(0)}.py"
-    lines = file.read_text().splitlines(keepends=True)
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
     node: Any = ast.parse("".join(lines))
     for name in parts:
         node = next(each for each in node.body if name in (getattr(each, "name", ""), _target(each)))
@@ -260,7 +260,7 @@ def edit(folder: Path, path: str) -> None:
     at = min([last.lineno, *(each.lineno for each in getattr(last, "decorator_list", ()))]) - 1
     text = "edited = None\n" if hasattr(node, "body") else f"{parts[-1]} = 0\n"
     lines.insert(at, " " * last.col_offset + text)
-    file.write_text("".join(lines))
+    file.write_text("".join(lines), encoding="utf-8")
 
 
 def _target(node: ast.AST) -> str:
@@ -278,10 +278,10 @@ def seen(tmp_path: Path) -> Callable[[str], str]:
     def digest(source: str) -> str:
         folder = tmp_path / str(len(list(tmp_path.iterdir()))) / "library"
         folder.mkdir(parents=True)
-        (folder / "__init__.py").write_text("")
-        (folder / "module.py").write_text(source)
+        (folder / "__init__.py").write_text("", encoding="utf-8")
+        (folder / "module.py").write_text(source, encoding="utf-8")
         (folder / "other.py").write_text(
-            "def used(): return 1\n" if "# changed" in source else "def used(): return 2\n"
+            "def used(): return 1\n" if "# changed" in source else "def used(): return 2\n", encoding="utf-8"
         )
         spec = PathFinder.find_spec("library", [str(folder.parent)])
         assert spec is not None
@@ -347,7 +347,7 @@ def test_what_is_compiled_or_too_large_or_missing_is_not_known(tmp_path: Path) -
     assert None not in whole.values()
     shutil.copytree(Path(str(spec.origin)).parent, tmp_path / "pika")
     (tmp_path / "pika" / f"callback{EXTENSION_SUFFIXES[0]}").write_bytes(b"")
-    with (tmp_path / "pika" / "frame.py").open("a") as stream:
+    with (tmp_path / "pika" / "frame.py").open("a", encoding="utf-8") as stream:
         stream.write("#" * LARGEST)
     (tmp_path / "pika" / "connection.py").unlink()
     copied = PathFinder.find_spec("pika", [str(tmp_path)])
@@ -363,7 +363,7 @@ def test_what_is_compiled_or_too_large_or_missing_is_not_known(tmp_path: Path) -
 
 def test_a_text_that_is_no_python_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "amqp").mkdir()
-    (tmp_path / "amqp" / "__init__.py").write_text("")
+    (tmp_path / "amqp" / "__init__.py").write_text("", encoding="utf-8")
     for name in ("serialization", "method_framing", "basic_message"):
         (tmp_path / "amqp" / f"{name}.py").write_bytes(b"def loads\nclass\ndef\n'\xff\n)))\nfrom import\n=")
     spec = PathFinder.find_spec("amqp", [str(tmp_path)])

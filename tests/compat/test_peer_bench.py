@@ -18,7 +18,7 @@ from amqpcodec.compat.bench import LIBRARIES
 def command(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "amqpcodec.compat.bench", "--peer", str(path), "--rounds", "3", *options],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, encoding="utf-8", timeout=300, check=False,
     )  # fmt: skip
 
 

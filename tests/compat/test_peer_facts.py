@@ -33,7 +33,7 @@ def ask(peer: str, folder: Path | None = None) -> str:
     path = os.pathsep.join([*([str(folder)] if folder else []), *(entry for entry in sys.path if entry)])
     command = [sys.executable, "-c", ASK, peer]
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
+        command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, encoding="utf-8", timeout=60
     )
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 

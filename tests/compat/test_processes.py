@@ -177,15 +177,15 @@ def test_a_spawned_process_is_accelerated_by_its_initializer_and_not_by_a_guarde
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("pamqp")
-    (tmp_path / "asked.py").write_text(ASK)
-    (tmp_path / "program.py").write_text(SPAWN)
+    (tmp_path / "asked.py").write_text(ASK, encoding="utf-8")
+    (tmp_path / "program.py").write_text(SPAWN, encoding="utf-8")
     command = [sys.executable, str(tmp_path / "program.py")]
     path = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=60,
         check=True,
     )

@@ -85,7 +85,7 @@ def test_a_release_starts_and_what_is_hot_is_active(peer: str, version: str) -> 
     done = subprocess.run(
         [sys.executable, "-c", START, peer, *MODULES[peer]],
         env=os.environ | {"PYTHONPATH": path(fetched(peer, version))},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, encoding="utf-8", timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -103,7 +103,7 @@ def test_stock_and_accelerated_release_do_the_same(peer: str, version: str) -> N
     command = [sys.executable, "-m", "support.compat.compare", "--count", "3000", "--seed", "releases", peer]
     found = subprocess.run(
         command, env=os.environ | {"PYTHONPATH": path(fetched(peer, version))},
-        capture_output=True, text=True, timeout=3600, check=False,
+        capture_output=True, encoding="utf-8", timeout=3600, check=False,
     )  # fmt: skip
     print(found.stdout)
     assert found.returncode == 0, found.stderr[-3000:]

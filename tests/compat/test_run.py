@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     for name, text in PROGRAMS.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
     zipapp.create_archive(folder / "folder", folder / "archive.pyz")
     return folder
 
@@ -54,7 +54,7 @@ def run(folder: Path, *arguments: str, wanted: str = "") -> tuple[int, str, str]
         cwd=folder,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), VARIABLE: wanted},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=60,
         check=False,
     )
@@ -134,8 +134,8 @@ runpy.run_module("amqpcodec.run", run_name="__main__")
 
 @pytest.mark.parametrize("errors", ["open", "closed"])
 def test_a_program_begins_whatever_goes_wrong_before(folder: Path, errors: str) -> None:
-    (folder / "failing.py").write_text(FAILING)
-    (folder / "begun.py").write_text("print('begun')\n")
+    (folder / "failing.py").write_text(FAILING, encoding="utf-8")
+    (folder / "begun.py").write_text("print('begun')\n", encoding="utf-8")
     status, printed, said = run(folder, "failing.py", errors, "begun.py", wanted="pamqp")
     assert (status, printed) == (0, "begun\n")
     assert said == (f"{VARIABLE}=pamqp: no such luck\n" if errors == "open" else "")
@@ -143,7 +143,7 @@ def test_a_program_begins_whatever_goes_wrong_before(folder: Path, errors: str) 
 
 def test_what_is_named_is_replaced_before_the_program_begins(folder: Path) -> None:
     program = "from amqpcodec.compat import status; print(status()['pamqp'].wanted, status()['pika'].wanted)"
-    (folder / "asking.py").write_text(program)
+    (folder / "asking.py").write_text(program, encoding="utf-8")
     asked = run(folder, "-m", "amqpcodec.run", "asking.py", wanted="pamqp")
     assert asked[:2] == (0, "True False\n")
     assert asked[2].count("pamqp is not accelerated") == (IMPL != "c")  # the pure build warns

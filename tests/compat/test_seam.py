@@ -38,7 +38,7 @@ def outcome(library: str, folder: Path, *arguments: str, **variables: str) -> li
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, library, SEAMS[library].peer, *arguments],
         env=os.environ | {"PYTHONPATH": path} | variables,
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, encoding="utf-8", timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: list[Any] = json.loads(done.stdout)
@@ -59,4 +59,4 @@ def test_a_library_with_the_seam_is_accelerated_and_does_the_same(library: str, 
 
 
 def test_the_seam_is_short() -> None:
-    assert len(SEAM.read_text().splitlines()) <= 60
+    assert len(SEAM.read_text(encoding="utf-8").splitlines()) <= 60

@@ -431,7 +431,11 @@ def test_a_broker_confirms_and_returns_what_was_published(rabbitmq: str) -> None
 def test_the_blocking_example_publishes(rabbitmq: str) -> None:
     runpy.run_path(str(EXAMPLE))["publish"](rabbitmq, "a message")
     ended = subprocess.run(
-        [sys.executable, EXAMPLE, rabbitmq, "another"], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, EXAMPLE, rabbitmq, "another"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
     )
     assert ended.stdout == "closed: 200 \n"
 

@@ -70,7 +70,7 @@ def test_the_program_says_how_long_it_has_taken(impl: Any) -> None:
             [sys.executable, "-W", "error", str(EXAMPLES / "client.py"), f"amqp://127.0.0.1:{port}",
              "--queue", "q", "--count", "500", "--size", "10"],
             env={"PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
     assert done.stderr == ""
     lines = ("published and confirmed", "consumed and acknowledged")

@@ -66,6 +66,6 @@ def test_a_type_checker_finds_nothing() -> None:
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "--follow-imports", "silent"]
         + [str(EXAMPLES / f"{name}.py") for name in PROGRAMS],
         cwd=EXAMPLES, env={**os.environ, "MYPYPATH": f"{ROOT / 'src'}:{EXAMPLES}"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, encoding="utf-8", timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

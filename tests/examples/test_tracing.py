@@ -26,7 +26,7 @@ def test_a_consumer_goes_on_with_the_trace_of_the_publisher(library: str, impl: 
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", run, str(EXAMPLES / "tracing.py"), f"amqp://127.0.0.1:{port}"],
             env={"PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
     shown = f"{{'traceparent': '{TRACE}'}}"
     assert (done.stderr, done.stdout) == ("", f"published in {shown}\nconsumed in {shown}\n")

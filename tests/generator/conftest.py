@@ -27,7 +27,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the package `own` as text."""
     folder = tmp_path_factory.mktemp("own")
     spec = folder / "own.xml"
-    spec.write_text(SPEC)
+    spec.write_text(SPEC, encoding="utf-8")
     tool = str(ROOT / "tools" / "gen_codec.py")
     options = ("--spec", str(spec), "--out", str(folder / "out"), "--package", "own")
     subprocess.run([sys.executable, tool, *options], check=True, capture_output=True, timeout=60)
@@ -46,7 +46,7 @@ def compiled(package: Path) -> Path:
         cwd=folder,
         env=environment("py") | {"CC": str(fast_compiler(package.parent))},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=180,
     )
     assert done.returncode == 0, done.stderr[-3000:]
@@ -60,7 +60,7 @@ def run() -> Run:
     def outcomes(build: str, folder: Path, script: str = "own_outcomes.py") -> Outcomes:
         done = subprocess.run(
             [sys.executable, str(HERE / script)],
-            env=environment(build, folder), capture_output=True, text=True, timeout=60,
+            env=environment(build, folder), capture_output=True, encoding="utf-8", timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
         found: Outcomes = json.loads(done.stdout)

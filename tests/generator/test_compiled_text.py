@@ -54,7 +54,7 @@ def functions(module: str) -> dict[str, str]:
     path = BUILD / f"{module}_c.c"
     if not path.is_file():
         pytest.skip(f"{path.relative_to(ROOT)} is not there: nothing has been compiled in this tree")
-    return {match[1]: match[2] for match in FUNCTION.finditer(path.read_text())}
+    return {match[1]: match[2] for match in FUNCTION.finditer(path.read_text(encoding="utf-8"))}
 
 
 @pytest.mark.parametrize("module", DIALECTS)

@@ -395,7 +395,7 @@ def test_the_setup_of_a_package_installs_its_types_and_their_marker() -> None:
 
 def test_a_package_needs_the_version_that_generated_it_and_what_amqpcodec_is_built_with() -> None:
     settings = tomllib.loads(render_package(dialect(), "own")["pyproject.toml"])
-    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     needed = f"amqpcodec=={__version__}"
     assert settings["build-system"] == ours["build-system"]
     assert settings["project"] == {

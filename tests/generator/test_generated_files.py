@@ -27,7 +27,7 @@ def gen_codec(
     # Nothing but its own tree is on its path.
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": ""}
     return subprocess.run(
-        command, env=environment, cwd=cwd or root, capture_output=True, text=True, timeout=60
+        command, env=environment, cwd=cwd or root, capture_output=True, encoding="utf-8", timeout=60
     )
 
 
@@ -59,24 +59,24 @@ def test_the_check_does_not_depend_on_the_folder_it_is_run_in(tmp_path: Path) ->
 
 def test_every_generated_file_names_its_sources_with_their_digests() -> None:
     generated = [path for path in (ROOT / "src").rglob("*.p*") if path.suffix in (".py", ".pxd", ".pyx")]
-    marked = [path for path in generated if path.read_text().startswith(MARKED)]
+    marked = [path for path in generated if path.read_text(encoding="utf-8").startswith(MARKED)]
     assert len(marked) >= 28
     for path in marked:
         assert re.match(
             r".*do not edit\. Made from:\n(#   spec/\S+ sha256 [0-9a-f]{64}\n)+"
             r"|.* from tools/codecgen/wire_types\.py; do not edit\.\n",
-            path.read_text(),
+            path.read_text(encoding="utf-8"),
         )
 
 
 def test_the_generated_files_have_no_more_lines_than_they_may_have() -> None:
     paths = [path for path in GENERATED.rglob("*") if path.suffix in (".py", ".pxd", ".pyx")]
-    lines = sum(path.read_text().count("\n") for path in paths)
+    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in paths)
     assert lines <= MOST_LINES, "a larger number here needs a reason in the commit"
 
 
 def test_no_fast_path_is_in_the_files_of_two_dialects_where_one_builds_on_the_other() -> None:
-    texts = {path.stem: path.read_text() for path in GENERATED.glob("*_fast_py.py")}
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in GENERATED.glob("*_fast_py.py")}
     functions = {name: set(re.findall(r"^def (?:.+\n)+", texts[name], re.MULTILINE)) for name in texts}
     bases = {name: re.findall(r"_generated\.(\w+_fast_py) import", text) for name, text in texts.items()}
     assert sorted(map(len, bases.values())) == [0, 0, 1, 1, 1]
@@ -87,23 +87,23 @@ def test_no_fast_path_is_in_the_files_of_two_dialects_where_one_builds_on_the_ot
 
 def test_a_change_by_hand_fails_the_check_with_a_diff_and_the_command(tree: Path) -> None:
     path = tree / "src" / "amqpcodec" / "_generated" / "rabbitmq_py.py"
-    right = path.read_text()
-    path.write_text(right.replace("writer.ids(60, 60)", "writer.ids(60, 61)"))
-    assert path.read_text() != right
+    right = path.read_text(encoding="utf-8")
+    path.write_text(right.replace("writer.ids(60, 60)", "writer.ids(60, 61)"), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") != right
     done = gen_codec("--check", root=tree)
     assert done.returncode == 1
     assert "-        writer.ids(60, 61)\n+        writer.ids(60, 60)\n" in done.stdout
     assert done.stdout.count("@@ ") == 1
     assert FIX in done.stderr
-    assert "writer.ids(60, 61)" in path.read_text(), "--check writes nothing"
+    assert "writer.ids(60, 61)" in path.read_text(encoding="utf-8"), "--check writes nothing"
     assert gen_codec(root=tree).stdout == "wrote src/amqpcodec/_generated/rabbitmq_py.py\n"
-    assert path.read_text() == right
+    assert path.read_text(encoding="utf-8") == right
     assert gen_codec("--check", root=tree).returncode == 0
 
 
 def test_a_changed_specification_fails_the_check(tree: Path) -> None:
     path = tree / "spec" / "amqp-0-8.xml"
-    path.write_text(path.read_text() + "\n")
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     done = gen_codec("--check", root=tree)
     assert done.returncode == 1
     for ending in ("_facts.py", "_py.py", "_fast_py.py", "_c.pxd"):
@@ -117,7 +117,7 @@ def test_a_changed_specification_fails_the_check(tree: Path) -> None:
 )
 def test_a_marked_file_that_nobody_writes_fails_the_check_and_is_deleted(tree: Path, name: str) -> None:
     stray = tree / "src" / "amqpcodec" / name
-    stray.write_text(f"{MARKED}; do not edit. Made from:\n")
+    stray.write_text(f"{MARKED}; do not edit. Made from:\n", encoding="utf-8")
     done = gen_codec("--check", root=tree)
     assert (done.returncode, FIX in done.stderr) == (1, True)
     assert done.stdout.startswith(f"src/amqpcodec/{name}: ")
@@ -143,7 +143,7 @@ def test_a_file_that_is_right_already_keeps_its_time(tree: Path) -> None:
 
 def test_the_package_for_a_specification_is_the_same_each_time(tmp_path: Path) -> None:
     spec = tmp_path / "own.xml"
-    spec.write_text(SPEC)
+    spec.write_text(SPEC, encoding="utf-8")
     made = []
     for seed in ("0", "4242"):
         done = gen_codec("--spec", spec, "--out", tmp_path / seed, "--package", "own", seed=seed)
@@ -158,7 +158,7 @@ def test_the_package_for_a_specification_is_the_same_each_time(tmp_path: Path) -
 
 def test_the_package_for_a_specification_can_be_checked(tmp_path: Path) -> None:
     spec = tmp_path / "own.xml"
-    spec.write_text(SPEC)
+    spec.write_text(SPEC, encoding="utf-8")
     options = ("--spec", spec, "--out", tmp_path / "out", "--package", "own")
     gen_codec(*options)
     assert gen_codec(*options, "--check").returncode == 0
@@ -181,7 +181,7 @@ def test_a_specification_that_is_wrong_is_refused_with_file_and_line(
     tmp_path: Path, right: str, wrong: str, said: str
 ) -> None:
     spec = tmp_path / "own.xml"
-    spec.write_text(SPEC.replace(right, wrong, 1))
+    spec.write_text(SPEC.replace(right, wrong, 1), encoding="utf-8")
     line = SPEC[: SPEC.index(right)].count("\n") + 1
     done = gen_codec("--spec", spec, "--out", tmp_path / "out", "--package", "own")
     assert (done.returncode, done.stdout) == (2, "")
@@ -193,6 +193,6 @@ def test_a_specification_that_is_wrong_is_refused_with_file_and_line(
 
 def test_a_package_cannot_be_called_as_a_keyword(tmp_path: Path) -> None:
     spec = tmp_path / "own.xml"
-    spec.write_text(SPEC)
+    spec.write_text(SPEC, encoding="utf-8")
     done = gen_codec("--spec", spec, "--out", tmp_path / "out", "--package", "import")
     assert done.returncode == 2

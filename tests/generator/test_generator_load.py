@@ -20,7 +20,7 @@ CLASS = '<class name="demo" index="1">{}</class>'
 
 
 def write_spec(path: Path, body: str, attributes: str = 'major="0" minor="9" revision="1"') -> Path:
-    path.write_text(f"<amqp {attributes}>\n{body}\n</amqp>\n")
+    path.write_text(f"<amqp {attributes}>\n{body}\n</amqp>\n", encoding="utf-8")
     return path
 
 
@@ -129,7 +129,7 @@ def test_a_bad_specification_is_refused_with_file_line_and_element(
 )
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "bad.xml"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(SpecError) as caught:
         load_dialect(path)
     assert message in str(caught.value)
@@ -372,7 +372,7 @@ def entry(element: str, attribute: str, was: str, now: str, reason: str = "becau
 def overlaid(tmp_path: Path, toml: str) -> Dialect:
     path = write_spec(tmp_path / "x.xml", BASE + '<constant name="c" value="1"/>')
     (tmp_path / "overlays").mkdir()
-    (tmp_path / "overlays" / "x.toml").write_text(toml)
+    (tmp_path / "overlays" / "x.toml").write_text(toml, encoding="utf-8")
     return load_dialect(path)
 
 
@@ -422,7 +422,9 @@ def test_an_overlay_that_does_not_fit_is_refused(tmp_path: Path, toml: str, mess
 
 def test_an_overlay_of_the_base_does_not_reach_the_extension(tmp_path: Path) -> None:
     (tmp_path / "overlays").mkdir()
-    (tmp_path / "overlays" / "base.toml").write_text(entry("demo.ask", "responses", "", "tell"))
+    (tmp_path / "overlays" / "base.toml").write_text(
+        entry("demo.ask", "responses", "", "tell"), encoding="utf-8"
+    )
     dialect = extended(tmp_path, "")
     assert dialect.classes[0].methods[0].responses == ()
     assert dialect.corrections == ()
@@ -505,7 +507,7 @@ def test_checking_shows_the_difference_and_the_command_and_writes_nothing(
 ) -> None:
     run(repo)
     stale = repo / "src/amqpcodec/_generated/rabbitmq.py"
-    stale.write_text(stale.read_text().replace("64", "63"))
+    stale.write_text(stale.read_text(encoding="utf-8").replace("64", "63"), encoding="utf-8")
     (repo / "src/amqpcodec/_generated/amqp08.py").unlink()
     capsys.readouterr()
     assert run(repo, "--check") == 1
@@ -513,7 +515,7 @@ def test_checking_shows_the_difference_and_the_command_and_writes_nothing(
     assert "-METHODS = 63\n+METHODS = 64\n" in shown.out
     assert "src/amqpcodec/_generated/amqp08.py: missing" in shown.out
     assert "run: python tools/gen_codec.py" in shown.err
-    assert "63" in stale.read_text()
+    assert "63" in stale.read_text(encoding="utf-8")
 
 
 def test_a_marked_file_nobody_writes_fails_the_check_and_is_deleted_by_writing(
@@ -521,8 +523,8 @@ def test_a_marked_file_nobody_writes_fails_the_check_and_is_deleted_by_writing(
 ) -> None:
     run(repo)
     stray, own = repo / "src/amqpcodec/old.pxd", repo / "src/amqpcodec/own.py"
-    stray.write_text(f"{output.MARKER}\n")
-    own.write_text("# by hand\n")
+    stray.write_text(f"{output.MARKER}\n", encoding="utf-8")
+    own.write_text("# by hand\n", encoding="utf-8")
     assert run(repo, "--check") == 1
     assert "src/amqpcodec/old.pxd: says it is generated" in capsys.readouterr().out
     assert run(repo) == 0
@@ -535,7 +537,9 @@ def test_a_foreign_specification_becomes_a_package_and_nothing_is_deleted(repo: 
     spec = write_spec(tmp_path / "mine.xml", BASE)
     options = ("--spec", str(spec), "--out", str(repo), "--package", "mine")
     assert run(repo, *options) == 0
-    assert (repo / "mine/__init__.py").read_text() == f"{output.MARKER} from mine\nMETHODS = 2\n"
+    assert (repo / "mine/__init__.py").read_text(
+        encoding="utf-8"
+    ) == f"{output.MARKER} from mine\nMETHODS = 2\n"
     assert run(repo, *options, "--check") == 0
     assert run(repo, "--check") == 0
 
@@ -560,7 +564,7 @@ def test_wrong_requests_are_reported_on_standard_error(
 def test_a_file_that_cannot_be_written_is_reported_in_one_line_and_is_not_a_stale_one(
     repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (repo / "src").write_text("a file where a folder has to be")
+    (repo / "src").write_text("a file where a folder has to be", encoding="utf-8")
     assert run(repo) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

@@ -27,7 +27,9 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment |= {
         f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
     }
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=120
+    )
 
 
 @pytest.fixture
@@ -47,9 +49,9 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.mark.skipif(importlib.util.find_spec("pre_commit") is None, reason="pre-commit is not installed")
 def test_a_changed_specification_and_what_is_generated_of_it_pass_the_hooks(checkout: Path) -> None:
     path = checkout / "spec" / "rabbitmq-0-9-1.xml"
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert text.count(BEFORE) == 1
-    path.write_text(text.replace(BEFORE, METHOD + BEFORE))
+    path.write_text(text.replace(BEFORE, METHOD + BEFORE), encoding="utf-8")
     generated = run(checkout, sys.executable, "tools/gen_codec.py").stdout
     assert "wrote src/amqpcodec/_generated/rabbitmq_facts.py\n" in generated
     run(checkout, "git", "add", "-A")

@@ -18,7 +18,7 @@ from support.implementation import wanted
 from amqpcodec import __version__
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-README = (ROOT / "spec" / "README.md").read_text()
+README = (ROOT / "spec" / "README.md").read_text(encoding="utf-8")
 SECTION = README[README.index("## From an XML to an installed package") :]
 BLOCKS = dict(re.findall(r"^```(\w+)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL))
 
@@ -35,7 +35,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("only the pure build is being tested")
     folder = tmp_path_factory.mktemp("greeting")
     (folder / "tools").symlink_to(ROOT / "tools")
-    (folder / "greeting.xml").write_text(BLOCKS["xml"])
+    (folder / "greeting.xml").write_text(BLOCKS["xml"], encoding="utf-8")
     # Into a folder and from nowhere else, so that pip cannot make an environment to build in.
     target = ["-q", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(folder / "installed")]
     own, *steps = (shlex.split(line) for line in BLOCKS["sh"].splitlines())
@@ -44,7 +44,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command = [sys.executable, *step[1:], *(target if "pip" in step else [])]
         done = subprocess.run(
             command, cwd=folder, env=ours() | {"CC": str(fast_compiler(folder))},
-            capture_output=True, text=True, timeout=180,
+            capture_output=True, encoding="utf-8", timeout=180,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-3000:]
     return folder / "installed"
@@ -61,7 +61,7 @@ def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", BLOCKS["python"]],
         cwd=tmp_path, env=ours(installed) | {"AMQPCODEC_IMPL": build},
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, encoding="utf-8", timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == BLOCKS["text"].replace("c greeting.methods_c", f"{build} greeting.methods_{build}")
@@ -69,7 +69,7 @@ def test_the_installed_package_does_what_is_said(installed: Path, tmp_path: Path
 
 def test_the_installed_package_asks_for_the_amqpcodec_it_was_made_by(installed: Path) -> None:
     [metadata] = installed.glob("greeting-0.9.1.dist-info/METADATA")
-    assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in metadata.read_text()
+    assert f"\nRequires-Dist: amqpcodec=={__version__}\n" in metadata.read_text(encoding="utf-8")
 
 
 HIDING = """
@@ -87,14 +87,14 @@ def test_the_installed_amqpcodec_is_found_from_where_pip_builds(
 ) -> None:
     out, options = generate
     assert gen_codec.main(options) == 0
-    script = (out / "setup.py").read_text()
+    script = (out / "setup.py").read_text(encoding="utf-8")
     if not found:
-        (out / "setup.py").write_text(script.replace("site.addsitedir(folder)", "pass"))
+        (out / "setup.py").write_text(script.replace("site.addsitedir(folder)", "pass"), encoding="utf-8")
     # A compiler that fails at once: it is enough that there is something to compile.
     done = subprocess.run(
         [sys.executable, "-c", HIDING.format(source=str(ROOT / "src"))],
         cwd=out, env={**os.environ, "PYTHONPATH": "", "CC": "false", "AMQPCODEC_BUILD": "auto"},
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
     assert done.returncode != 0
     assert (out / "build" / "cython" / "greeting" / "methods_c.c").exists() is found
@@ -104,7 +104,7 @@ def test_the_installed_amqpcodec_is_found_from_where_pip_builds(
 @pytest.fixture
 def generate(tmp_path: Path) -> tuple[Path, list[str]]:
     """A folder, and what has the package written to it."""
-    (tmp_path / "greeting.xml").write_text(BLOCKS["xml"])
+    (tmp_path / "greeting.xml").write_text(BLOCKS["xml"], encoding="utf-8")
     out = tmp_path / "out"
     return out, ["--spec", str(tmp_path / "greeting.xml"), "--out", str(out), "--package", "greeting"]
 
@@ -118,13 +118,13 @@ def test_a_file_that_the_generator_did_not_write_is_not_overwritten(
 ) -> None:
     out, options = generate
     (out / name).parent.mkdir(parents=True)
-    (out / name).write_text("# by hand\n")
+    (out / name).write_text("# by hand\n", encoding="utf-8")
     assert gen_codec.main(options) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith(f"{out / name}: is not one of gen_codec.py's files")
     assert [path for path in out.rglob("*") if path.is_file()] == [out / name]
-    assert (out / name).read_text() == "# by hand\n"
+    assert (out / name).read_text(encoding="utf-8") == "# by hand\n"
 
 
 def test_what_the_generator_wrote_is_written_anew_where_it_differs(
@@ -132,12 +132,12 @@ def test_what_the_generator_wrote_is_written_anew_where_it_differs(
 ) -> None:
     out, options = generate
     assert gen_codec.main(options) == 0
-    script = (out / "setup.py").read_text()
-    (out / "setup.py").write_text(f"{script}# more\n")
-    (out / "greeting" / "own.py").write_text("# by hand\n")
+    script = (out / "setup.py").read_text(encoding="utf-8")
+    (out / "setup.py").write_text(f"{script}# more\n", encoding="utf-8")
+    (out / "greeting" / "own.py").write_text("# by hand\n", encoding="utf-8")
     capsys.readouterr()
     assert gen_codec.main(options) == 0
     assert capsys.readouterr().out == "wrote setup.py\n"
-    assert (out / "setup.py").read_text() == script
+    assert (out / "setup.py").read_text(encoding="utf-8") == script
     assert (out / "greeting" / "own.py").exists()
     assert gen_codec.main([*options, "--check"]) == 0

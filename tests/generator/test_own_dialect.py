@@ -178,7 +178,7 @@ def test_the_setup_of_the_package_installs_what_type_checkers_and_cython_need(
     command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", "lib"]
     # Without the extension modules: what is beside them is what is looked at.
     ours = {**os.environ, "PYTHONPATH": str(SOURCE), "AMQPCODEC_BUILD": "skip"}
-    done = subprocess.run(command, cwd=folder, env=ours, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=folder, env=ours, capture_output=True, encoding="utf-8", timeout=60)
     assert done.returncode == 0, done.stderr
     installed = {path.name for path in (folder / "lib" / "own").iterdir()}
     assert {"__init__.py", "methods_py.py", "methods_c.pxd", "py.typed"} <= installed

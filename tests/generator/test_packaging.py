@@ -31,7 +31,7 @@ def python(*arguments: str | Path, cwd: Path, **variables: str) -> subprocess.Co
     kept = {name: value for name, value in os.environ.items() if name not in OURS}
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
-        cwd=cwd, env={**kept, **variables}, capture_output=True, text=True, timeout=120,
+        cwd=cwd, env={**kept, **variables}, capture_output=True, encoding="utf-8", timeout=120,
     )  # fmt: skip
 
 
@@ -207,7 +207,9 @@ def test_a_terminal_shows_it_though_pip_keeps_the_output_of_builds(small: Path) 
     command = f"{sys.executable} setup.py -q build_ext --inplace >/dev/null 2>&1"
     variables = {**os.environ, "AMQPCODEC_BUILD": "auto", "CC": "false"}
     arguments = ["script", "-qec", command, "/dev/null"]
-    done = subprocess.run(arguments, cwd=small, env=variables, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        arguments, cwd=small, env=variables, capture_output=True, encoding="utf-8", timeout=120
+    )
     assert "amqpcodec: NOT COMPILED, installing the pure-Python build: " in done.stdout
 
 

@@ -51,17 +51,17 @@ def test_a_slip_is_an_error_that_names_it(
     file: str, was: str, now: str, message: str, peers: Path, dialects: list[Dialect]
 ) -> None:
     path = peers / f"{file}.toml"
-    assert was in path.read_text()
-    path.write_text(path.read_text().replace(was, now))
+    assert was in path.read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace(was, now), encoding="utf-8")
     with pytest.raises(SpecError) as caught:
         load_peers(peers.parent.parent, dialects)
     assert message in str(caught.value)
 
 
 def test_the_most_special_entry_holds(peers: Path, dialects: list[Dialect]) -> None:
-    text = (peers / "pika.toml").read_text()
+    text = (peers / "pika.toml").read_text(encoding="utf-8")
     (peers / "pika.toml").write_text(
-        text.replace('"type:bit" = "False"', '"type:bit" = "True"\nnowait = "7"')
+        text.replace('"type:bit" = "False"', '"type:bit" = "True"\nnowait = "7"'), encoding="utf-8"
     )
     (pika,) = [peer for peer in load_peers(peers.parent.parent, dialects) if peer.name == "pika"]
     classes = {cls.name: cls for cls in pika.classes["1.4"]}

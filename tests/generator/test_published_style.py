@@ -86,7 +86,8 @@ def test_a_corrected_response_is_that_of_the_overlay(tmp_path: Path) -> None:
     (tmp_path / "overlays").mkdir()
     (tmp_path / "overlays" / "old-style.toml").write_text(
         '[[correction]]\nelement = "letter.search"\nattribute = "responses"\n'
-        'was = "found"\nnow = ""\nreason = "It is of another class."\n'
+        'was = "found"\nnow = ""\nreason = "It is of another class."\n',
+        encoding="utf-8",
     )
     assert load_dialect(path).methods[2].responses == ()
 
@@ -106,7 +107,7 @@ def docstrings(files: dict[str, str]) -> list[str]:
 @pytest.mark.parametrize("bare", [False, True])
 def test_docstrings_say_nothing_where_there_is_no_label(tmp_path: Path, bare: bool) -> None:
     path = tmp_path / "bare.xml"
-    path.write_text(BARE if bare else OLD_STYLE.read_text())
+    path.write_text(BARE if bare else OLD_STYLE.read_text(encoding="utf-8"), encoding="utf-8")
     texts = docstrings(render_package(load_dialect(path), "p"))
     assert len(texts) >= 10
     for text in texts:
@@ -115,7 +116,7 @@ def test_docstrings_say_nothing_where_there_is_no_label(tmp_path: Path, bare: bo
 
 def test_docstrings_name_what_has_no_label(tmp_path: Path) -> None:
     path = tmp_path / "bare.xml"
-    path.write_text(BARE)
+    path.write_text(BARE, encoding="utf-8")
     files = render_package(load_dialect(path), "p")
     assert '"""bare, in the build that `amqpcodec.IMPL` names."""' in files["p/__init__.py"]
     assert '"""bare: methods, content headers and constants."""' in files["p/methods_py.py"]
@@ -131,7 +132,7 @@ def test_docstrings_name_what_has_no_label(tmp_path: Path) -> None:
 def test_no_label_can_end_a_docstring(tmp_path: Path) -> None:
     path = tmp_path / "bare.xml"
     label = 'a \\d \\" &quot;&quot;&quot; + x'
-    path.write_text(BARE.replace('index="1"', f"index=\"1\" label='{label}'", 1))
+    path.write_text(BARE.replace('index="1"', f"index=\"1\" label='{label}'", 1), encoding="utf-8")
     files = render_package(load_dialect(path), "p")
     docstring = 'The methods of class bare (1): a \\d \\" """ + x.'
     assert docstring in docstrings(files)

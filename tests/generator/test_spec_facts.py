@@ -39,7 +39,7 @@ CORRECTIONS = {
 
 
 def facts_of(name: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text())
+    facts: dict[str, Any] = json.loads((FACTS / f"{name}.json").read_text(encoding="utf-8"))
     return facts
 
 
@@ -207,11 +207,19 @@ def test_everything_has_a_label_of_a_few_words(name: str) -> None:
 
 
 def test_the_places_where_contributors_add_the_facts_of_a_method_have_those_of_today() -> None:
-    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## What the tests say about each method\n")[2]
+    section = (
+        (ROOT / "CONTRIBUTING.md")
+        .read_text(encoding="utf-8")
+        .partition("## What the tests say about each method\n")[2]
+    )
     named = re.findall(r"`((?:tests|docs)/[^`]+)`|\]\((docs/[^)#]+)", section.partition("\n## ")[0])
     paths = [ROOT / (first or second).replace("<dialect>", "rabbitmq-0-9-1") for first, second in named]
     assert len(paths) == 7
     for path in paths:
-        text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+        text = (
+            gzip.decompress(path.read_bytes()).decode()
+            if path.suffix == ".gz"
+            else path.read_text(encoding="utf-8")
+        )
         # Some have the name of the newest method, others how many there are, or what pamqp lacks.
         assert re.search(r"update-secret-ok|\b64\b|== 65\b|is missing", text), path

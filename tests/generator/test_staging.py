@@ -16,7 +16,7 @@ def package(tmp_path: Path) -> Path:
     folder = tmp_path / "src" / "demo"
     folder.mkdir(parents=True)
     for name in ("own_c.pyx", "shared_py.py", "shared_c.pxd"):
-        (folder / name).write_text("")
+        (folder / name).write_text("", encoding="utf-8")
     return folder
 
 
@@ -41,7 +41,7 @@ def test_what_was_staged_of_deleted_sources_is_deleted(package: Path) -> None:
     staged(package)
     stage = package.parent.parent / "stage" / "demo"
     for name in ("own_c.c", "shared_c.c"):
-        (stage / name).write_text("")
+        (stage / name).write_text("", encoding="utf-8")
     (package / "own_c.pyx").unlink()
     assert staged(package) == {"shared_c.py"}
     assert names(stage) == {"__init__.py", "shared_c.py", "shared_c.pxd", "shared_c.c"}
@@ -50,7 +50,7 @@ def test_what_was_staged_of_deleted_sources_is_deleted(package: Path) -> None:
 def test_a_text_that_became_python_leaves_no_second_one(package: Path) -> None:
     staged(package)
     (package / "own_c.pyx").rename(package / "own_c.pxd")
-    (package / "own_py.py").write_text("")
+    (package / "own_py.py").write_text("", encoding="utf-8")
     assert staged(package) == {"own_c.py", "shared_c.py"}
     assert "own_c.pyx" not in names(package.parent.parent / "stage" / "demo")
 
@@ -58,7 +58,7 @@ def test_a_text_that_became_python_leaves_no_second_one(package: Path) -> None:
 @pytest.mark.parametrize("ending", [".cpython-311-x86_64-linux-gnu.so", ".cp311-win_amd64.pyd"])
 def test_a_module_beside_deleted_sources_is_deleted(package: Path, ending: str) -> None:
     for name in ("own_c", "shared_c", "gone_c"):
-        (package / f"{name}{ending}").write_text("")
+        (package / f"{name}{ending}").write_text("", encoding="utf-8")
     staged(package)
     left = {name for name in names(package) if name.endswith(ending)}
     assert left == {f"own_c{ending}", f"shared_c{ending}"}
@@ -67,15 +67,15 @@ def test_a_module_beside_deleted_sources_is_deleted(package: Path, ending: str) 
 def test_texts_of_both_builds_keep_the_division_of_python(package: Path) -> None:
     """C's division drops the fraction, and rounds towards zero; modules of C alone may ask for it."""
     pytest.importorskip("Cython")
-    (package / "shared_py.py").write_text("def half(number):\n    return number / 2\n")
-    (package / "shared_c.pxd").write_text("cpdef double half(int number)\n")
+    (package / "shared_py.py").write_text("def half(number):\n    return number / 2\n", encoding="utf-8")
+    (package / "shared_c.pxd").write_text("cpdef double half(int number)\n", encoding="utf-8")
     (package / "own_c.pyx").write_text(
-        "# cython: cdivision=True\ndef half(int number):\n    return number / 2\n"
+        "# cython: cdivision=True\ndef half(int number):\n    return number / 2\n", encoding="utf-8"
     )
     stage = package.parent.parent / "stage"
     _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
-    assert "(((double)__pyx_v_number) / 2.0)" in (stage / "demo" / "shared_c.c").read_text()
-    assert "(((long)__pyx_v_number) / 2)" in (stage / "demo" / "own_c.c").read_text()
+    assert "(((double)__pyx_v_number) / 2.0)" in (stage / "demo" / "shared_c.c").read_text(encoding="utf-8")
+    assert "(((long)__pyx_v_number) / 2)" in (stage / "demo" / "own_c.c").read_text(encoding="utf-8")
 
 
 def test_no_text_of_both_builds_asks_for_the_division_of_c() -> None:
@@ -83,21 +83,21 @@ def test_no_text_of_both_builds_asks_for_the_division_of_c() -> None:
     shared = [path.with_name(f"{path.stem[:-2]}_py.py") for path in root.rglob("*_c.pxd")]
     texts = [path for path in shared if not path.with_name(f"{path.stem[:-3]}_c.pyx").exists()]
     assert len(texts) > 20
-    asking = [path.name for path in texts if "cdivision" in path.read_text()]
+    asking = [path.name for path in texts if "cdivision" in path.read_text(encoding="utf-8")]
     assert asking == []
 
 
 def test_other_directives_compile_everything_again(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The sources are no newer then, which is all that Cython looks at."""
     pytest.importorskip("Cython")
-    (package / "own_c.pyx").write_text("def half(int number):\n    return number // 2\n")
+    (package / "own_c.pyx").write_text("def half(int number):\n    return number // 2\n", encoding="utf-8")
     stage = package.parent.parent / "stage"
     made = stage / "demo" / "own_c.c"
     _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
-    assert "__Pyx_div_" in made.read_text()
+    assert "__Pyx_div_" in made.read_text(encoding="utf-8")
     monkeypatch.setitem(_build._DIRECTIVES, "cdivision", True)
     _build.extensions("demo", source=package.parent, stage=stage, quiet=True)
-    assert "__Pyx_div_" not in made.read_text()
+    assert "__Pyx_div_" not in made.read_text(encoding="utf-8")
 
 
 def compilable(text: str, types: str = "") -> str:

@@ -51,7 +51,7 @@ SPEC = """\
 
 @pytest.mark.parametrize("path", WRITTEN_BY_HAND)
 def test_every_wire_type_is_read_and_written_by_a_method_of_its_name(path: str) -> None:
-    text = (SOURCE / path).read_text()
+    text = (SOURCE / path).read_text(encoding="utf-8")
     names = sorted(WIRE_TYPES.keys() - {"bit"})  # `bits` reads eight of those at once
     missing = [name for name in names if not re.search(WRITTEN_BY_HAND[path].format(name), text)]
     assert not missing, f"{path} has no method for {', '.join(missing)}"
@@ -82,7 +82,7 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
     monkeypatch.setattr(reader_py.Reader, kind.name, read, raising=False)
     monkeypatch.setattr(writer_py.Writer, kind.name, write, raising=False)
     spec = tmp_path / "made_up.xml"
-    spec.write_text(SPEC.replace("signed-short", kind.name))
+    spec.write_text(SPEC.replace("signed-short", kind.name), encoding="utf-8")
     output.write(tmp_path, render_package(load_dialect(spec), "made_up_wire_type"), None)
     monkeypatch.syspath_prepend(tmp_path)
     with warnings.catch_warnings():

@@ -46,11 +46,11 @@ def test_an_input_that_took_long_counts_only_if_it_does_by_itself(
     program = "import sys, time; kind = open(sys.argv[3]).read(); time.sleep(2 * (kind == 'sleep'))\n"
     program += "while kind == 'spin': pass\nsys.exit(kind == 'fail')\n"
     (tmp_path / "fuzz").mkdir()
-    (tmp_path / "fuzz" / "run.py").write_text(program)
+    (tmp_path / "fuzz" / "run.py").write_text(program, encoding="utf-8")
     for name, value in (("ROOT", tmp_path), ("BASE", tmp_path), ("SLOW", 1)):
         monkeypatch.setattr(campaign, name, value)
     path = tmp_path / "timeout-1234"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8")
     assert campaign._was_only_busy("stream", path, dict(os.environ)) is (content == "sleep")
     assert (path in campaign.findings(tmp_path)) is (content != "sleep")
 

@@ -50,7 +50,7 @@ int main(void) {
 
 def code() -> str:
     """The C in lock_c.pxd."""
-    [found] = re.findall(r'"""\n(.*?)"""', (KERNEL / "lock_c.pxd").read_text(), re.DOTALL)
+    [found] = re.findall(r'"""\n(.*?)"""', (KERNEL / "lock_c.pxd").read_text(encoding="utf-8"), re.DOTALL)
     return str(found)
 
 
@@ -68,17 +68,17 @@ def test_holders_exclude_each_other(tmp_path: Path, flags: list[str], broken: bo
     if broken:
         text = text.replace("Py_GIL_DISABLED", "SOMETHING_ELSE")  # what serves with a lock must fail without
     source, program = tmp_path / "lock.c", tmp_path / "lock"
-    source.write_text(PROGRAM % text)
+    source.write_text(PROGRAM % text, encoding="utf-8")
     # A preloaded sanitizer is meant for Python, not for compilers.
     plain = {"PATH": "/usr/local/bin:/usr/bin:/bin", "TSAN_OPTIONS": "halt_on_error=1"}
     command = [compiler, *flags, "-pthread", "-o", str(program), str(source)]
-    made = subprocess.run(command, capture_output=True, text=True, env=plain, check=False)
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", env=plain, check=False)
     if "thread" in flags[-1] and "tsan" in made.stderr:
         pytest.skip("the compiler has no ThreadSanitizer")
     assert made.returncode == 0, made.stderr
     # ThreadSanitizer wants addresses where it expects them.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     done = subprocess.run(
-        [*fixed, str(program)], capture_output=True, text=True, env=plain, timeout=120, check=False
+        [*fixed, str(program)], capture_output=True, encoding="utf-8", env=plain, timeout=120, check=False
     )
     assert (done.returncode != 0) is broken, done.stdout + done.stderr

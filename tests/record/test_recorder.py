@@ -187,11 +187,11 @@ def test_tshark_finds_every_checksum_right_and_nothing_odd(server: str, tmp_path
         "-e",
         "tcp.analysis.flags",
     ]
-    run = subprocess.run([*command, *fields], capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run([*command, *fields], capture_output=True, encoding="utf-8", timeout=60, check=True)
     expected = ("1" if server == "10.0.0.9" else "") + "\t1"
     assert {line.rstrip() for line in run.stdout.splitlines()} == {expected.rstrip()}
     asked = [*command, "-Y", "amqp", "-T", "fields", "-e", "amqp.method.method"]
-    run = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+    run = subprocess.run(asked, capture_output=True, encoding="utf-8", timeout=60, check=True)
     assert sum(line.split(",").count("40") for line in run.stdout.split()) == 6
 
 

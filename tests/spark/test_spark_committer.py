@@ -17,7 +17,7 @@ def committer(folder: Path, save: str = "errorifexists") -> Committer:
 
 def written(job: Committer, name: str = "part") -> tuple[str, str]:
     staged = job.staged(name)
-    Path(staged[0]).write_text(name)
+    Path(staged[0]).write_text(name, encoding="utf-8")
     return staged
 
 
@@ -37,7 +37,7 @@ def test_a_folder_that_another_attempt_has_made_is_not_there_already(tmp_path: P
 
 def test_a_commit_that_is_done_again_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "before").write_text("before")
+    (tmp_path / "out" / "before").write_text("before", encoding="utf-8")
     job = committer(tmp_path / "out", "overwrite")
     job.prepare()
     files = [written(job)]
@@ -70,7 +70,7 @@ def test_a_folder_without_a_name_is_not_the_one_at_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "kept").write_text("")
+    (tmp_path / "kept").write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match="is no path"):
         Committer(target, "overwrite", "name").prepare()
     assert names(tmp_path) == ["kept"]
@@ -80,7 +80,7 @@ def test_a_folder_without_a_name_is_not_the_one_at_hand(
 def test_what_is_read_through_a_link_is_not_overwritten(tmp_path: Path, read: str, target: str) -> None:
     for folder in ("out", "elsewhere"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.pcap").write_text("")
+        (tmp_path / folder / "a.pcap").write_text("", encoding="utf-8")
     (tmp_path / "link").symlink_to("out")
     (tmp_path / "out" / "far").symlink_to(tmp_path / "elsewhere")
     file = f"{tmp_path}/{read}/a.pcap"

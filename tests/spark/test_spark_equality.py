@@ -132,7 +132,7 @@ def test_all_rows_are_equal_whatever_the_parts(java: None, tmp_path: Path) -> No
     command = [sys.executable, "-m", "support.spark_equality", "--mb", "1"]
     command += ["--folder", str(tmp_path), "--tables", "messages", "errors"]
     done = subprocess.run(
-        command, cwd=ROOT / "tests", capture_output=True, text=True, timeout=240, check=False
+        command, cwd=ROOT / "tests", capture_output=True, encoding="utf-8", timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     lines = [line for line in done.stdout.splitlines() if line.startswith("local[")]

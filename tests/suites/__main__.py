@@ -139,10 +139,12 @@ def played(suite: Suite, source: Path, accelerated: bool, environment: dict[str,
         }
         command = [sys.executable, "-m", "amqpcodec.run", "-m", "pytest", "-q", "-p", "suites.plugin"]
         command += ["--rootdir=.", "-p", "no:cacheprovider", "-p", "no:xdist", *suite.arguments]
-        done = subprocess.run(command, cwd=source, env=variables, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=source, env=variables, capture_output=True, encoding="utf-8", check=False
+        )
         if not result.exists():
             raise RuntimeError(f"{suite.project}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-        return Result(**json.loads(result.read_text()))
+        return Result(**json.loads(result.read_text(encoding="utf-8")))
 
 
 @contextmanager

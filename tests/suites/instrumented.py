@@ -211,7 +211,12 @@ def played(name: str, peers: str) -> tuple[str, dict[str, Any]]:
         command = [sys.executable, "-m", "amqpcodec.run", "-m", __spec__.name, PROGRAM, name, broker.url]
         variables = {"PYTHONPATH": str(TESTS), "AMQPCODEC_COMPAT": peers}
         done = subprocess.run(
-            command, env=os.environ | variables, capture_output=True, text=True, timeout=300, check=False
+            command,
+            env=os.environ | variables,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
         )
     if done.returncode != 0:
         raise RuntimeError(f"{name}, {peers or 'as it is'}: {done.stderr[-3000:]}")

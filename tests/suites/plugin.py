@@ -29,4 +29,4 @@ def pytest_collectreport(report: pytest.CollectReport) -> None:
 def pytest_sessionfinish() -> None:
     """Write it down."""
     found = {"outcomes": _outcomes, "status": status()}
-    Path(os.environ[VARIABLE]).write_text(json.dumps(found))
+    Path(os.environ[VARIABLE]).write_text(json.dumps(found), encoding="utf-8")

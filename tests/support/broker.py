@@ -85,10 +85,11 @@ class Node:
         self.url = f"amqp://guest:guest@127.0.0.1:{self.port}/"
         (folder / "rabbitmq.conf").write_text(
             f"listeners.tcp.1 = 127.0.0.1:{self.port}\ndisk_free_limit.absolute = 1MB\n"
-            f"log.file.level = warning\n{settings}\n"
+            f"log.file.level = warning\n{settings}\n",
+            encoding="utf-8",
         )
         for name in ("enabled_plugins", "advanced.config"):
-            (folder / name).write_text("[].\n")
+            (folder / name).write_text("[].\n", encoding="utf-8")
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("RABBITMQ_", "ERL_"))},
             "HOME": str(folder),
@@ -133,7 +134,7 @@ class Node:
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                printed = (self.folder / "console.log").read_text(errors="replace")
+                printed = (self.folder / "console.log").read_text(errors="replace", encoding="utf-8")
                 raise RuntimeError(f"RabbitMQ does not start:\n{printed[-2000:]}")
             time.sleep(0.05)
 

@@ -24,11 +24,11 @@ def _errors(tool: str, folder: Path, programs: dict[str, str], *arguments: str) 
     if importlib.util.find_spec(tool) is None:
         pytest.skip(f"{tool} is not installed")
     for name, text in programs.items():
-        (folder / f"{name}.py").write_text(text)
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", tool, *arguments],
         cwd=folder, env=os.environ | {"MYPYPATH": str(SOURCE)},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, encoding="utf-8", timeout=300, check=False,
     )  # fmt: skip
     found: Errors = {name: {} for name in programs}
     for error in _ERROR.finditer(done.stdout):
@@ -45,5 +45,5 @@ def mypy(folder: Path, programs: dict[str, str]) -> Errors:
 
 def pyright(folder: Path, programs: dict[str, str]) -> Errors:
     settings = {"include": ["*.py"], "extraPaths": [str(SOURCE)], "typeCheckingMode": "strict"}
-    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     return _errors("pyright", folder, programs, "--project", ".")

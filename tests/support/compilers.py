@@ -20,6 +20,8 @@ def fast_compiler(folder: Path, pattern: str = "*") -> Path:
         pytest.skip("there is no C compiler")
     path = folder / "some-cc"
     # Flags of the environment would come before those of the package.
-    path.write_text(f'#!/bin/sh\ncase "$*" in {pattern}) exec {real} "$@" -O0;; esac\nexit 1\n')
+    path.write_text(
+        f'#!/bin/sh\ncase "$*" in {pattern}) exec {real} "$@" -O0;; esac\nexit 1\n', encoding="utf-8"
+    )
     path.chmod(0o755)
     return path

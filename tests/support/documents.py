@@ -35,7 +35,7 @@ class Example:
 
 def examples(document: Path, language: str = "python") -> list[Example]:
     """The blocks of a language in a document, in order."""
-    text = document.read_text()
+    text = document.read_text(encoding="utf-8")
     blocks = list(FENCE.finditer(text))
     found = []
     for block, after in zip_longest(blocks, blocks[1:]):

@@ -53,7 +53,7 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
         try:
             port = process.stdout.readline().decode().rpartition(":")[2]
             if not port:
-                raise RuntimeError(f"{name} does not start: {log.read_text()}")
+                raise RuntimeError(f"{name} does not start: {log.read_text(encoding='utf-8')}")
             yield int(port), log
         finally:
             process.send_signal(signal.SIGINT)

@@ -35,7 +35,7 @@ INFINITIES = {"inf": float("inf"), "-inf": float("-inf")}
 @cache
 def facts(dialect: str) -> dict[str, Any]:
     """The facts of a dialect, as the file has them."""
-    loaded: dict[str, Any] = json.loads((FACTS / f"{dialect}.json").read_text())
+    loaded: dict[str, Any] = json.loads((FACTS / f"{dialect}.json").read_text(encoding="utf-8"))
     return loaded
 
 

@@ -26,7 +26,7 @@ def recording(*arguments: object, code: int = 0, build: str = "") -> Iterator[tu
     process = subprocess.Popen(
         [sys.executable, "-m", "amqpcodec", "record", "--listen", "127.0.0.1:0", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(SOURCES), "AMQPCODEC_IMPL": build},
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
         # What a shell runs in the background ignores this signal, and so would the process.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip

@@ -31,7 +31,7 @@ def control(node: Node, *arguments: str) -> str:
         cwd=node.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
         timeout=CONTROL_SECONDS,
         check=False,
     )

@@ -201,7 +201,7 @@ def main() -> int:
         found = compare(given.tables, sets, Path(scratch))
     if given.result:
         octets = sum(path.stat().st_size for path in sets[0])
-        given.result.write_text(json.dumps({"octets": octets, **found}, indent=1) + "\n")
+        given.result.write_text(json.dumps({"octets": octets, **found}, indent=1) + "\n", encoding="utf-8")
     return int(any(found["apart"].values()))
 
 

@@ -62,7 +62,7 @@ def run(script: str, settings: dict[str, str], *, seconds: float = 240, **given:
         ],
         env=environment,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=seconds,
         check=False,
     )

@@ -35,7 +35,7 @@ def begun(table: str) -> Any:
 
 def stored(table: str) -> bytes:
     """The state that was stored."""
-    return zlib.decompress(base64.b64decode(json.loads(path().read_text())[table]))
+    return zlib.decompress(base64.b64decode(json.loads(path().read_text(encoding="utf-8"))[table]))
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     states = {table: begun(table)[0].suspend() for table in TABLES}
     text = {table: base64.b64encode(zlib.compress(state, 9)).decode() for table, state in states.items()}
     path().parent.mkdir(exist_ok=True)
-    path().write_text(json.dumps(text, indent=1) + "\n")
+    path().write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

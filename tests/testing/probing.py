@@ -229,7 +229,7 @@ async def clean(url: str) -> None:
 def stored(path: Path) -> dict[str, list[str]]:
     """Return the lines of each probe in a file that `record_answers.py` has written."""
     found: dict[str, list[str]] = {}
-    for line in path.read_text().splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("== "):
             lines = found[line[3:]] = []
         elif not line.startswith("#"):

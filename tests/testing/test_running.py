@@ -125,10 +125,10 @@ def test_the_broker_is_imported_without_the_client() -> None:
 
 
 def test_the_plugin_imports_nothing_until_a_fixture_is_used(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text(TEST)
+    (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "pytest_amqpcodec", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "test_it.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+        [*command, "test_it.py"], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # others may import what they like
     )  # fmt: skip
     assert "3 passed" in done.stdout, done.stdout + done.stderr

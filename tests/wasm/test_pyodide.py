@@ -53,7 +53,7 @@ def wasm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         shutil.copytree(ROOT / "tests" / name, folder / "tests" / name, ignore=skip)
     shutil.copy(SCRIPT, folder)
     command = ["node", str(HERE / "run_python.mjs"), str(MODULE), str(folder), SCRIPT.name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -47,7 +47,9 @@ def called(self: Any, number: int, text: str) -> None:
 @worker_process_shutdown.connect
 def stopped(**_: Any) -> None:
     """Leave behind what was replaced in this process."""
-    Path(os.environ["AMQPCODEC_FOLDER"], f"status-{os.getpid()}").write_text(json.dumps(status()))
+    Path(os.environ["AMQPCODEC_FOLDER"], f"status-{os.getpid()}").write_text(
+        json.dumps(status()), encoding="utf-8"
+    )
 
 
 def main(count: int) -> None:

@@ -55,7 +55,11 @@ def play(
 def played(command: list[str], peers: str = "", **variables: str) -> Played:
     """Run a module that reports its work in its last line."""
     done = subprocess.run(
-        program(command), env=environment(peers, **variables), capture_output=True, text=True, check=False
+        program(command),
+        env=environment(peers, **variables),
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
     if done.returncode != 0:
         raise RuntimeError(

@@ -102,7 +102,7 @@ def _learn(
 ) -> bool:
     """Add what is new, unless it makes a difference."""
     file = Path(str(_learnt.__file__))
-    text = file.read_text()
+    text = file.read_text(encoding="utf-8")
     for each in new:
         _learnt.LEARNT[library].setdefault(each.name, {})[each.digest] = options.rules
     versions = {*_learnt.RELEASES[library], version}
@@ -113,7 +113,7 @@ def _learn(
         command = [sys.executable, "-m", "support.compat.compare", "--count", str(options.count), library]
         if subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=False).returncode:
             print("  it differs, so nothing is learnt")
-            file.write_text(text)
+            file.write_text(text, encoding="utf-8")
             for each in new:
                 del _learnt.LEARNT[library][each.name][each.digest]
             return False
@@ -133,7 +133,7 @@ def _write(file: Path, learnt: ModuleType) -> None:
         entries = "".join(f"        {name!r}: {digests!r},\n" for name, digests in names.items())
         lines.append(f"    {library!r}: {{\n{entries}    }},\n")
     lines.append("}\n")
-    file.write_text("".join(lines))
+    file.write_text("".join(lines), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "ruff", "format", "--quiet", str(file)], check=True)
 
 

@@ -19,7 +19,7 @@ class Seam(NamedTuple):
 
     def text(self, library: str) -> str:
         """The seam as the library would have it."""
-        text = SEAM.read_text()
+        text = SEAM.read_text(encoding="utf-8")
         for old, new in (
             ('PEER = "pika"', f"PEER = {self.peer!r}"),
             ("LOOPS = True", f"LOOPS = {self.loops}"),
@@ -55,6 +55,6 @@ def seamed(library: str, folder: Path) -> Path:
 
 def put_into(package: Path) -> None:
     """Put the seam into the folder of a package."""
-    (package / "_speedups.py").write_text(SEAMS[package.name].text(package.name))
-    with (package / "__init__.py").open("a") as file:
+    (package / "_speedups.py").write_text(SEAMS[package.name].text(package.name), encoding="utf-8")
+    with (package / "__init__.py").open("a", encoding="utf-8") as file:
         file.write(f"\n{LINE}")
