@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from amqpcodec import __version__
 ROOT = Path(__file__).resolve().parent.parent
 CONDA = ROOT / "packaging" / "conda-forge" / "recipe.yaml"
 DEBIAN = ROOT / "packaging" / "debian"
+OSS_FUZZ = ROOT / "packaging" / "oss-fuzz"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 pytestmark = pytest.mark.skipif(not CONDA.exists(), reason="a source archive has no recipes")
@@ -69,3 +72,69 @@ def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:
     checked = ["lintian", "--fail-on", "error,warning,info", "--display-info", "--pedantic", str(described)]
     done = subprocess.run(checked, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_recipe_of_oss_fuzz_asks_for_what_there_is_for_python() -> None:
+    text = (OSS_FUZZ / "project.yaml").read_text(encoding="utf-8")
+    assert "\nlanguage: python\n" in text
+    assert re.findall(r"^  - (.*)", text, re.MULTILINE) == ["libfuzzer", "address", "undefined"]
+    base = re.search(r"^base_os_version: (.*)", text, re.MULTILINE)
+    assert base
+    image = f"FROM gcr.io/oss-fuzz-base/base-builder-python:{base[1]}\n"
+    assert (OSS_FUZZ / "Dockerfile").read_text(encoding="utf-8").startswith(image)
+
+
+# In the place of what the image of OSS-Fuzz has; they write down how they were called.
+STAND_INS = {
+    "python3": """
+case "$*" in
+    "-m pip "*) echo "$AMQPCODEC_BUILD" >>"$OUT/installed" ;;
+    *) exec {python} "$@" ;;
+esac
+""",
+    "compile_python_fuzzer": """
+cp "$1" "$OUT"
+shift
+echo "$*" >>"$OUT/options"
+""",
+}
+
+
+def test_the_build_for_oss_fuzz_leaves_a_program_seeds_and_options_for_each_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for needed in ("bash", "zip"):
+        if not shutil.which(needed):
+            pytest.skip(f"{needed} is not installed")
+    folders = {name: tmp_path / name.lower() for name in ("SRC", "WORK", "OUT", "BIN")}
+    for folder in folders.values():
+        folder.mkdir()
+    for name, text in STAND_INS.items():
+        program = folders["BIN"] / name
+        program.write_text(f"#!/bin/sh{text.replace('{python}', sys.executable)}", encoding="utf-8")
+        program.chmod(0o755)
+    environment = {**os.environ, **{name: str(folder) for name, folder in folders.items()}}
+    environment["PATH"] = os.pathsep.join([str(folders["BIN"]), os.environ["PATH"]])
+    built = ["bash", "-eu", str(OSS_FUZZ / "build.sh")]
+    done = subprocess.run(
+        built, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    out = folders["OUT"]
+    assert (out / "installed").read_text(encoding="utf-8") == "require\n"
+    monkeypatch.syspath_prepend(str(ROOT / "fuzz"))
+    import dictionaries
+    import seeds
+
+    for target in seeds.MAKERS:
+        name = f"fuzz_{target}"
+        assert f'main("{target}", sys.argv[1:])' in (out / f"{name}.py").read_text(encoding="utf-8")
+        assert (out / f"{name}.options").read_text(encoding="utf-8") == "[libfuzzer]\nmax_len = 4096\n"
+        assert (out / f"{name}.dict").exists() == (target not in dictionaries.WITHOUT)
+        corpus = zipfile.ZipFile(out / f"{name}_seed_corpus.zip")
+        held = {corpus.read(each) for each in corpus.namelist()}
+        assert held == set(seeds.seeds(target))
+    assert len(list(out.glob("*.zip"))) == len(seeds.MAKERS)
+    assert set((out / "options").read_text(encoding="utf-8").splitlines()) == {
+        "--collect-submodules amqpcodec"
+    }
