@@ -171,7 +171,7 @@ coverage: build
 SEED ?= 1
 COUNT ?= 60
 mutants: build
-	$(PYTHON) tools/mutants.py $(SEED) $(COUNT) $(WORKERS:auto=$(shell nproc))
+	$(PYTHON) tools/mutants.py $(SEED) $(COUNT) $(WORKERS:auto=$(shell getconf _NPROCESSORS_ONLN))
 
 # The site of the documentation, in build/site. Its pages work without a server; DOCS_URL is where they will be published.
 DOCS := build/docs

@@ -31,6 +31,12 @@ class BuildWhereItCan(build_ext):
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
 
+    def build_extensions(self):
+        """Compile side by side, once MSVC is found: each thread would look for it."""
+        if not getattr(self.compiler, "initialized", True):
+            self.compiler.initialize()
+        super().build_extensions()
+
     def run(self):
         """Compile, and take a failure as the mode says."""
         try:
@@ -68,8 +74,8 @@ compiles (on Debian and Ubuntu: apt install build-essential python3-dev).
 `amqpcodec --version` tells which build is in use.
 """
     print(text, file=sys.stderr)
-    if not sys.stderr.isatty():
-        with suppress(OSError), open("/dev/tty", "w", encoding="utf-8") as terminal:
+    if not sys.stderr.isatty() and hasattr(os, "ctermid"):
+        with suppress(OSError), open(os.ctermid(), "w", encoding="utf-8") as terminal:
             print(text, file=terminal)
 
 

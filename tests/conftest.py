@@ -21,6 +21,9 @@ from amqpcodec._generated.index import DIALECTS
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What tests start speaks UTF-8, whatever the system takes by default: they read its output so.
+os.environ.setdefault("PYTHONUTF8", "1")
+
 # The same examples each time, and none kept; `make fuzz` and `make fuzz-long` look for others.
 settings.register_profile("default run", derandomize=True, database=None, deadline=None)
 settings.load_profile("default run")

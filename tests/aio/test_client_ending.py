@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from typing import Any
 
@@ -307,7 +306,7 @@ def test_an_interrupt_ends_at_once(world: World) -> None:
     async def program() -> None:
         async def interrupt() -> None:
             await begun.wait()
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
         begun = asyncio.Event()
         interrupting = asyncio.ensure_future(interrupt())

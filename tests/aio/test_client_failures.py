@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.certificates import self_signed
 from support.scripted_broker import CONNECT, Peer, ScriptedBroker, hold
 from world import World, cut, numbers, outcomes, published
 
@@ -142,15 +142,7 @@ async def test_something_else_that_listens_is_no_broker(world: World, octets: by
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a key and a certificate of `localhost`."""
     folder = tmp_path_factory.mktemp("tls")
-    key, certificate = folder / "key", folder / "certificate"
-    made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
-         "-out", certificate],
-        capture_output=True,
-    )  # fmt: skip
-    if made.returncode:
-        pytest.skip("openssl makes no certificate here")
+    certificate, key = self_signed(folder)
     both = folder / "both"
     both.write_bytes(key.read_bytes() + certificate.read_bytes())
     return both

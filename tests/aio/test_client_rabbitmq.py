@@ -21,9 +21,9 @@ from uuid import uuid4
 
 import pytest
 from support.broker import NoBrokerError, Node, free_ports, started
+from support.certificates import self_signed
 from support.memory import traced
 from support.relay import Relay
-from support.soak_certificates import self_signed
 from support.soak_faults import HEARTBEAT, TEN, control, keep_declarations
 from support.soak_messages import LANES, Faults, Lane, Ledger, read_all
 from world import World, numbers, outcomes, published

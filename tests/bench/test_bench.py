@@ -366,7 +366,6 @@ def test_traffic_in_tls_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "TLS" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
 def test_a_time_is_that_of_one_call_of_several() -> None:
     calls: list[None] = []
     work: Any = SimpleNamespace(call=lambda: calls.append(None))
@@ -374,6 +373,7 @@ def test_a_time_is_that_of_one_call_of_several() -> None:
     assert len(calls) == 3
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device")
 def test_an_output_that_is_full_is_told(run: dict[str, Any]) -> None:
     command = [sys.executable, "-m", "amqpcodec.bench", "-"]
     with open("/dev/full", "w", encoding="utf-8") as full:

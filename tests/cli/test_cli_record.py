@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 import pytest
+from support.marks import posix
 from support.recording import recording
 
 from amqpcodec import rabbitmq as amqp
@@ -64,8 +65,8 @@ def test_what_is_not_recorded_is_said_and_in_the_exit_code(tmp_path: Path) -> No
         (["--to", "http://broker", "{path}"], "a URL of a broker begins with amqp:// or amqps://"),
         (["--key", "key.pem", "{path}"], "--key is that of a --certificate"),
         (["--certificate", "{path}.none", "{path}"], "{path}.none: No such file or directory"),
-        (["{path}/none"], "{path}/none: Not a directory"),
-        (["--listen", "127.0.0.1:{taken}", "{path}"], "address already in use"),
+        pytest.param(["{path}/none"], "{path}/none: Not a directory", marks=posix),
+        pytest.param(["--listen", "127.0.0.1:{taken}", "{path}"], "address already in use", marks=posix),
     ],
 )
 def test_what_cannot_be_used_is_said(

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from support.certificates import self_signed
 
 from amqpcodec import AmqpError, aio
 from amqpcodec import rabbitmq as amqp
@@ -377,14 +378,7 @@ def test_heartbeats_are_sent_while_nothing_else_is() -> None:
 
 
 def test_tls_is_that_of_asyncio(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key", tmp_path / "certificate"
-    made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-subj", "/CN=localhost", "-keyout", key, "-out", certificate],
-        capture_output=True,
-    )  # fmt: skip
-    if made.returncode:
-        pytest.skip("openssl makes no certificate here")
+    certificate, key = self_signed(tmp_path)
     theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     theirs.load_cert_chain(certificate, key)
     ours = ssl.create_default_context(cafile=certificate)

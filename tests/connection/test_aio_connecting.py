@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from support.certificates import self_signed
+from support.marks import posix
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.aio import AmqpStream, connect, serve
@@ -217,38 +219,29 @@ def test_a_socket_is_of_one_server(hosts: list[str]) -> None:
         run(client, ServerLogin(Seen().check))
 
 
-@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="there are no Unix sockets")
-def test_a_url_may_name_a_unix_socket(tmp_path: Path) -> None:
-    path = tmp_path / "socket"
-
-    async def both() -> str:
+@posix
+def test_a_url_may_name_a_unix_socket() -> None:
+    async def both(path: str) -> str:
         loop = asyncio.get_running_loop()
         login = ServerLogin(Seen().check)
         server = await loop.create_unix_server(
-            lambda: AmqpStream(Connection("server", clock=loop.time), login, wait), str(path)
+            lambda: AmqpStream(Connection("server", clock=loop.time), login, wait), path
         )
         try:
-            async with await connect(f"amqp://{quote(str(path), safe='')}/v") as stream:
+            async with await connect(f"amqp://{quote(path, safe='')}/v") as stream:
                 return stream.connection.state
         finally:
             server.close()
 
-    assert asyncio.run(asyncio.wait_for(both(), 30)) == "open"
+    with TemporaryDirectory() as folder:  # whose name is short: that of a socket may have 104 octets
+        assert asyncio.run(asyncio.wait_for(both(f"{folder}/socket"), 30)) == "open"
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file with a key and a certificate of `localhost`."""
     folder = tmp_path_factory.mktemp("tls")
-    key, certificate = folder / "key", folder / "certificate"
-    made = subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key,
-         "-out", certificate],
-        capture_output=True,
-    )  # fmt: skip
-    if made.returncode:
-        pytest.skip("openssl makes no certificate here")
+    certificate, key = self_signed(folder)
     both = folder / "both"
     both.write_bytes(key.read_bytes() + certificate.read_bytes())
     return both

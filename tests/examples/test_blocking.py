@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -14,7 +15,7 @@ def test_a_message_is_published_and_confirmed(impl: Any) -> None:
     with serving("broker", impl.name) as (port, _):
         done = subprocess.run(
             [*program, f"amqp://127.0.0.1:{port}/", "text"],
-            env={"PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
             capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
     assert (done.stderr, done.stdout) == ("", "closed: 200 \n")

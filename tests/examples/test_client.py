@@ -69,7 +69,7 @@ def test_the_program_says_how_long_it_has_taken(impl: Any) -> None:
         done = subprocess.run(
             [sys.executable, "-W", "error", str(EXAMPLES / "client.py"), f"amqp://127.0.0.1:{port}",
              "--queue", "q", "--count", "500", "--size", "10"],
-            env={"PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
             capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
     assert done.stderr == ""

@@ -65,7 +65,7 @@ def test_a_type_checker_finds_nothing() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "--follow-imports", "silent"]
         + [str(EXAMPLES / f"{name}.py") for name in PROGRAMS],
-        cwd=EXAMPLES, env={**os.environ, "MYPYPATH": f"{ROOT / 'src'}:{EXAMPLES}"},
+        cwd=EXAMPLES, env={**os.environ, "MYPYPATH": os.pathsep.join(map(str, (ROOT / "src", EXAMPLES)))},
         capture_output=True, encoding="utf-8", timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

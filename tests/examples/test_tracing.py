@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -25,7 +26,7 @@ def test_a_consumer_goes_on_with_the_trace_of_the_publisher(library: str, impl: 
     with serving("broker", impl.name) as (port, _):
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", run, str(EXAMPLES / "tracing.py"), f"amqp://127.0.0.1:{port}"],
-            env={"PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},
             capture_output=True, encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
     shown = f"{{'traceparent': '{TRACE}'}}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+
+from support.subprocesses import INTERRUPTIBLE, interrupt
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -46,8 +47,7 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                # What a shell runs in the background ignores this signal, and so would the process.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                **INTERRUPTIBLE,
             )
         assert process.stdout is not None
         try:
@@ -56,11 +56,13 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
                 raise RuntimeError(f"{name} does not start: {log.read_text(encoding='utf-8')}")
             yield int(port), log
         finally:
-            process.send_signal(signal.SIGINT)
+            interrupt(process)
             try:
                 process.wait(STOP_SECONDS)
             finally:
                 process.kill()
                 process.stdout.close()
-    if process.returncode != 0:
+    if (
+        process.returncode != 0 and os.name != "nt"
+    ):  # Ctrl-Break, which is not that of the example, ends it at once
         raise RuntimeError(f"{name} has ended with {process.returncode}")

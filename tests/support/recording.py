@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from support.subprocesses import INTERRUPTIBLE, interrupt
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 
@@ -27,15 +28,14 @@ def recording(*arguments: object, code: int = 0, build: str = "") -> Iterator[tu
         [sys.executable, "-m", "amqpcodec", "record", "--listen", "127.0.0.1:0", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(SOURCES), "AMQPCODEC_IMPL": build},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
-        # What a shell runs in the background ignores this signal, and so would the process.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **INTERRUPTIBLE,
     )  # fmt: skip
     try:
         assert process.stdout is not None
         port = process.stdout.readline().rpartition(":")[2]
         assert port, process.communicate()
         yield int(port), said
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         said += process.communicate(timeout=30)
         assert process.returncode == code, said
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def test_a_broker_runs_on_a_thread_and_is_asked_from_others(options: dict[str, A
 def test_a_port_that_is_taken_is_an_error(options: dict[str, Any]) -> None:
     with (
         running_broker(**options) as broker,
-        pytest.raises(OSError, match="in use"),
+        pytest.raises(OSError, match=rf"Errno {errno.EADDRINUSE}\b"),
         running_broker(port=broker.port, **options),
     ):
         pass

