@@ -70,10 +70,10 @@ def anyio_backend():
 def passed(folder: Path, tests: list[str], *options: str) -> str:
     """Run tests in a folder, each of which is a file, with no plugins but ours and those named."""
     for number, test in enumerate(tests):
-        (folder / f"test_{number}.py").write_text(test)
+        (folder / f"test_{number}.py").write_text(test, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "pytest_amqpcodec", *options], cwd=folder,
-        capture_output=True, text=True, check=False,
+        capture_output=True, encoding="utf-8", check=False,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p no:cacheprovider"},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,7 +84,7 @@ def test_each_process_of_xdist_has_a_broker_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     output = passed(tmp_path, [SHARED] * 4, "-p", "xdist.plugin", "-n", "2", "--dist", "loadfile")
     assert "8 passed" in output
-    ports = [path.read_text() for path in tmp_path.glob("*.port")]
+    ports = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*.port")]
     assert len(ports) == len(set(ports)) == 2
 
 

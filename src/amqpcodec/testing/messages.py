@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import replace
@@ -43,7 +43,6 @@ class Message:
     routing_key: str
     properties: Any
     body: bytes
-    _: KW_ONLY
     raw: Any = None
     mandatory: bool = False
     virtual_host: str = "/"
