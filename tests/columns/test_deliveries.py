@@ -194,6 +194,22 @@ def test_a_limit_says_what_it_drops(build: str, monkeypatch: pytest.MonkeyPatch)
     ]  # fmt: skip
 
 
+def test_messages_that_wait_with_large_headers_are_limited(
+    build: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_backend.load("amqpcodec._columns.following", build), "MOST_OCTETS", 2000)
+    talk = Recorded()
+    talk.consume("work", "c")
+    for tag in (1, 2, 3):
+        talk.send(SERVER, *message(deliver(tag), headers={"much": "x" * 1500}))
+    talk.client(amqp.Basic.Ack(delivery_tag=2, multiple=True))
+    talk.deliver(4)
+    talk.client(amqp.Basic.Ack(delivery_tag=4))
+    assert shown(talk.rows(build), "delivery_tag", "outcome") == [
+        (3, "dropped"), (1, "ack"), (2, "ack"), (4, "ack"),
+    ]  # fmt: skip
+
+
 def test_channels_beyond_the_limit_are_forgotten_and_that_is_said(
     build: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

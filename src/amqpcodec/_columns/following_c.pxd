@@ -54,7 +54,9 @@ cdef class Followed:
     cdef object _publish(self, Channel channel, Message message)
     @cython.locals(follower=Follower)
     cdef object _wait(self, dict waiting, Message message)
-    @cython.locals(channel=Channel, waiting=dict, follower=Follower, message=Message, kind=cython.int, bits=cython.int)
+    @cython.locals(follower=Follower, message=Message)
+    cdef object _settle(self, dict waiting, object tag, str outcome, long long packet, long long time_ns)
+    @cython.locals(channel=Channel, waiting=dict, kind=cython.int, bits=cython.int)
     cpdef object answer(self, int direction, bytes method, long long packet, long long time_ns)
     cpdef object end(self)
     cpdef object forget(self)
@@ -62,7 +64,7 @@ cdef class Followed:
     @cython.locals(channel=Channel)
     cdef object _end_all(self, long long packet, long long time_ns)
     cdef object _end(self, Channel channel, long long packet, long long time_ns)
-    @cython.locals(message=Message, left=list)
+    @cython.locals(message=Message, left=list, follower=Follower)
     cdef object _drop(self, dict waiting, str outcome, long long packet, long long time_ns)
 
 
@@ -70,7 +72,7 @@ cdef class Followed:
 cdef class Follower:
     cdef public Settler settler
     cdef public object depth
-    cdef public Py_ssize_t most_waiting, waiting, channels
+    cdef public Py_ssize_t most_waiting, most_octets, waiting, octets, channels
     cdef dict _connections
 
     cpdef Followed connection(self, object connection)

@@ -34,6 +34,7 @@ from .rows import NO_TIME, FrameOrigin
 from .text import clean
 
 MOST_WAITING = 200_000  # messages without an answer yet, in total
+MOST_OCTETS = 256 << 20  # of their methods and content headers
 MOST_CHANNELS = 20_000
 _MOST_ASKED = 1024  # requests of one kind without an answer, or consumers, on one channel
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
@@ -316,13 +317,22 @@ class Followed:
             follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
             return
         if tag in waiting:  # the channel was opened again, and that was not recorded
-            follower.waiting -= 1
-            follower.settler.settle(waiting.pop(tag), "unknown", _UNKNOWN, _UNKNOWN)
-        if follower.waiting >= follower.most_waiting:
+            self._settle(waiting, tag, "unknown", _UNKNOWN, _UNKNOWN)
+        if follower.waiting >= follower.most_waiting or follower.octets >= follower.most_octets:
             follower.settler.settle(message, "dropped", _UNKNOWN, _UNKNOWN)
             return
         follower.waiting += 1
+        follower.octets += len(message.frames)
         waiting[tag] = message
+
+    def _settle(self, waiting: dict[int, Message], tag: int, outcome: str, packet: int, time_ns: int) -> None:
+        """A message waits no more, if there is one of this tag."""
+        follower = self._follower
+        message = waiting.pop(tag, None)
+        if message is not None:
+            follower.waiting -= 1
+            follower.octets -= len(message.frames)
+            follower.settler.settle(message, outcome, packet, time_ns)
 
     # -- answers
 
@@ -336,19 +346,12 @@ class Followed:
             return
         tag, kind, bits = _number(method, _ARGUMENTS), method[10], method[_ARGUMENTS + 8]
         outcome = _outcome(kind, bits, direction)
-        follower = self._follower
         if kind == _REJECT or not bits & 1:
-            message = waiting.pop(tag, None)
-            if message is not None:
-                follower.waiting -= 1
-                follower.settler.settle(message, outcome, packet, time_ns)
+            self._settle(waiting, tag, outcome, packet, time_ns)
             return
         first = channel.first_published if direction else channel.first_delivered
         for each in _up_to(waiting, first, tag):
-            message = waiting.pop(each, None)
-            if message is not None:
-                follower.waiting -= 1
-                follower.settler.settle(message, outcome, packet, time_ns)
+            self._settle(waiting, each, outcome, packet, time_ns)
         if direction:
             channel.first_published = tag + 1
         else:
@@ -400,11 +403,13 @@ class Followed:
             return
         left = list(waiting.values())
         waiting.clear()
-        self._follower.waiting -= len(left)
+        follower = self._follower
+        follower.waiting -= len(left)
         for message in left:
+            follower.octets -= len(message.frames)
             # A consumer whose beginning was not recorded may be one that does not acknowledge.
             doubtful = outcome == "none" and message.step == DELIVER and not message.sure
-            self._follower.settler.settle(message, "unknown" if doubtful else outcome, packet, time_ns)
+            follower.settler.settle(message, "unknown" if doubtful else outcome, packet, time_ns)
 
     def _reset(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
         """A channel is opened, or its end is agreed on."""
@@ -469,18 +474,19 @@ class Follower:
 
     Attributes:
         settler: is called with each message.
-        most_waiting: how many may wait.
+        most_waiting, most_octets: how many may wait, and of how many octets of methods and content headers.
         depth: is called with a queue and the number of messages ready in it, whenever the broker says so;
             None if nobody asks.
         waiting: messages that wait for an answer.
+        octets: those of them.
         channels: channels that are followed.
     """
 
     def __init__(self) -> None:
         self.settler = Settler()
-        self.most_waiting = MOST_WAITING
+        self.most_waiting, self.most_octets = MOST_WAITING, MOST_OCTETS
         self.depth: Callable[[str | None, int], None] | None = None
-        self.waiting = self.channels = 0
+        self.waiting = self.octets = self.channels = 0
         self._connections: dict[Connection, Followed] = {}
 
     def connection(self, connection: Connection) -> Followed:
@@ -540,7 +546,9 @@ class Follower:
             def restored(waiting: Fields, number: int = number) -> Message:
                 return restored_message(waiting, connection, number, dialects, Message, step_of)
 
-            self.waiting += restore_channel(followed.channel(number), fields, restored)
+            for message in restore_channel(followed.channel(number), fields, restored):
+                self.waiting += 1
+                self.octets += len(message.frames)
 
 
 _REJECT = 90  # its method id; those of ack and nack

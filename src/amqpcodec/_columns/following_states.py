@@ -35,8 +35,8 @@ def channel_state(channel: Channel, note: Note) -> list[Any]:
     ]  # fmt: skip
 
 
-def restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields], Message]) -> int:
-    """Go on from the state of a channel; returns how many messages wait.
+def restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields], Message]) -> list[Message]:
+    """Go on from the state of a channel; return the messages that wait.
 
     Args:
         channel: a new one.
@@ -57,7 +57,7 @@ def restore_channel(channel: Channel, state: Fields, restored: Callable[[Fields]
     channel.published, channel.first_published = published or None, min(published, default=0)
     channel.delivered, channel.first_delivered = delivered or None, min(delivered, default=0)
     state.end()
-    return len(published) + len(delivered)
+    return [*published.values(), *delivered.values()]
 
 
 def restored_message(
