@@ -252,12 +252,12 @@ def command(*options: str) -> Call:
     return decode
 
 
-def columns(table: str, names: tuple[str, ...]) -> Call:
-    """Return a call that reads columns of a capture."""
+def columns(table: str, names: tuple[str, ...] | None = None) -> Call:
+    """Return a call that reads columns of a capture, by default all but optional ones."""
     from amqpcodec import arrow  # not every environment has pyarrow
 
     path, _ = capture(*CAPTURE)
-    return lambda: sum(batch.num_rows for batch in arrow.read_capture(path, table, columns=list(names)))
+    return lambda: sum(batch.num_rows for batch in arrow.read_capture(path, table, columns=names))
 
 
 def items() -> dict[str, Item]:
@@ -321,6 +321,10 @@ def items() -> dict[str, Item]:
         "amqpcodec decode --count, KB": Item(1000 * CAPTURE[0], lambda: command("--count")),
         "columns of frames, KB": Item(1000 * CAPTURE[0], lambda: columns("frames", FRAME_COLUMNS)),
         "columns of messages, KB": Item(1000 * CAPTURE[0], lambda: columns("messages", MESSAGE_COLUMNS)),
+        "all columns of messages, KB": Item(1000 * CAPTURE[0], lambda: columns("messages")),
+        "all columns of deliveries, KB": Item(
+            1000 * CAPTURE[0], lambda: columns("deliveries"), "all columns of messages, KB"
+        ),
     }
 
 

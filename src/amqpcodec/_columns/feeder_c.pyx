@@ -143,6 +143,7 @@ cdef class Feeder(OctetConsumer):
         self._plans = {}
         self._directions = {}
         if self._table == DELIVERIES:
+            self.locked = True
             self._settler = _Settler()
             self._settler.feeder = <PyObject *>self
             sink.follower.settler = self._settler
@@ -170,7 +171,7 @@ cdef class Feeder(OctetConsumer):
             p, size = <const unsigned char *>PyBytes_AS_STRING(octets), PyBytes_GET_SIZE(octets)
             packet = NO_NUMBER if event.packet is None else event.packet
             time_ns = NO_NUMBER if event.time_ns is None else event.time_ns
-            if size < _LEAST_UNLOCKED:
+            if size < _LEAST_UNLOCKED or self.locked:
                 self._feed(direction, p, size, packet, time_ns)
                 return 0
             with nogil:

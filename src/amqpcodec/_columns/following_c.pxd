@@ -6,6 +6,7 @@ cdef long long _UNKNOWN
 
 @cython.final
 @cython.freelist(64)
+@cython.no_gc  # no cycle can run through it
 cdef class Message:
     cdef public object connection, dialect, error, queue, tag
     cdef public bytes frames, culprit
@@ -78,7 +79,7 @@ cdef class Follower:
     cpdef Followed connection(self, object connection)
 
 
-@cython.locals(number=cython.ulonglong, octet=cython.uchar)
+@cython.locals(number=cython.ulonglong, each=cython.Py_ssize_t)
 cdef object _number(bytes octets, Py_ssize_t at)
 cdef bytes _consumer_tag(bytes method)
 cdef object _outcome(int kind, int bits, int direction)

@@ -584,8 +584,8 @@ def _number(octets: bytes, at: int) -> int:
     """Return the longlong at an offset; 0 if it is not there whole."""
     number = 0
     if len(octets) >= at + 8:
-        for octet in octets[at : at + 8]:
-            number = number << 8 | octet
+        for each in range(at, at + 8):
+            number = number << 8 | octets[each]
     return number
 
 

@@ -17,6 +17,7 @@ cdef extern from *:
 
 cdef class OctetConsumer:
     cdef bint every_segment  # whether it receives segments in place of octets
+    cdef bint locked  # whether it needs the global lock for most of them, and is called with it
 
     cdef void *state_of(self, object connection, int direction) except? NULL
     cdef int octets(

@@ -24,6 +24,8 @@ cdef class OctetConsumer:
     With `every_segment`, `segment` receives each segment of a direction in place of octets: its headers where
     they lie, and the offset of its payload in the stream, or NOWHERE. It returns TAKEN or PAUSE.
 
+    With `locked`, both are called with the global lock: taking it for each would cost more than they do.
+
     `feed_segment` feeds the tracker with a segment that takes the slow path, and receives the events.
 
     `event` receives a `Data`, `Gap`, `Close` or `Fault`. `settle` is called whenever the octets received before

@@ -201,8 +201,11 @@ cdef class Scanner:
             return False
         self._behind = self._ahead.index_of(self._end)
         while outcome == PACKET:
-            with nogil:
+            if self._consumer.locked:
                 outcome = self._run()
+            else:
+                with nogil:
+                    outcome = self._run()
             if outcome == PACKET:
                 self._slow_packet()
         self._consumer.settle()
