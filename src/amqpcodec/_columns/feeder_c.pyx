@@ -123,6 +123,7 @@ cdef class Feeder(OctetConsumer):
     cdef dict _plans
     cdef dict _directions
     cdef _Settler _settler  # None but for deliveries
+    cdef Direction _latest  # that brought what was followed last; None at first
 
     def __cinit__(self, sink):
         cdef Columns columns = sink.store
@@ -558,6 +559,7 @@ cdef class Feeder(OctetConsumer):
         message.step = shape_of_method(layout, u32(p + 7)).step
         message.frames = octets_at(p, <size_t>(header - p) + OVERHEAD + u32(header + 3))
         message.culprit, message.tag = b"", 0
+        self._latest = direction
         direction.followed.take(message)
         return 0
 
@@ -565,6 +567,7 @@ cdef class Feeder(OctetConsumer):
         self, Direction direction, const unsigned char *p, size_t size, const Position *position
     ) except -1 with gil:
         """Pass an acknowledgement or refusal."""
+        self._latest = direction
         direction.followed.answer(
             direction.origin.direction, octets_at(p, size), position.packet, position.time_ns
         )
@@ -572,17 +575,21 @@ cdef class Feeder(OctetConsumer):
 
     cdef int add_settled(self, Message message, object outcome, int64_t packet, int64_t time_ns) except -1:
         """Add the row of a message; see `following_py.Settler`."""
-        cdef Plan plan = self._plans.get(message.dialect)
+        cdef Plan plan
+        cdef Direction direction = self._latest
         cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(message.frames)
         cdef size_t size = <size_t>PyBytes_GET_SIZE(message.frames)
         cdef Py_ssize_t row = self._targets.table.rows
         cdef Position position = Position(message.offset, message.packet, message.time_ns)
         cdef Origin origin
+        if direction is None or direction.connection is not message.connection:
+            direction = self.direction(message.connection, message.direction)
+        plan = direction.plan if direction.plan.module is message.dialect else self._plans.get(message.dialect)
         if plan is None or message.error is not None or not _is_plain(&plan.layout, p, size):
             self._sink.settle(message, outcome, packet, time_ns)
             return 0
-        origin = self.direction(message.connection, message.direction).origin
-        origin.layout = &plan.layout
+        origin = direction.origin
+        origin.direction, origin.layout = message.direction, &plan.layout
         if not add_message(&self._targets, &origin, p, size, &position, NO_NUMBER):
             self._sink.settle(message, outcome, packet, time_ns)
             return 0
