@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 
 from ._typing import TYPE_CHECKING, Any, NoReturn
+from .errors import DecodeError, EncodeError
 
 if TYPE_CHECKING:
-    from .errors import DecodeError
+    from _collections_abc import dict_items
+
+_WRITERS = frozenset({"amqp.serialization", "pamqp.encode", "pika.data"})
+"""Modules of other libraries that write tables. They know of dicts alone, and ask for their items."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The timestamp of zero; the default of timestamp arguments."""
@@ -45,13 +50,18 @@ class FieldValue:
         return FieldValue, (self.tag, self.value)
 
 
+class _NotWrittenError(EncodeError, TypeError):
+    """A table that a writer would lose; of the classes to which py-amqp and pamqp add the key before it."""
+
+
 class UnreadableTable(dict[str, Any]):
     """A field table that could not be read: its octets, and why.
 
     Decoders with ``tolerant=True`` put it in the place of the smallest table around what they cannot read.
     It reads as a table without entries. Yet it is true, so that ``headers or {}`` keeps it, and it equals
-    only a table of the same octets. Encoders write the octets back unchanged. Nothing can be added, since
-    that would be lost.
+    only a table of the same octets. Encoders write the octets back unchanged; the writers of pamqp, pika and
+    py-amqp, which would write an empty table, get an `EncodeError`. Nothing can be added, since that would be
+    lost.
 
     Args:
         octets: the entries as they came, without the length before them.
@@ -73,6 +83,17 @@ class UnreadableTable(dict[str, Any]):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+    def items(self) -> dict_items[str, Any]:
+        """Return no items.
+
+        Raises:
+            EncodeError: a writer of tables asks that would write none. It is a TypeError as well.
+        """
+        writer = sys._getframe(1).f_globals.get("__name__")
+        if writer in _WRITERS:
+            raise _NotWrittenError(f"{writer} would lose a table that could not be read: {self.error}")
+        return super().items()
 
     def __repr__(self) -> str:
         return f"UnreadableTable({self.octets!r}, {self.error!r})"

@@ -156,6 +156,7 @@ def table() -> UnreadableTable:
 
 def test_it_reads_as_no_entries_and_is_true(table: UnreadableTable) -> None:
     assert (len(table), list(table), table.get("a", 1), "a" in table) == (0, [], 1, False)
+    assert list(table.items()) == []
     assert (table or {}) is table
     assert table.pop("a", None) is None
     assert type(table.copy()) is dict

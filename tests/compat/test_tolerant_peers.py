@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import gc
 import importlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support.marks import replaces
 from support.poison import POISON, at, entry, header, properties, sized
 
-from amqpcodec import RawProperties, UnreadableTable, compat, rabbitmq
+from amqpcodec import AmqpError, DecodeError, EncodeError, RawProperties, UnreadableTable, compat, rabbitmq
 from amqpcodec.compat.kombu import transport_options
 from amqpcodec.testing import running_broker
 from amqpcodec.testing.faults import Action
@@ -164,6 +165,38 @@ def test_py_amqp_writes_the_table_as_it_came(way: str, what: str) -> None:
         message = amqp.Message(b"", **found)
         assert message._serialize_properties() == octets
         assert bool(compat.status()["amqp"].fallbacks.get("_serialize_properties")) == (way != "here")
+
+
+OWN_WRITERS = {
+    "pamqp": lambda table: importlib.import_module("pamqp.encode").field_table(table),
+    "pika": lambda table: importlib.import_module("pika.data").encode_table([], table),
+    "amqp": lambda table: amqp.serialization.dumps("F", [table]),
+}
+REFUSALS = {"all of it": "would lose a table.*: a fault", "a table inside": "bad|would lose a table"}
+
+
+@pytest.mark.parametrize("peer", OWN_WRITERS)
+@pytest.mark.parametrize("what", REFUSALS)
+def test_writers_of_libraries_that_know_of_no_such_table_refuse_it(peer: str, what: str) -> None:
+    table = UnreadableTable(b"", DecodeError("a fault"))
+    with pytest.raises((AmqpError, TypeError, amqp.exceptions.FrameSyntaxError), match=REFUSALS[what]):
+        OWN_WRITERS[peer](table if what == "all of it" else {"bad": table})
+
+
+@pytest.mark.parametrize("what", FORWARDED)
+def test_kombu_forwards_or_refuses_the_table_where_nothing_is_replaced(what: str) -> None:
+    table = sized(FORWARDED[what])
+    with compat.installed("amqp", tolerant=True):
+        found, _ = amqp.serialization.decode_properties_basic(properties(table), 0)
+    written: list[bytes] = []
+    transport = SimpleNamespace(write=lambda octets: written.append(bytes(octets)))
+    connection = SimpleNamespace(frame_max=131072, bytes_sent=0)
+    write = transport_options(tolerant=True)["frame_writer"](connection, transport)
+    write(1, 1, (60, 40), b"", amqp.Message(b"", **found))
+    assert table in written.pop()
+    with pytest.raises((EncodeError, amqp.exceptions.FrameSyntaxError), match=r"application_headers|b'in'"):
+        write(1, 1, (60, 40), b"", amqp.Message(b"", **found, message_id=Text("text")))
+    assert not written
 
 
 @pytest.mark.parametrize("peer", ["pamqp", "pika", "amqp"])

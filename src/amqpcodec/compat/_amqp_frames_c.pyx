@@ -22,6 +22,7 @@ from .._kernel.octets cimport u16, u32, u64
 from .._kernel.reader_c cimport Reader
 from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer
+from ..errors import EncodeError
 from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
@@ -412,4 +413,8 @@ cdef object _write_frame(PyObject *function, PyObject *const *arguments, size_t 
             self._framing._codec.counts.fast += 1
             return None
     self._framing._codec.counts.decline("write_frame")
-    return call_original(function, arguments, nargsf, names)
+    try:
+        return call_original(function, arguments, nargsf, names)
+    except EncodeError as error:  # of a table that could not be read; a content has no other
+        error.field = "application_headers"
+        raise

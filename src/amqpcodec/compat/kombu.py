@@ -25,8 +25,8 @@ def transport_options(*, loops: bool = False, tolerant: bool = False, strict: bo
     Args:
         loops: replace the read loop too, which then reads ahead: see `install`.
         tolerant: as for `install`. A message that is left to py-amqp's own writer, such as one with a text of
-            a subclass, goes out with an empty table in the place of one that cannot be read. `install`
-            replaces that writer, too.
+            a subclass, is refused by an `amqpcodec.EncodeError` if it has a table that could not be read.
+            `install` replaces that writer, too.
         strict: as for `install`.
 
     Returns:
