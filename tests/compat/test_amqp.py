@@ -7,6 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -280,10 +281,11 @@ def test_damage_behind_tables_that_nest_too_deep_is_a_syntax_error_if_tolerant()
 
 
 class Line:
-    """A connection whose transport reads from a socket pair."""
+    """A connection whose transport reads from a socket pair, which counts calls unless it is a plain one."""
 
-    def __init__(self, *, options: dict[str, Any] | None = None) -> None:
+    def __init__(self, *, options: dict[str, Any] | None = None, plain: bool = False) -> None:
         self.calls: list[Any] = []
+        self.plain = plain
         self.receives = 0
         self.sockets: list[socket.socket] = []
         self.connection = amqp.Connection(**options or {})
@@ -294,7 +296,7 @@ class Line:
         self.near, self.far = socket.socketpair()
         self.sockets += self.near, self.far
         self.transport = transports.TCPTransport("localhost")
-        self.transport.sock = self
+        self.transport.sock = self.near if self.plain else self
         self.transport._setup_transport()
         self.transport.connected = True
         self.connection.transport = self.transport
@@ -420,6 +422,87 @@ def test_a_connection_that_connects_again_forgets_what_was_read_ahead(line: Line
     line.connection.blocking_read()
     assert [call[0] for call in line.calls] == [7, 7]
     assert "Fast" not in type(line.connection.blocking_read.original).__name__
+
+
+# -- looking whether anything has come
+
+
+@pytest.fixture(params=["reads ahead", "reads nothing ahead"])
+def plain(request: pytest.FixtureRequest) -> Iterator[Line]:
+    with compat.installed("amqp", loops=True):
+        made = Line(plain=True)
+    if request.param == "reads ahead":
+        made.consume()
+    yield made
+    made.close()
+
+
+def looks_by_py_amqp(line: Line) -> bool:
+    """Find that nothing has come; return whether py-amqp's own functions have asked the socket."""
+    with pytest.raises(TimeoutError, match=r"^$") as found:
+        line.connection.drain_events(timeout=0)
+    assert line.near.gettimeout() is None
+    return isinstance(found.value.__context__, BlockingIOError)
+
+
+@replaces
+def test_that_nothing_has_come_is_found_by_one_call(plain: Line) -> None:
+    assert not looks_by_py_amqp(plain)
+    plain.far.sendall(_frame(1, ACK))
+    plain.connection.drain_events(timeout=0)
+    assert plain.calls == [(1, (60, 80), ACK, None)]
+    assert not looks_by_py_amqp(plain)
+
+
+def test_without_loops_py_amqp_looks_itself() -> None:
+    with compat.installed("amqp"):
+        line = Line(plain=True)
+    assert looks_by_py_amqp(line)
+    line.close()
+
+
+def test_part_of_a_frame_is_left_to_py_amqp(plain: Line) -> None:
+    octets = _frame(1, ACK)
+    plain.far.sendall(octets[:3])
+    assert looks_by_py_amqp(plain)
+    assert looks_by_py_amqp(plain)
+    plain.far.sendall(octets[3:])
+    plain.connection.drain_events(timeout=0)
+    assert plain.calls == [(1, (60, 80), ACK, None)]
+
+
+def test_a_socket_that_was_closed_is_found(plain: Line) -> None:
+    plain.far.close()
+    with pytest.raises(OSError, match="Server unexpectedly closed connection"):
+        plain.connection.drain_events(timeout=0)
+
+
+@contextmanager
+def untimed(self: Any, timeout: Any = None) -> Iterator[None]:
+    raise LookupError("asked")
+    yield
+
+
+def asked(*arguments: Any) -> Any:
+    raise LookupError("asked")
+
+
+OWN = {
+    "read_frame of the class": (transports._AbstractTransport, "read_frame", asked),
+    "_read of the class": (transports.TCPTransport, "_read", asked),
+    "having_timeout of the class": (transports._AbstractTransport, "having_timeout", untimed),
+    "blocking_read of the class": (amqp.Connection, "blocking_read", asked),
+    "_read of one": (None, "_read", asked),
+    "_quick_recv of one": (None, "_quick_recv", asked),
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_what_somebody_reads_by_is_asked(plain: Line, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, name, replacement = OWN[what]
+    monkeypatch.setattr(plain.transport if owner is None else owner, name, replacement)
+    with pytest.raises(LookupError, match="asked"):
+        plain.connection.drain_events(timeout=0)
 
 
 # -- finalizers

@@ -26,7 +26,7 @@ from ..errors import EncodeError
 from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
-from ._amqp_loops_c cimport read_ahead
+from ._amqp_loops_c cimport look_at_once, read_ahead
 from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Messages
 
 cdef enum:
@@ -373,6 +373,8 @@ cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t
     handler._expected = cells["expected_types"]
     handler._partial = cells["partial_messages"]
     handler._may_read_ahead = framing._loops
+    if framing._loops:
+        look_at_once(handler._connection)
     return fast_function(stock, _on_frame, handler)
 
 

@@ -1,43 +1,107 @@
 # cython: boundscheck=False, wraparound=False
-"""Reading ahead for py-amqp: many frames by one call of the system, where py-amqp makes three calls for each.
+"""Reading for py-amqp with fewer calls of the system.
 
-py-amqp's own `read_frame` still does all the reading, errors and timeouts included: it is merely given more than it
+py-amqp looks for a frame before each message that it sends. It makes the socket one that does not wait, asks it, and
+makes it wait again. Here one call tells that nothing has come.
+
+Reading ahead takes many frames by one call, where py-amqp makes three calls for each. py-amqp's own `read_frame` still does all the reading, errors and timeouts included: it is merely given more than it
 asked for, and keeps the rest in the transport's buffer. The frames that are whole there are cut at once and given
-out one by one. It begins with the first delivery, since who only publishes would pay for it: py-amqp looks for a
-frame before each message that it sends. A connection keeps it for as long as it lives.
+out one by one. It begins with the first delivery, since who only publishes would pay for it. A connection keeps it
+for as long as it lives.
 
 What waits here is not seen by those who watch the socket. So nothing is read ahead while a channel waits for an
 answer: whoever begins to watch the socket after that misses nothing.
 """
 
+from socket import socket
+from types import BuiltinMethodType
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 
+from .._kernel.guards_c cimport TypeGuard
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport ENVELOPE_SIZE, FRAME_END, OVERHEAD
-from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._fast_c cimport FastFunction, call_original, count_of, fast_call, fast_function
+
+cdef extern from *:
+    """
+    #ifndef _WIN32
+    #include <errno.h>
+    #include <sys/socket.h>
+    #endif
+
+    /* Whether a call to read would have to wait; where that cannot be told without waiting, it would not. */
+    static inline int amqpcodec_would_wait(int descriptor) {
+    #ifdef MSG_DONTWAIT
+        char octet;
+        return recv(descriptor, &octet, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    #else
+        return 0;
+    #endif
+    }
+    """
+    bint would_wait "amqpcodec_would_wait"(int descriptor) noexcept
 
 cdef enum:
     LEAST_AHEAD = 4096  # octets
     MOST_AHEAD = 65536
 
+cdef TypeGuard _reading = None
+
 try:
     from amqp.connection import Connection
-    from amqp.transport import _AbstractTransport
+    from amqp.transport import TCPTransport, _AbstractTransport
 
     _read_frame = _AbstractTransport.read_frame
     _blocking_read = Connection.blocking_read
-except (ImportError, AttributeError):  # a release that is not known: nothing is read ahead
-    Connection = _AbstractTransport = _read_frame = _blocking_read = None
+    _having_timeout = _AbstractTransport.having_timeout
+    _reading = TypeGuard(TCPTransport, ("read_frame", "_read"))
+except (ImportError, AttributeError):  # a release that is not known: nothing is replaced
+    Connection = TCPTransport = _AbstractTransport = _read_frame = _blocking_read = _having_timeout = None
 
 
-cdef class ReadAhead:
-    """The octets read ahead of one transport."""
+cdef class Reading:
+    """One connection that reads."""
 
     cdef object connection
+
+    cdef bint finds_nothing(self) except -1:
+        """Return whether py-amqp's own functions would find nothing on a plain socket that was asked not to wait."""
+        transport = self.connection._transport
+        if type(transport) is not TCPTransport or not _reading.unchanged() or self._has_its_own(vars(transport)):
+            return False
+        if TCPTransport.having_timeout is not _having_timeout:
+            return False
+        if transport._read_buffer or not transport.raise_on_initial_eintr:
+            return False
+        waiting, receive = transport.sock, transport._quick_recv
+        if isinstance(receive, FastFunction):  # that of `ReadAhead`
+            receive = (<FastFunction>receive).original
+        if type(waiting) is not socket or type(receive) is not BuiltinMethodType or receive.__self__ is not waiting:
+            return False
+        return would_wait(waiting.fileno())
+
+    cdef bint _has_its_own(self, dict attributes) except -1:
+        """Return whether somebody has given a transport a function to read by."""
+        for name in ("read_frame", "_read", "having_timeout"):
+            if name in attributes and type(attributes[name]) is not FastFunction:
+                return True
+        return False
+
+
+cdef class ReadAhead(Reading):
+    """The octets read ahead of one transport."""
+
     cdef object transport
     cdef list frames  # the next one last
     cdef Py_ssize_t octets  # to ask for: room for what does not come costs time as well
+
+    cdef bint finds_nothing(self) except -1:
+        if not Reading.finds_nothing(self):
+            return False
+        self.octets = LEAST_AHEAD
+        return True
 
     cdef bint reads_exactly(self) except -1:
         """Return whether a channel waits for an answer, or somebody has replaced `read_frame`."""
@@ -81,6 +145,16 @@ cdef class ReadAhead:
         return 0
 
 
+cdef int look_at_once(object connection) except -1:
+    """Let a connection of py-amqp's own functions find by one call of the system that nothing has come."""
+    cdef Reading reading
+    if isinstance(connection, Connection):
+        reading = Reading.__new__(Reading)
+        reading.connection = connection
+        _let_read(connection, _look, reading)
+    return 0
+
+
 cdef int read_ahead(object connection) except -1:
     """Let a connection read ahead from now on, if it reads by py-amqp's own functions."""
     cdef ReadAhead ahead
@@ -96,11 +170,17 @@ cdef int read_ahead(object connection) except -1:
     ahead.octets = LEAST_AHEAD
     transport.read_frame = fast_function(transport.read_frame, _next, ahead)
     transport._quick_recv = fast_function(transport._quick_recv, _receive, ahead)
+    _let_read(connection, _read, ahead)
+    return 0
+
+
+cdef int _let_read(object connection, fast_call read, Reading reading) except -1:
+    """Put a function in the place of `blocking_read` of a connection, or of the one that was put there before."""
     if type(connection).blocking_read is _blocking_read:
         stock = connection.blocking_read
-        if isinstance(stock, FastFunction):  # of the transport before this one
+        if isinstance(stock, FastFunction):
             stock = (<FastFunction>stock).original
-        connection.blocking_read = fast_function(stock, _read, ahead)
+        connection.blocking_read = fast_function(stock, read, reading)
     return 0
 
 
@@ -138,9 +218,18 @@ cdef object _read(PyObject *function, PyObject *const *arguments, size_t nargsf,
     frame = self.next_frame()
     if frame is not None:
         return self.connection.on_inbound_frame(frame)
-    if type(self.connection).blocking_read is _blocking_read:
-        return call_original(function, arguments, nargsf, names)
-    return _of_class(self.connection, "blocking_read", arguments, nargsf, names)
+    return _look(function, arguments, nargsf, names)
+
+
+cdef object _look(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    """One frame of a connection; where that is asked not to wait, what tells that there is none."""
+    cdef Reading self = <Reading>(<FastFunction>function).state
+    if type(self.connection).blocking_read is not _blocking_read:
+        return _of_class(self.connection, "blocking_read", arguments, nargsf, names)
+    if names is NULL and count_of(nargsf) == 1 and type(<object>arguments[0]) is int:
+        if <object>arguments[0] == 0 and self.finds_nothing():
+            raise TimeoutError  # `socket.timeout`
+    return call_original(function, arguments, nargsf, names)
 
 
 cdef object _of_class(
