@@ -137,6 +137,10 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
             "78ac75bb3b91bf2a": "1.4",
             "4aa926698d02aadd": "1.3",
         },
+        "pika.connection.Connection._output_marshaled_frames": {
+            "266da44e88032adf": "1.4",
+            "6bf7258f163ca077": "1.3",
+        },
         "pika.callback.CallbackManager.pending": {"eaa16c386736abca": "1.4", "c0a6f445dae9d323": "1.3"},
         "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES": {
             "69818acf1376bc14": "1.4",

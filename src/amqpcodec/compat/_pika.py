@@ -1,4 +1,4 @@
-"""Replacements in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections receive."""
+"""Replacements in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections receive and send."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ._unreadable import expected, pika_writers
 
 DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
+OUTPUT = "pika.connection.Connection._output_marshaled_frames"
 PENDING = "pika.callback.CallbackManager.pending"
 MOST_RECEIVED = "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES"
 
@@ -141,10 +142,13 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
 
 
 def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
-    """Frames are read from a buffer that is cut once a read, reads are larger, and callbacks found sooner."""
+    """Frames are read from a buffer that is cut once a read, and sent together; reads are larger, and callbacks found
+    sooner."""
     compiled: Any = load("amqpcodec.compat._pika_loops", "c")
+    connection = import_module("pika.connection").Connection
+    if OUTPUT in rules:
+        yield Patch(connection, "_output_marshaled_frames", compiled.fast_output(connection))
     if RECEIVE in rules:
-        connection = import_module("pika.connection").Connection
         used = (connection._on_data_available, connection._read_frame, connection._trim_frame_buffer)
         receiving = Guards(guards(used))
         loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection, receiving)

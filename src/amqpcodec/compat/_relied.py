@@ -163,6 +163,7 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
             *_in("pika.connection.Connection", "_read_frame", "_trim_frame_buffer"),
             "pika.frame.decode_frame", *_ROOTS["pika"]["pika.frame.decode_frame"],
         ),
+        "pika.connection.Connection._output_marshaled_frames": (),
         "pika.callback.CallbackManager.pending": (
             *_in("pika.callback", "name_or_value", "sanitize_prefix"),
         ),
