@@ -207,8 +207,8 @@ def install(name: str, *, loops: bool = False, tolerant: bool = False, strict: b
 
     Args:
         name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
-        loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika. The last
-            two send with fewer calls of the system as well.
+        loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika. The
+            last two send with fewer calls of the system as well.
             py-amqp's reads ahead from the first delivery on, which a program that polls the socket itself
             would notice.
         tolerant: where the library refuses a frame for what is in a field table, deliver it with an

@@ -4,10 +4,10 @@
 py-amqp looks for a frame before each message that it sends. It makes the socket one that does not wait, asks it, and
 makes it wait again. Here one call tells that nothing has come.
 
-Reading ahead takes many frames by one call, where py-amqp makes three calls for each. py-amqp's own `read_frame` still does all the reading, errors and timeouts included: it is merely given more than it
-asked for, and keeps the rest in the transport's buffer. The frames that are whole there are cut at once and given
-out one by one. It begins with the first delivery, since who only publishes would pay for it. A connection keeps it
-for as long as it lives.
+Reading ahead takes many frames by one call, where py-amqp makes three calls for each. py-amqp's own `read_frame` still
+does all the reading, errors and timeouts included: it is merely given more than it asked for, and keeps the rest in
+the transport's buffer. The frames that are whole there are cut at once and given out one by one. It begins with the
+first delivery, since who only publishes would pay for it. A connection keeps it for as long as it lives.
 
 What waits here is not seen by those who watch the socket. So nothing is read ahead while a channel waits for an
 answer: whoever begins to watch the socket after that misses nothing.
