@@ -17,6 +17,8 @@ help:
 # The main job on a real capture. Runs from the sources in an empty environment of its own, in seconds and without a compiler or a download.
 DEMO := build/demo
 demo: $(DEMO)/bin/amqpcodec
+	@$(DEMO)/bin/amqpcodec decode examples/real-bunny.pcap
+	@echo
 	@$(DEMO)/bin/amqpcodec decode --summary examples/real-bunny.pcap
 	@printf '%s\n' '' 'This is a recorded session of a client with RabbitMQ, from its TCP packets up, and what was in it.' \
 		'To go on:' \

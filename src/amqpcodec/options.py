@@ -423,7 +423,14 @@ class PrintOptions(TypedDict, total=False):
     ]
     count: Annotated[bool, Option(Flag(), False, "print only how many frames (or messages) there are")]
     body_bytes: Annotated[int, Option(Number(0), 64, "bytes of a body to show")]
-    summary: Annotated[bool, Option(Flag(), False, "end with counts of what is in each file (format text)")]
+    summary: Annotated[bool, Option(Flag(), False, "print only counts of what is in each file")]
+    errors: Annotated[
+        bool, Option(Flag(), False, "print only what went wrong, and before each what came before it there")
+    ]
+    before: Annotated[
+        int | None,
+        Option(Number(0), None, "with --errors: how many frames to show before each (5), as grep -B"),
+    ]
     color: Annotated[
         Literal["auto", "always", "never"],
         Option(Choice("auto", "always", "never"), "auto", "whether lines are coloured: auto on a terminal"),
@@ -469,6 +476,15 @@ class SelectionOptions(_Names, total=False):
     method: Annotated[
         Iterable[str] | None,
         Option(Each(Text("GLOB")), None, "only such methods and their content: 'basic.*'"),
+    ]
+    trace: Annotated[
+        str | None,
+        Option(
+            Text("ID"),
+            None,
+            "only messages whose headers name this trace (traceparent, b3, sw8, uber-trace-id), and what "
+            "settled them",
+        ),
     ]
 
 

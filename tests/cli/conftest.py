@@ -12,6 +12,7 @@ from support.implementation import Implementation
 
 from amqpcodec import capture
 from amqpcodec import rabbitmq as amqp
+from amqpcodec._backend import load
 from amqpcodec.capture.model import Endpoint
 from amqpcodec.capture.writing import Conversation, PacketWriter
 
@@ -29,7 +30,11 @@ def build(impl: Implementation, monkeypatch: pytest.MonkeyPatch) -> Implementati
     state = impl.capture("direction_state").DirectionState
     monkeypatch.setattr("amqpcodec.capture.frames.DirectionState", state)
     monkeypatch.setattr("amqpcodec.cli.decode.Lines", impl.cli("lines").Lines)
-    monkeypatch.setattr("amqpcodec.cli.decode.Messages", impl.cli("messages").Messages)
+    for module in ("decode", "problems"):
+        monkeypatch.setattr(f"amqpcodec.cli.{module}.Messages", impl.cli("messages").Messages)
+    following = load("amqpcodec._columns.following", impl.name)
+    for name in ("Follower", "Message"):
+        monkeypatch.setattr(f"amqpcodec.cli.settling.{name}", getattr(following, name))
     return impl
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.command import BUNNY, TXAMQP, Run
@@ -14,6 +16,7 @@ from support.command import BUNNY, TXAMQP, Run
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture.model import Endpoint
 from amqpcodec.capture.writing import Conversation, PacketWriter
+from amqpcodec.cli import inputs
 
 KEYS = [
     "time", "time_ns", "connection", "client", "server", "direction", "packet", "offset", "kind", "type",
@@ -235,26 +238,36 @@ def test_methods_are_chosen_by_the_names_of_their_classes(run: Run, glob: str) -
     assert all(method.startswith("queue.") and method.endswith("-ok") for method in methods)
 
 
-def test_a_summary_ends_with_what_is_in_the_file(run: Run) -> None:
-    lines = run(BUNNY, "--summary", "--method", "tx.select")
-    assert " tx.select" in lines[0]
-    assert lines[1:6] == [
-        "",
-        str(BUNNY),
+def test_a_summary_is_all_that_is_printed(run: Run) -> None:
+    lines = run(BUNNY, "--summary")
+    assert lines[:3] == [
         "frames       155, 105677 bytes in 2.982 s",
         "connections  1 rabbitmq-0-9-1",
         "methods      15 basic.publish, 6 channel.open, 6 channel.open-ok, 6 channel.close, "
         "6 channel.close-ok, 4 basic.get, 4 basic.ack, 3 exchange.declare, 51 others",
     ]
-    assert lines[6:10] == [
+    assert lines[3:7] == [
         "messages     15 basic.publish, 50027 bytes",
         "             3 basic.get-ok, 6 bytes",
         "             1 basic.return, 3 bytes",
         "             1 basic.deliver, 50000 bytes",
     ]
-    assert lines[10] == "answers      33 by the server, mean 0.91 ms, slowest 6.02 ms (channel.close)"
-    assert lines[11] == "refused      1 channel.close 404 \"NOT_FOUND - no queue 'nope' in vhost '/'\""
+    assert lines[7] == "answers      33 by the server, mean 0.91 ms, slowest 6.02 ms (channel.close)"
+    assert lines[8] == "refused      1 channel.close 404 \"NOT_FOUND - no queue 'nope' in vhost '/'\""
     assert lines[-1] == "faults       none"
+
+
+def test_a_summary_is_of_what_is_chosen(run: Run) -> None:
+    lines = run(BUNNY, "--summary", "--method", "basic.nack", "--method", "basic.reject")
+    assert lines[0].startswith("frames       2, ")
+    assert lines[2] == "methods      1 basic.nack, 1 basic.reject"
+    assert run(BUNNY, "--summary", "--limit", "3")[0].startswith("frames       3, ")
+
+
+def test_summaries_of_several_files_have_their_names(run: Run) -> None:
+    lines = run(BUNNY, TXAMQP, "--summary")
+    assert [line for line in lines if line.endswith(".pcap")] == [str(BUNNY), str(TXAMQP)]
+    assert len([line for line in lines if line.startswith("frames ")]) == 2
 
 
 def test_a_summary_counts_faults_and_shows_what_was_sent_without_control_characters(
@@ -282,9 +295,56 @@ def test_a_frame_of_another_type_has_its_payload_in_json(run: Run, tmp_path: Pat
     assert json.loads(line)["body"] == b"out of band".hex()
 
 
-def test_a_summary_does_not_go_into_json_lines(run: Run) -> None:
-    assert run(BUNNY, "--summary", "--format", "jsonl", code=2) == []
-    assert "--summary is for people" in run.err
+def test_a_summary_in_json_has_the_same_counts(run: Run) -> None:
+    [row] = run.rows(BUNNY, "--summary")
+    assert (row["file"], row["frames"], row["bytes"]) == (str(BUNNY), 155, 105677)
+    assert row["last_ns"] - row["first_ns"] == 2_981_511_000
+    assert row["connections"] == {"rabbitmq-0-9-1": 1}
+    assert row["methods"]["basic.publish"] == 15
+    assert sum(row["methods"].values()) == 101
+    assert row["messages"]["basic.publish"] == {"count": 15, "bytes": 50027}
+    assert row["answers"] == {
+        "count": 33,
+        "mean_ns": 906_545,
+        "slowest_ns": 6_021_000,
+        "slowest": "channel.close",
+    }
+    assert [(each["reply_code"], each["count"]) for each in row["refused"]] == [(404, 1), (406, 1), (406, 1)]
+    assert row["refused"][0]["reply_text"] == "NOT_FOUND - no queue 'nope' in vhost '/'"
+    assert row["faults"] == {}
+
+
+@pytest.mark.parametrize("other", ["--count", "--messages", "--errors"])
+def test_a_summary_goes_with_nothing_else_that_is_printed(run: Run, other: str) -> None:
+    assert run(BUNNY, "--summary", other, code=2) == []
+    assert run.err.startswith("amqpcodec: --summary prints nothing but a summary")
+
+
+class Interrupted(io.RawIOBase):
+    """A file of which all but the beginning is waited for until somebody interrupts."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb", 0)
+        self._left = 1300
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            raise KeyboardInterrupt
+        count = self._file.readinto(memoryview(buffer)[: self._left])
+        self._left -= count
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def test_what_was_read_before_an_interruption_is_summed_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "open_file", lambda _: Interrupted(BUNNY))
+    assert run(BUNNY, "--summary", code=130)[0].startswith("frames       2, ")
 
 
 def test_an_input_that_cannot_be_read_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:

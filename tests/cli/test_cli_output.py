@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from support.command import BUNNY, Run
 from support.implementation import wanted
 
 from amqpcodec.capture import ByteSource
+from amqpcodec.cli import inputs
 from amqpcodec.cli.progress import LARGE, progress
 
 
@@ -113,7 +116,7 @@ INTERRUPTED = "amqpcodec: interrupted; lines printed are whole, and files to be 
 @pytest.mark.parametrize("build", wanted())
 def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: str) -> None:
     environment = {**os.environ, "AMQPCODEC_IMPL": build}
-    with _command("decode", "--summary", "-", stdin=subprocess.PIPE, env=environment) as process:
+    with _command("decode", "-", stdin=subprocess.PIPE, env=environment) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         octets = BUNNY.read_bytes()
@@ -122,9 +125,35 @@ def test_lines_appear_while_the_pipe_is_open_and_an_interruption_ends_it(build: 
             process.stdin.flush()
             assert named in process.stdout.readline().decode()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert "frames       2, " in out.decode()
+        _, err = process.communicate(timeout=20)
     assert (err.decode(), process.returncode) == (INTERRUPTED, 130)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="only on POSIX can a pipe be asked whether it has something")
+@pytest.mark.parametrize(
+    ("octets", "watched", "hinted"),
+    [(0, True, True), (600, True, True), (2000, True, False), (0, False, False)],
+)
+def test_a_pipe_from_which_nothing_comes_gets_a_hint_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, octets: int, watched: bool, hinted: bool
+) -> None:
+    monkeypatch.setattr(inputs, "PATIENCE", 0.05)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: watched)
+    reads, writes = os.pipe()
+    monkeypatch.setattr(inputs, "open_file", lambda _: io.FileIO(reads))
+
+    def write() -> None:
+        with io.FileIO(writes, "w") as file:
+            file.write(BUNNY.read_bytes()[:octets])
+            sleep(0.3)
+
+    writer = Thread(target=write)
+    writer.start()
+    run("-", code=1 if octets else 2)
+    writer.join()
+    hints = [line for line in run.err.splitlines() if "nothing has come from the pipe for 0.05 s" in line]
+    assert len(hints) == hinted
+    assert all("have it run with -U --immediate-mode" in line for line in hints)
 
 
 CLOSED = 'exec "$0" -m amqpcodec "$@" '

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 BUNNY = Path(__file__).parents[2] / "examples" / "real-bunny.pcap"
 TXAMQP = BUNNY.with_name("real-txamqp-0-8.pcap")
+TROUBLE = BUNNY.with_name("trouble.pcap")
 
 
 class Run:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import _backend, capture
-from .._kernel.wire import METHOD
 from .._options import declared, resolve, select
 from ..options import (
     DecodeOptions,
@@ -23,13 +22,15 @@ from ..options import (
     TrackingOptions,
 )
 from . import EXIT_FAULTS, EXIT_OK, EXIT_UNUSABLE, inputs, output
+from .choosing import Choice, MessageChoice
 from .ends import Ends
+from .found import Found, FoundLines
 from .jsonline import JsonLines
 from .moments import moment
 from .options import add_options, add_own_options, given
 from .progress import Output, progress
 from .queues import Queues
-from .rendering import escaped
+from .rendering import escaped, json_text
 from .selection import Selection, carry_content, method_glob
 from .summary import FrameSummary
 from .textline import TextLines
@@ -51,7 +52,8 @@ def add_parser(subparsers: Any) -> None:
         "decode",
         help="print the frames or messages in captures and raw streams",
         description="Print the AMQP frames in pcap and pcapng files (also in gzip), one line a frame, or one "
-        "a message. A pipe that stays open will do: tcpdump -U -w - port 5672 | amqpcodec decode -",
+        "a message. A pipe that stays open will do: "
+        "tcpdump -U --immediate-mode -w - port 5672 | amqpcodec decode -",
         epilog="Exit code: 0 all was read; 1 bytes missing, lost or in error; 2 unusable input or output.",
     )
     inputs.add_files(parser)
@@ -64,16 +66,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Decode every file; gives the exit code."""
-    if arguments.summary and (arguments.format != "text" or arguments.count):
-        output.complain("--summary is for people: it goes with --format text, and without --count")
-        return EXIT_UNUSABLE
-    if inputs.of_streams(arguments) and (arguments.since or arguments.until):
-        output.complain("--since and --until need times, and the bytes of a stream have none")
-        return EXIT_UNUSABLE
-    if arguments.messages and arguments.method and not carry_content(arguments.method):
-        output.complain(
-            f"no message begins with {' or '.join(arguments.method)}; without --messages the frames are shown"
-        )
+    refusal = _refusal(arguments)
+    if refusal:
+        output.complain(refusal)
         return EXIT_UNUSABLE
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -88,6 +83,24 @@ def run(arguments: argparse.Namespace) -> int:
             if left <= 0:
                 break
     return code
+
+
+def _refusal(arguments: argparse.Namespace) -> str:
+    """Why options do not go together; "" if they do."""
+    if arguments.summary and (arguments.count or arguments.messages or arguments.errors):
+        return "--summary prints nothing but a summary: it goes without --count, --messages and --errors"
+    if arguments.errors and arguments.messages:
+        return "--errors shows frames, since a close or a refusal is no message: it goes without --messages"
+    if arguments.errors and arguments.trace is not None:
+        return "--errors and --trace are two choices; one of them at a time"
+    if arguments.before is not None and not arguments.errors:
+        return "--before is about what --errors shows"
+    if inputs.of_streams(arguments) and (arguments.since or arguments.until):
+        return "--since and --until need times, and the bytes of a stream have none"
+    if arguments.messages and arguments.method and not carry_content(arguments.method):
+        methods = " or ".join(arguments.method)
+        return f"no message begins with {methods}; without --messages the frames are shown"
+    return ""
 
 
 class _File:
@@ -115,11 +128,10 @@ class _File:
             self._form = JsonLines(name, arguments.body_bytes, credentials, arguments.messages)
         else:
             self._form = TextLines(_coloured(arguments.color), arguments.body_bytes, credentials)
-        self._lines = Lines(self._form)
-        chosen = {name: getattr(arguments, name) for name in declared(SelectionOptions)}
-        self._selection = _selection(chosen) if any(value is not None for value in chosen.values()) else None
-        self._queues = Queues() if arguments.messages or arguments.queue else None
-        self._messages = Messages(arguments.body_bytes) if arguments.messages else None
+        # It takes what the choice makes: frames, messages and faults, or what was found wrong.
+        self._lines: Any = FoundLines(self._form) if arguments.errors else Lines(self._form)
+        self._choice = _choice(arguments)
+        self._by_frame = 0 if arguments.messages else 1  # what a frame counts, which then settles a message
         self._summary = FrameSummary() if arguments.summary else None
         self._foreign: Counter[str] = Counter()  # what connections are that are not AMQP
         self._found = False  # whether there is any AMQP, or a fault of it
@@ -158,10 +170,7 @@ class _File:
 
     def _show_all(self, items: Iterator[capture.Item]) -> bool:
         """Show what is wanted; whether it was read to the end."""
-        choosing = (self._queues, self._selection, self._messages, self._summary)
-        choose = None if all(each is None for each in choosing) else self._choose
-        if self._messages is not None and self._selection is None and self._summary is None:
-            choose = self._choose_message
+        choose = None if self._choice is None else self._choice.feed
         show, limit = self._show, self._limit
         only_counted = choose is None and self._counts and limit is None
         for item in self._out.counting(items):
@@ -180,38 +189,19 @@ class _File:
                     show(each)
             if self.shown == limit:
                 return False
-        if self._messages is not None:
-            for message in self._messages.finish():
-                show(message)
+        if self._choice is not None:
+            for each in self._choice.finish():
+                show(each)
         return True
-
-    def _choose_message(self, item: capture.Item) -> Iterable[capture.Item | ShownMessage]:
-        """As `_choose`, where every message is wanted and nothing else."""
-        if type(item) is not capture.CapturedFrame or self._messages is None or self._queues is None:
-            return self._choose(item)
-        queue = self._queues.of(item) if item.frame.type == METHOD else None
-        return self._messages.feed(item, True, queue)
-
-    def _choose(self, item: capture.Item) -> Iterable[capture.Item | ShownMessage]:
-        """Return the items to show now that a frame or fault has come."""
-        queue = None
-        if self._queues is not None:
-            if isinstance(item, capture.Fault):
-                self._queues.miss(item)
-            elif item.frame.type == METHOD:
-                queue = self._queues.of(item)
-        if self._summary is not None:
-            self._summary.add(item)
-        wanted = self._selection is None or self._selection.wants(item, queue)
-        if self._messages is not None:
-            return self._messages.feed(item, wanted, queue)
-        return (item,) if wanted else ()
 
     def _items(self, source: capture.ByteSource) -> Iterator[capture.Item]:
         if self._of_streams:
             return capture.read_raw_frames(source, **given(self._arguments, RawFrameOptions))
         options = resolve(FrameOptions, given(self._arguments, FrameOptions))
+        events: Iterable[capture.Event | capture.Fault]
         events = capture.read_events(source, capture.StreamTracker(**select(TrackingOptions, options)))
+        if self._choice is not None:
+            events = self._choice.watching(events)
         return capture.read_items(events, **select(DecodingOptions, options))
 
     def _is_foreign(self, fault: capture.Fault) -> bool:
@@ -221,15 +211,26 @@ class _File:
             self._foreign[fault.message] += 1
         return foreign
 
-    def _show(self, item: capture.Item | ShownMessage) -> None:
+    def _show(self, item: Any) -> None:
         if self.shown == self._limit:
             return
+        if type(item) is capture.CapturedFrame:
+            self.shown += self._by_frame
+        else:
+            self._count(item)
+        if self._summary is not None:
+            self._summary.add(item)
+        elif not self._counts and self._lines.add(item) >= self._most_waiting:
+            self._flush()
+
+    def _count(self, item: capture.Fault | ShownMessage | Found) -> None:
         if isinstance(item, capture.Fault):
             self._faults += 1
+        elif isinstance(item, Found):
+            self.shown += item.counts
+            self._faults += isinstance(item.item, capture.Fault)
         else:
             self.shown += 1
-        if not self._counts and self._lines.add(item) >= self._most_waiting:
-            self._flush()
 
     def _flush(self) -> None:
         """Write the lines made so far, all the way."""
@@ -244,12 +245,17 @@ class _File:
         if self._arguments.count:
             self._out.write(self._counted())
         if self._summary is not None:
-            self._out.write(f"\n{escaped(self._name)}\n{self._summary.text()}")
+            self._out.write(self._summed_up(self._summary))
 
     def _counted(self) -> str:
         if self._arguments.format == "jsonl":
             return json.dumps({"file": self._name, "count": self.shown, "faults": self._faults}) + "\n"
         return f"{self.shown}\n" if self._alone else f"{escaped(self._name)}:{self.shown}\n"
+
+    def _summed_up(self, summary: FrameSummary) -> str:
+        if self._arguments.format == "jsonl":
+            return json_text({"file": self._name, **summary.row()}) + "\n"
+        return summary.text() if self._alone else f"\n{escaped(self._name)}\n{summary.text()}"
 
     def _explain(self) -> None:
         """Say on standard error why there may be less than was hoped for."""
@@ -257,9 +263,10 @@ class _File:
         if not self._found and not self._of_streams:
             reasons.append(f"no AMQP found on {inputs.searched(self._arguments)}")
             reasons += [f"{count} x {message}" for message, count in self._foreign.most_common(_MOST_FOREIGN)]
-        elif self._selection is not None and not self.shown:
-            reasons += self._selection.unmet()
-        if self._arguments.count and self._faults:
+        elif self._choice is not None:
+            reasons += [] if self.shown else self._choice.unmet()
+            reasons += self._choice.left_out()
+        if self._counts and self._faults and not self._arguments.errors:
             reasons.append(f"faults that are not counted: {self._faults}; without --count they are shown")
         if reasons:
             output.flush()
@@ -267,7 +274,32 @@ class _File:
             output.complain(f"{self._name!r}: {reason}")
 
 
-def _selection(chosen: dict[str, Any]) -> Selection:
+def _choice(arguments: argparse.Namespace) -> Choice | None:
+    """Return what chooses the lines of a file; None to show all its frames.
+
+    Those that follow messages are imported late: it takes longer than the rest of the command.
+    """
+    selection = _selection(arguments)
+    queues = Queues() if arguments.messages or arguments.queue else None
+    messages = Messages(arguments.body_bytes) if arguments.messages else None
+    if arguments.errors:
+        from .problems import USUAL_BEFORE, ErrorChoice
+
+        before = USUAL_BEFORE if arguments.before is None else arguments.before
+        return ErrorChoice(selection, queues, before, arguments.body_bytes)
+    if arguments.trace is not None:
+        from .tracing import TraceChoice
+
+        return TraceChoice(selection, queues, messages, arguments.trace)
+    if messages is not None and queues is not None:
+        return MessageChoice(selection, queues, messages)
+    return None if selection is None else Choice(selection, queues)
+
+
+def _selection(arguments: argparse.Namespace) -> Selection | None:
+    chosen = {name: getattr(arguments, name) for name in declared(SelectionOptions) if name != "trace"}
+    if all(value is None for value in chosen.values()):
+        return None
     return Selection(
         connections=chosen["connection"], since=chosen["since"], until=chosen["until"],
         channels=chosen["channel"], methods=chosen["method"], exchanges=chosen["exchange"],

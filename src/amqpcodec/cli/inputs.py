@@ -9,10 +9,12 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from select import select
 from typing import Any, BinaryIO, cast
 
 from ..capture import CaptureError
 from ..options import AMQP_PORT
+from . import output
 from .parsing import nearest
 
 STANDARD_INPUT = "-"
@@ -22,6 +24,9 @@ _NO_CAPTURE = (
     "read with --input stream"
 )
 
+PATIENCE = 5.0  # seconds without anything from a pipe, until there is a hint
+_FEW = 1024  # octets: the beginning of a capture, and hardly a packet
+_HELD_BACK = "if there is traffic, tcpdump holds it back: have it run with -U --immediate-mode"
 _OTHERS = "; amqpcodec decode --port any says what its connections are, such as TLS"
 
 
@@ -67,33 +72,57 @@ def open_file(name: str) -> BinaryIO:
 def awaited(file: BinaryIO, before: Callable[[], None]) -> BinaryIO:
     """A file that calls a function before each read, where reading may have to wait for who writes it.
 
+    Whoever watches a pipe from which hardly anything comes gets a hint, once.
+
     Args:
         file: a file, not buffered.
         before: is called then; what it raises goes to who reads.
     """
-    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    mode = os.fstat(file.fileno()).st_mode
+    if stat.S_ISREG(mode):
         return file
-    return cast(BinaryIO, _Awaited(file, before))
+    return cast(BinaryIO, _Awaited(file, before, stat.S_ISFIFO(mode) and sys.stderr.isatty()))
 
 
 class _Awaited:
     """A pipe or the like; see `awaited`."""
 
-    def __init__(self, file: BinaryIO, before: Callable[[], None]) -> None:
+    def __init__(self, file: BinaryIO, before: Callable[[], None], hints: bool) -> None:
         self._file: Any = file
         self._before = before
+        self._hints = hints  # whether there is still one to give
+        self._came = 0  # octets
 
     def read(self, size: int = -1) -> bytes:
         """As the file does."""
-        self._before()
+        self._wait()
         octets: bytes = self._file.read(size)
+        self._came += len(octets)
         return octets
 
     def readinto(self, buffer: memoryview) -> int:
         """As the file does."""
-        self._before()
+        self._wait()
         count: int = self._file.readinto(buffer)
+        self._came += count
         return count
+
+    def _wait(self) -> None:
+        self._before()
+        if not self._hints:
+            return
+        self._hints = self._came < _FEW
+        if self._hints and not _readable(self._file.fileno(), PATIENCE):
+            self._hints = False
+            output.complain(f"nothing has come from the pipe for {PATIENCE:g} s; {_HELD_BACK}")
+
+
+def _readable(file: int, seconds: float) -> bool:
+    """Return whether a pipe has something to read, or ends, within a time; True where nobody can tell."""
+    try:
+        return bool(select([file], [], [], seconds)[0])
+    except (OSError, ValueError):  # on Windows, where only sockets can be asked
+        return True
 
 
 def _hint(error: Exception) -> str:

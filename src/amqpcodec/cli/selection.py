@@ -67,16 +67,17 @@ class Selection:
             item: the frame or fault.
             queue: the one that a method is about, see `Queues.of`.
         """
-        in_time = self._period is None or self._period.has(item)
-        if isinstance(item, Fault):
-            return in_time and self._of_connections(item)
-        frame = item.frame
         wanted = True
-        if self._by_method:
+        if self._by_method and not isinstance(item, Fault):
             wanted = self._by_its_method(item, queue)
-        if self._channels is not None and frame.channel not in self._channels:
+        return self.covers(item) and wanted
+
+    def covers(self, item: Item) -> bool:
+        """Return whether a frame or fault is of the time and connections, and a frame of the channels."""
+        in_time = self._period is None or self._period.has(item)
+        if not isinstance(item, Fault) and self._channels and item.frame.channel not in self._channels:
             return False
-        return in_time and self._of_connections(item) and wanted
+        return in_time and self._of_connections(item)
 
     def unmet(self) -> Iterator[str]:
         """Explain conditions that nothing in the file can meet."""

@@ -1,4 +1,4 @@
-"""The end of `amqpcodec decode --summary`: a few lines on a whole file, made of counts alone.
+"""``decode --summary``: a few lines on a whole file, or a JSON object, made of counts alone.
 
 `amqpcodec stats` shows more and needs an extra; this needs nothing but the codec.
 """
@@ -31,7 +31,7 @@ class FrameSummary:
         self._methods: Counter[str] = Counter()
         self._contents: Counter[str] = Counter()
         self._content_octets: Counter[str] = Counter()
-        self._refusals: Counter[str] = Counter()
+        self._refusals: Counter[tuple[str, int, str]] = Counter()  # method, reply code and text
         self._faults: Counter[str] = Counter()
         self._open: dict[_Location, str] = {}
         self._asked: dict[_Location, tuple[str, tuple[str, ...], int]] = {}
@@ -58,16 +58,48 @@ class FrameSummary:
 
     def text(self) -> str:
         """The summary, with line ends."""
+        refused = Counter(
+            {f"{name} {code} {text(said)}": count for (name, code, said), count in self._refusals.items()}
+        )
         lines = [
             ("frames", [f"{self._frames}, {self._octets} bytes{self._duration()}"]),
             ("connections", _listed(Counter(self._dialects.values()))),
             ("methods", [", ".join(_listed(self._methods))]),
             ("messages", _listed(self._contents, self._content_octets)),
             ("answers", self._latencies()),
-            ("refused", _listed(self._refusals)),
+            ("refused", _listed(refused)),
             ("faults", _listed(self._faults)),
         ]
         return "".join(_entry(name, parts) for name, parts in lines)
+
+    def row(self) -> dict[str, Any]:
+        """The summary as values for JSON: counts, octets, and times in nanoseconds."""
+        messages = {
+            name: {"count": count, "bytes": self._content_octets[name]}
+            for name, count in self._contents.most_common()
+        }
+        answers = {
+            "count": self._answers,
+            "mean_ns": self._waited // self._answers if self._answers else None,
+            "slowest_ns": self._longest if self._answers else None,
+            "slowest": self._slowest or None,
+        }
+        refused = [
+            {"method": name, "reply_code": code, "reply_text": said, "count": count}
+            for (name, code, said), count in self._refusals.most_common()
+        ]
+        return {
+            "frames": self._frames,
+            "bytes": self._octets,
+            "first_ns": self._first,
+            "last_ns": self._last,
+            "connections": dict(Counter(self._dialects.values())),
+            "methods": dict(self._methods.most_common()),
+            "messages": messages,
+            "answers": answers,
+            "refused": refused,
+            "faults": dict(self._faults.most_common()),
+        }
 
     def _see_time(self, time_ns: int | None) -> None:
         if time_ns is not None:
@@ -85,7 +117,7 @@ class FrameSummary:
         if spec.content:
             self._open[location] = spec.name
         if getattr(payload, "reply_code", 200) >= 300 and not spec.content:
-            refusal = f"{spec.name} {payload.reply_code} {text(payload.reply_text)}"
+            refusal = spec.name, payload.reply_code, payload.reply_text
             if len(self._refusals) < 1000 or refusal in self._refusals:
                 self._refusals[refusal] += 1
         if item.direction == CLIENT_TO_SERVER and spec.responses and item.time_ns is not None:
