@@ -1,7 +1,7 @@
 """The Python and the commands of the documentation run; those of Spark are in tests/spark.
 
 README, docs/codec.md, docs/client.md and docs/adopting.md have programs that stand alone: test_readme.py runs
-them. Elsewhere a block goes on from the one before it.
+them. test_docs_cookbook.py runs docs/cookbook.md. Elsewhere a block goes on from the one before it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from amqpcodec.cli import _parser, main
 
 ALONE = {"codec.md", "client.md", "adopting.md", "start/speed-up.md"}
 SPARK = {"spark.md", "spark-tables.md", "start/spark.md"}
+COOKBOOK = {"cookbook.md"}
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 NEEDED = {
     "columns.md": ("pyarrow", "polars", "duckdb"),
@@ -35,7 +36,7 @@ COMMAND = re.compile(r"^    (?:\$ |.*\| )?amqpcodec .*[^\\]$", re.MULTILINE)
 
 def pages(language: str) -> list[str]:
     """The pages that have blocks of a language, and are run here."""
-    others = SPARK | ALONE if language == "python" else SPARK
+    others = SPARK | COOKBOOK | (ALONE if language == "python" else set())
     return [name for name, path in PAGES.items() if name not in others and examples(path, language)]
 
 
@@ -56,7 +57,7 @@ def test_every_page_with_python_is_run_by_some_test() -> None:
     assert {"index.md", "errors.md", "limits.md", "capture.md", "columns.md", "stats.md"} <= set(
         pages("python")
     )
-    assert {*ALONE, *SPARK} <= set(PAGES)
+    assert {*ALONE, *SPARK, *COOKBOOK} <= set(PAGES)
     for path in PAGES.values():
         assert path.read_text(encoding="utf-8").count("```python") == len(examples(path))
 
