@@ -8,16 +8,16 @@ from peers import FACTORIES
 from results import Results
 
 PANELS = {
-    "Consume a delivery, 256 octets: three frames, three fields": "consume deliveries, 256 B, varied",
+    "Consume a delivery, 256 octets: 3 frames, 3 fields": "consume deliveries, 256 B, varied",
     "Decode a delivery, 256 octets": "decode deliveries, 256 B, varied",
     "Encode a publish, 256 octets": "encode publishes, 256 B, varied",
     "Decode a content header, 14 properties": "decode headers, 14 properties",
     "Decode a field table of 10 mixed entries": "decode table, 10 mixed",
     "Decode basic.ack": "decode basic.ack",
 }
-WIDTH = 760
-LABELS = 140  # to the left of the bars
-VALUES = 130  # to the right of the longest bar
+WIDTH = 400  # that of a phone, where the picture is hardly made smaller
+LABELS = 122  # to the left of the bars
+VALUES = 108  # to the right of the longest bar
 BAR, GAP, HEAD = 14, 5, 34
 STYLE = """\
 text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -50,7 +50,7 @@ def _panel(parts: list[str], results: Results, title: str, item: str, top: int) 
     """One work item: a title and a bar for each library; the top of the next panel."""
     figures = results.items[item]
     longest = max(figure.median for name, figure in figures.items() if name in FACTORIES)
-    parts.append(f'<text class="title" x="{LABELS}" y="{top + 24}">{escape(title)}</text>')
+    parts.append(f'<text class="title" x="4" y="{top + 24}">{escape(title)}</text>')
     top += HEAD
     for name in FACTORIES:
         if name not in figures:
