@@ -122,6 +122,14 @@ def test_a_page_for_beginners_begins_with_a_command(page: str) -> None:
     assert len(text.splitlines()) < 90
 
 
+def test_authors_of_clients_have_a_whole_program_on_the_first_page_that_they_are_led_to() -> None:
+    assert "start/client.md" in re.findall(r"\]\(([^)]+)\)", PAGES["index.md"].read_text())[:2]
+    first = examples(PAGES["start/client.md"])[0]
+    assert first.line < 20
+    assert "Client(" in first.code
+    assert "asyncio.run(" in first.code
+
+
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES.values()], ids=lambda path: path.stem)
 def test_commands_in_the_text_have_options_that_exist(path: Path) -> None:
     for line in COMMAND.findall(path.read_text(encoding="utf-8")):
