@@ -296,14 +296,16 @@ def test_messages_that_are_too_many_to_follow_are_counted(
     monkeypatch.setattr(settling, "MOST_WAITING", 2)
     path = make(*map(deliver, range(1, 6)), nack(5))
     assert len(run(path, "--errors")) == 4  # what came before, since the message is not known
-    assert run.err.endswith("3 messages are not beside their answers, since more than 20000 waited for one\n")
+    assert run.err.endswith(
+        "messages without their answers: 3; more than 2 messages, or 64 MiB, waited for one\n"
+    )
 
 
 def test_octets_that_are_kept_are_counted(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settling, "MOST_OCTETS", 10_000)
     path = make(*map(deliver, range(1, 6)), nack(1), nack(2), nack(5))
     run(path, "--errors")
-    assert "3 messages are not beside their answers" in run.err
+    assert "messages without their answers: 3; " in run.err
     path = make(*(each for tag in range(1, 9) for each in (deliver(tag), nack(tag))))
     run(path, "--errors")
     assert run.err == ""  # what is settled is forgotten

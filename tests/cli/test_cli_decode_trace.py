@@ -183,7 +183,7 @@ def test_messages_that_are_too_many_to_follow_are_counted(
     ack = amqp.encode_method(1, amqp.Basic.Ack(delivery_tag=3))
     path = capture_of(tmp_path / "made.pcap", *(deliver(tag, of) for tag in (1, 2, 3)), (0, ack))
     assert [row["method"] for row in run.rows(path, "--trace", SHORT, "--messages")] == ["basic.deliver"] * 3
-    assert "1 messages are shown without what settled them" in run.err
+    assert "messages without their answers: 1; " in run.err
 
 
 def test_what_is_closed_is_not_remembered(tmp_path: Path, run: Run) -> None:

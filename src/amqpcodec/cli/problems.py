@@ -16,7 +16,7 @@ from .found import Found
 from .queues import Queues
 from .recent import Recent
 from .selection import Selection
-from .settling import MOST_WAITING, Settling
+from .settling import Settling
 
 if TYPE_CHECKING:
     from .messages_py import Messages
@@ -118,11 +118,7 @@ class ErrorChoice(Choice):
 
     def left_out(self) -> Iterator[str]:
         """See `Choice.left_out`."""
-        if self._settling.unfollowed:
-            yield (
-                f"{self._settling.unfollowed} messages are not beside their answers, since more than "
-                f"{MOST_WAITING} waited for one"
-            )
+        yield from self._settling.left_out()
         if self._pasts.forgotten:
             yield f"what came before was forgotten {self._pasts.forgotten} times, to save memory"
 

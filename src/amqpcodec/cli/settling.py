@@ -40,6 +40,12 @@ class Settling(Generic[_Kept]):
         self._settled: list[_Kept] = []
         self._steps: dict[type, int] = {}
 
+    def left_out(self) -> Iterator[str]:
+        """Say how many messages could not be kept."""
+        if self.unfollowed:
+            most = f"{MOST_WAITING} messages, or {MOST_OCTETS >> 20} MiB"
+            yield f"messages without their answers: {self.unfollowed}; more than {most}, waited for one"
+
     def watching(self, events: Iterable[Event | Fault]) -> Iterator[Event | Fault]:
         """Return the events; a connection that has ended, and whose frames were taken, is forgotten."""
         for event in events:

@@ -14,7 +14,7 @@ from .parsing import nearest
 from .queues import Queues
 from .recent import Recent
 from .selection import Selection
-from .settling import MOST_WAITING, Settling
+from .settling import Settling
 
 if TYPE_CHECKING:
     from .messages_py import Messages, ShownMessage
@@ -81,11 +81,7 @@ class TraceChoice(Choice):
 
     def left_out(self) -> Iterator[str]:
         """See `Choice.left_out`."""
-        if self._settling.unfollowed:
-            yield (
-                f"{self._settling.unfollowed} messages are shown without what settled them, since more than "
-                f"{MOST_WAITING} waited for an answer"
-            )
+        return self._settling.left_out()
 
     def _frames(self, item: CapturedFrame, wanted: bool) -> Iterable[CapturedFrame]:
         """Return the frames to show now that one has come."""
