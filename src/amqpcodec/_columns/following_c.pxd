@@ -55,8 +55,10 @@ cdef class Followed:
     cdef object _publish(self, Channel channel, Message message)
     @cython.locals(follower=Follower)
     cdef object _wait(self, dict waiting, Message message)
-    @cython.locals(follower=Follower, message=Message)
+    @cython.locals(message=Message)
     cdef object _settle(self, dict waiting, object tag, str outcome, long long packet, long long time_ns)
+    @cython.locals(follower=Follower)
+    cdef object _leave(self, Message message, object outcome, long long packet, long long time_ns)
     @cython.locals(channel=Channel, waiting=dict, kind=cython.int, bits=cython.int)
     cpdef object answer(self, int direction, bytes method, long long packet, long long time_ns)
     cpdef object end(self)
@@ -72,7 +74,7 @@ cdef class Followed:
 @cython.final
 cdef class Follower:
     cdef public Settler settler
-    cdef public object depth
+    cdef public object depth, watch
     cdef public Py_ssize_t most_waiting, most_octets, waiting, octets, channels
     cdef dict _connections
 
@@ -82,4 +84,5 @@ cdef class Follower:
 @cython.locals(number=cython.ulonglong, each=cython.Py_ssize_t)
 cdef object _number(bytes octets, Py_ssize_t at)
 cdef bytes _consumer_tag(bytes method)
+cdef bytes _shortstr(bytes octets, Py_ssize_t at)
 cdef object _outcome(int kind, int bits, int direction)

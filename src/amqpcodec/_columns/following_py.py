@@ -44,7 +44,7 @@ _METHOD = bytes([METHOD])  # the first octet of a method's frame
 # What a method is to a follower.
 PUBLISH, DELIVER, GET_OK, RETURN, ANSWER, REQUEST = range(1, 7)
 _STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "basic.publish": (PUBLISH, ()),
+    "basic.publish": (PUBLISH, ("short", "shortstr")),
     "basic.deliver": (DELIVER, ("shortstr", "longlong")),
     "basic.get-ok": (GET_OK, ("longlong",)),
     "basic.return": (RETURN, ()),
@@ -138,6 +138,16 @@ class Message:
     def header(self) -> bytes | None:
         """Return the frame of its content header."""
         return self.frames[self.header_at() :] or None
+
+    @property
+    def consumer_tag(self) -> str | None:
+        """Return the tag of the consumer that it is delivered to; None for one that is not delivered."""
+        return _text(_consumer_tag(self.frames)) if self.step == DELIVER else None
+
+    @property
+    def exchange(self) -> str | None:
+        """Return the exchange that it is published to; None for one that is not published."""
+        return _text(_shortstr(self.frames, _ARGUMENTS + 2)) if self.step == PUBLISH else None
 
     def header_at(self) -> int:
         """Return the octets of its method's frame."""
@@ -324,15 +334,23 @@ class Followed:
         follower.waiting += 1
         follower.octets += len(message.frames)
         waiting[tag] = message
+        if follower.watch is not None:
+            follower.watch(message, True, message.time_ns)
 
     def _settle(self, waiting: dict[int, Message], tag: int, outcome: str, packet: int, time_ns: int) -> None:
         """A message waits no more, if there is one of this tag."""
-        follower = self._follower
         message = waiting.pop(tag, None)
         if message is not None:
-            follower.waiting -= 1
-            follower.octets -= len(message.frames)
-            follower.settler.settle(message, outcome, packet, time_ns)
+            self._leave(message, outcome, packet, time_ns)
+
+    def _leave(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:
+        """Count a message no more that has waited, and pass it on."""
+        follower = self._follower
+        follower.waiting -= 1
+        follower.octets -= len(message.frames)
+        if follower.watch is not None:
+            follower.watch(message, False, time_ns)
+        follower.settler.settle(message, outcome, packet, time_ns)
 
     # -- answers
 
@@ -403,13 +421,10 @@ class Followed:
             return
         left = list(waiting.values())
         waiting.clear()
-        follower = self._follower
-        follower.waiting -= len(left)
         for message in left:
-            follower.octets -= len(message.frames)
             # A consumer whose beginning was not recorded may be one that does not acknowledge.
             doubtful = outcome == "none" and message.step == DELIVER and not message.sure
-            follower.settler.settle(message, "unknown" if doubtful else outcome, packet, time_ns)
+            self._leave(message, "unknown" if doubtful else outcome, packet, time_ns)
 
     def _reset(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
         """A channel is opened, or its end is agreed on."""
@@ -477,6 +492,8 @@ class Follower:
         most_waiting, most_octets: how many may wait, and of how many octets of methods and content headers.
         depth: is called with a queue and the number of messages ready in it, whenever the broker says so;
             None if nobody asks.
+        watch: is called with a message that begins to wait for an answer, or no longer does; with whether it
+            begins, and the time, or NO_TIME; None if nobody asks.
         waiting: messages that wait for an answer.
         octets: those of them.
         channels: channels that are followed.
@@ -486,6 +503,7 @@ class Follower:
         self.settler = Settler()
         self.most_waiting, self.most_octets = MOST_WAITING, MOST_OCTETS
         self.depth: Callable[[str | None, int], None] | None = None
+        self.watch: Callable[[Message, bool, int], None] | None = None
         self.waiting = self.octets = self.channels = 0
         self._connections: dict[Connection, Followed] = {}
 
@@ -591,9 +609,16 @@ def _number(octets: bytes, at: int) -> int:
 
 def _consumer_tag(method: bytes) -> bytes:
     """Return the consumer tag in the frame of basic.deliver."""
-    if len(method) <= _ARGUMENTS:
-        return b""
-    return method[_ARGUMENTS + 1 : _ARGUMENTS + 1 + method[_ARGUMENTS]]
+    return _shortstr(method, _ARGUMENTS)
+
+
+def _shortstr(octets: bytes, at: int) -> bytes:
+    """Return the shortstr at an offset, as far as it is there."""
+    return octets[at + 1 : at + 1 + octets[at]] if len(octets) > at else b""
+
+
+def _text(octets: bytes) -> str:
+    return clean(octets.decode("utf-8", "surrogateescape"))
 
 
 def _queue(channel: Channel, method: Any) -> str | None:
