@@ -503,7 +503,14 @@ class StatsOptions(InputOptions, total=False):
 class ReportOptions(TypedDict, total=False):
     """Options of ``amqpcodec stats`` about what it writes."""
 
-    json: Annotated[bool, Option(Flag(), False, "print all of it as one JSON object, with units")]
+    format: Annotated[
+        Literal["text", "json", "prometheus"],
+        Option(
+            Choice("text", "json", "prometheus"),
+            "text",
+            "tables for people, one JSON object with units, or metrics in Prometheus' text format",
+        ),
+    ]
     html: Annotated[
         str | None,
         Option(Text("FILE"), None, "also write a page: a verdict, problems, tables and charts"),

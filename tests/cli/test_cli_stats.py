@@ -64,7 +64,7 @@ def test_the_text_has_the_numbers_of_the_frames(run: Run, captured: Path) -> Non
     known, tables = Known(captured), _tables(run(captured, "--top", "100"))
     messages = {row[0]: int(row[1].replace(",", "")) for row in tables["Messages"]}
     assert messages == known.kinds
-    exchanges = {row[0]: [int(cell.replace(",", "")) for cell in row[1:]] for row in tables["Exchanges"]}
+    exchanges = {row[0]: [int(cell.replace(",", "")) for cell in row[2:]] for row in tables["Exchanges"]}
     assert {key: row[0] for key, row in exchanges.items()} == {
         exchange(key): count for key, count in known.exchanges.items()
     }
@@ -93,7 +93,7 @@ def test_each_table_says_which_of_its_columns_are_numbers(troubles: Path) -> Non
         "Returned messages": 1, "Publish to confirm: slowest": 0, "Deliver to acknowledgement: slowest": 0,
         "Queues delivered from": 2, "Connections": 6, "Closed": 1, "Gaps and errors": 2, "Overview": 1,
         "Closed by an error, and what came before": 0, "First gaps and errors": 0,
-        "Queues": 9, "Consumers": 9, "Publishers": 8,
+        "Queues": 10, "Consumers": 13, "Publishers": 9, "Connections and channels over time": 0,
     }  # fmt: skip
     assert {each.title: each.numbers for each in sections(summary)} == same | {
         "Products": 3, "Users": 3, "Virtual hosts": 3, "Messages": 3, "Exchanges": 6, "Routing keys": 6,
@@ -119,7 +119,7 @@ def test_a_duration_is_in_the_unit_that_suits_it(nanoseconds: int | None, text: 
 
 
 def test_json_is_the_summary(run: Run, captured: Path) -> None:
-    shown = json.loads(run(captured, "--json", "--top", "3"))
+    shown = json.loads(run(captured, "--format", "json", "--top", "3"))
     assert shown == json.loads(json.dumps(summary_of(captured, top=3).as_dict()))
     known = Known(captured)
     assert {row["kind"]: row["messages"] for row in shown["kinds"]["rows"]}.items() <= known.kinds.items()
@@ -127,7 +127,7 @@ def test_json_is_the_summary(run: Run, captured: Path) -> None:
 
 
 def test_text_and_json_say_the_same(run: Run, captured: Path) -> None:
-    text, shown = run(captured), json.loads(run(captured, "--json"))
+    text, shown = run(captured), json.loads(run(captured, "--format", "json"))
     tables = _tables(text)
     assert tables["Messages"] == [
         [row["kind"], *(f"{row[count]:,}" for count in ("messages", "octets", "incomplete"))]
@@ -161,7 +161,7 @@ def test_credentials_are_not_shown(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for shown in (
         run(BUNNY, TXAMQP, "--html", page),
-        run(BUNNY, TXAMQP, "--json"),
+        run(BUNNY, TXAMQP, "--format", "json"),
         page.read_text(encoding="utf-8"),
     ):
         assert "\0guest\0guest" not in shown
@@ -188,7 +188,7 @@ def test_inputs_that_cannot_be_read_are_named_and_the_others_summarised(run: Run
 
 @pytest.mark.parametrize("build", wanted())
 def test_each_build_says_the_same(build: str, captured: Path, lossy: Path) -> None:
-    done = python("-m", "amqpcodec", "stats", str(captured), str(lossy), "--json", impl=build)
+    done = python("-m", "amqpcodec", "stats", str(captured), str(lossy), "--format", "json", impl=build)
     assert (done.stderr, done.returncode) == (b"", 1)
     assert json.loads(done.stdout) == json.loads(json.dumps(summary_of(captured, lossy).as_dict()))
 
@@ -211,10 +211,10 @@ def test_each_file_is_read_once_and_progress_ends_at_all_there_is(
 
 def test_patterns_and_standard_input(run: Run) -> None:
     assert run(BUNNY.parent / "*.pcap") == run(BUNNY, TXAMQP)
-    command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--json"]
+    command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--format", "json"]
     with BUNNY.open("rb") as file:
         done = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=60)
-    assert json.loads(done.stdout)["totals"] == json.loads(run(BUNNY, "--json"))["totals"]
+    assert json.loads(done.stdout)["totals"] == json.loads(run(BUNNY, "--format", "json"))["totals"]
     piped = subprocess.run(command, input=BUNNY.read_bytes(), capture_output=True, check=True, timeout=60)
     assert piped.stdout == done.stdout
 
@@ -291,7 +291,7 @@ def test_the_text_begins_with_the_verdict_and_has_reply_texts_whole(run: Run) ->
     shown = run(BUNNY)
     assert shown.splitlines()[2].split()[:4] == ["verdict", "4", "problems", "found:"]
     whole = "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'b.ex' in vhost '/': received"
-    assert shown.count(whole) == 2  # where closes are counted, and where each is told
+    assert shown.count(whole) == 3  # where closes are counted, where each is told, and over time
     codes = re.findall(r"^  channel +(?:client|server) +(\d+)", shown, re.MULTILINE)
     assert codes == ["404", "406", "406", "200"]
 
@@ -320,7 +320,7 @@ def test_the_default_exchange_is_called_that_wherever_an_exchange_is_shown(
     assert {row[-4] for row in found["Publish to confirm: slowest"][1:]} == {"(default)"}
     assert "(empty)" not in shown + written
     assert any("(default)" in str(layout) for _, layout in charts_of(written))
-    assert json.loads(run(troubles, "--json", code=1))["exchanges"]["rows"][0]["exchange"] == ""
+    assert json.loads(run(troubles, "--format", "json", code=1))["exchanges"]["rows"][0]["exchange"] == ""
 
 
 def test_one_is_an_other_and_several_are_others(run: Run, captured: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +16,11 @@ from support.command import BUNNY, summary_of
 from support.pages import Page, charts_of
 
 from amqpcodec.cli import main
-from amqpcodec.cli.statscharts import PALETTE, steps
+from amqpcodec.cli.statscharts import ENDS, PALETTE, steps
 from amqpcodec.cli.statsections import exchange
 from amqpcodec.cli.statspage import chapters
+
+CHARTS = 9  # rates and octets, exchanges, two for each latency, queues, lives
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +67,83 @@ def test_every_link_of_the_page_has_one_target(text: str) -> None:
 def test_published_and_delivered_are_never_added_up(text: str, lossy: Path, captured: Path) -> None:
     page, summary = Page(text), summary_of(captured, lossy)
     head, *rows = page.tables["Exchanges"]
-    assert head == ("exchange", "published", "bytes published", "delivered", "bytes delivered")
+    assert head[2:] == ("published", "bytes published", "delivered", "bytes delivered")
     known = {exchange(row["exchange"]): row for row in summary.exchanges.rows}
-    for shown, published, _, delivered, _ in rows:
+    for shown, _, published, _, delivered, _ in rows:
         row = known[shown]
         assert (published, delivered) == (f"{row['published']:,}", f"{row['delivered']:,}")
     assert "messages" not in page.tables["Users"][0]
-    assert all(layout.get("barmode") in (None, "group") for _, layout in charts_of(text))
+    assert all(layout.get("barmode") in (None, "group") for _, layout in charts_of(text)[:-1])
     assert not any("stackgroup" in trace for data, _ in charts_of(text) for trace in data)
 
 
 def test_charts_have_clock_time_axes_from_zero_and_one_palette(text: str) -> None:
     charts = charts_of(text)
-    assert len(charts) == 6
-    for data, layout in charts:
+    assert len(charts) == CHARTS
+    for data, layout in charts[:-1]:
         for trace in data:
             color = trace.get("line", trace.get("marker", {}))["color"]
             assert color in PALETTE.values()
-            if trace["type"] == "scatter":
+            if trace["type"] == "scatter" and trace["name"] != "p50":
                 assert color == PALETTE.get(trace["name"], PALETTE["other"])
         amounts = layout["xaxis"] if data[0].get("orientation") == "h" else layout["yaxis"]
         assert amounts["rangemode"] == "tozero"
+    for number in (0, 1, 4, 6, 8):
+        assert charts[number][1]["xaxis"]["type"] == "date"
     times, layout = charts[0]
-    assert layout["xaxis"]["type"] == "date"
     histograms = [layout for _, layout in charts if layout["xaxis"].get("type") == "category"]
     assert 1 in [layout["yaxis"].get("dtick") for layout in histograms]  # of few, in whole ones
     assert times[0]["x"][0].startswith("2023-11-14 22:13:20")
+
+
+def test_latencies_over_time_are_bars_from_the_half_to_the_hundredth(
+    text: str, lossy: Path, captured: Path
+) -> None:
+    summary = summary_of(captured, lossy)
+    for (data, layout), latency in zip(charts_of(text)[4:8:2], (summary.confirms, summary.acks), strict=True):
+        bars, line = data
+        known = [
+            (index, p50, p99)
+            for index, (p50, p99) in enumerate(
+                zip(latency.over_time.p50_ns, latency.over_time.p99_ns, strict=True)
+            )
+            if p50 is not None and p99 is not None
+        ]
+        assert len(known) > 3
+        assert bars["base"] == [p50 for _, p50, _ in known]
+        assert bars["y"] == [p99 - p50 for _, p50, p99 in known]
+        assert bars["width"] == latency.over_time.width_ns / 1_000_000
+        assert line["y"][::3] == bars["base"]
+        assert layout["yaxis"]["type"] == "log"
+        low, high = layout["yaxis"]["range"]
+        assert all(10**low <= p50 <= p99 <= 10**high for _, p50, p99 in known)
+
+
+def test_connections_and_channels_are_bars_by_what_ended_them(text: str, lossy: Path, captured: Path) -> None:
+    summary = summary_of(captured, lossy)
+    data, layout = charts_of(text)[-1]
+    assert {
+        trace["name"]: (trace["marker"]["color"], trace["marker"]["pattern"]["shape"]) for trace in data
+    } == {name: look for name, look in ENDS.items() if name in {trace["name"] for trace in data}}
+    shown = sorted(
+        (place, ended) for trace in data for place, ended in zip(trace["y"], trace["hovertext"], strict=True)
+    )
+    assert [place for place, _ in shown] == list(range(len(summary.lives)))
+    assert {trace["name"] for trace in data} >= {"closed by an error", "with its connection"}
+    for (_, hover), life in zip(shown, summary.lives, strict=True):
+        assert (str(life.reply_code) in hover) == (life.ended == "closed")
+    assert layout["yaxis"]["range"] == [len(summary.lives) - 0.5, -0.5]
+
+
+def test_the_same_input_gives_the_same_octets(captured: Path, lossy: Path, tmp_path: Path) -> None:
+    pages = []
+    for seed in ("1", "2"):
+        page = tmp_path / f"{seed}.html"
+        command = [sys.executable, "-m", "amqpcodec", "stats", str(captured), str(lossy), "--html", str(page)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        assert subprocess.run(command, env=environment, capture_output=True, timeout=60).returncode == 1
+        pages.append(page.read_bytes())
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +177,7 @@ def test_the_page_loads_nothing_and_runs_nothing_from_the_wire(text: str) -> Non
     assert page.loads == []
     assert "default-src 'none'" in text
     assert "<script>alert(1)" not in text
-    assert page.scripts == 2 + 6  # the library, what is done before printing, and a chart each
+    assert page.scripts == 2 + CHARTS  # the library, what is done before printing, and a chart each
 
 
 def test_the_page_has_colours_for_dark_mode_and_for_paper(text: str) -> None:
@@ -154,7 +208,8 @@ def test_colours_stand_out_from_light_and_dark_paper(text: str) -> None:
         for block in re.findall(r":root \{(.*?)\}", text, re.DOTALL)
     )  # fmt: skip
     for theme in (light, dark, paper):
-        assert all(_contrast(color, theme["paper"]) >= 3 for color in PALETTE.values())
+        colors = [*PALETTE.values(), *(color for color, _ in ENDS.values())]
+        assert all(_contrast(color, theme["paper"]) >= 3 for color in colors)
         for name_ in ("ink", "dim", "link", "error", "warning", "note"):
             assert _contrast(theme[name_], theme["paper"]) >= 4.5
 
@@ -180,4 +235,4 @@ def test_a_browser_without_network_draws_the_page(written: Path, lossy: Path, ca
     for chapter in chapters(summary_of(captured, lossy)):
         for section in chapter.sections:
             assert drawn.tables[section.title] == [section.columns, *section.rows]
-    assert text.count('class="main-svg"') >= 6
+    assert text.count('class="main-svg"') >= CHARTS

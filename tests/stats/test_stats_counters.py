@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import random
-from types import SimpleNamespace
-from typing import Any
 
-import pytest
-
-from amqpcodec.stats import counters
-from amqpcodec.stats.counters import Durations, Largest, Parties, Tally, Timeline
-from amqpcodec.stats.summary import Slow
+from amqpcodec.stats.counters import Largest, Tally, Timeline
 
 
 def test_a_tally_is_exact_for_the_keys_it_holds_and_adds_up_the_rest() -> None:
@@ -48,22 +41,6 @@ def test_the_largest_are_kept_and_of_equal_ones_the_first() -> None:
     assert [row["name"] for row in ranking.rows] == ["b", "d"]
     assert ranking.others == {"octets": 11, "gaps": 3}
     assert ranking.distinct == 5
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_percentiles_are_right_to_the_hundredth(seed: int) -> None:
-    rng = random.Random(seed)
-    exact = sorted(int(rng.lognormvariate(14, 3)) for _ in range(5000))
-    durations = Durations(3)
-    for each in rng.sample(exact, len(exact)):
-        if durations.slow(each):
-            durations.keep(Slow("f", 0, 1, 1, 1, 0, 2, each, "ack", None, None, None, None))
-    latency = durations.latency()
-    assert latency.percentiles.keys() == {"p50", "p90", "p99", "p99.9"}
-    for name, rank in (("p50", 2500), ("p90", 4500), ("p99", 4950), ("p99.9", 4995)):
-        assert exact[rank - 1] <= latency.percentiles[name] <= exact[rank - 1] * 1.008 + 1
-    assert [slow.latency_ns for slow in latency.slowest] == exact[:-4:-1]
-    assert (latency.least_ns, latency.most_ns, latency.count) == (exact[0], exact[-1], 5000)
 
 
 def test_intervals_grow_with_the_time_they_span() -> None:
@@ -112,16 +89,6 @@ def test_times_centuries_apart_take_no_more_room() -> None:
     assert len(timeline.rates().messages["publish"]) <= 240
 
 
-def test_only_what_is_among_the_slowest_so_far_is_asked_for() -> None:
-    durations, kept = Durations(1), []
-    for duration_ns in (5, 4, 5, 6, 1):
-        if durations.slow(duration_ns):
-            slow: Any = SimpleNamespace(latency_ns=duration_ns)
-            durations.keep(slow)
-            kept.append(duration_ns)
-    assert kept == [5, 6]
-
-
 def test_keys_that_are_to_stand_behind_others_do_so_whatever_their_counts() -> None:
     tally = Tally(("code",), ("times",))
     for code, times in ((200, 9), (404, 1), (320, 2)):
@@ -129,19 +96,3 @@ def test_keys_that_are_to_stand_behind_others_do_so_whatever_their_counts() -> N
     ranking = tally.ranking(2, later=lambda key: key[0] == 200)
     assert [row["code"] for row in ranking.rows] == [320, 404]
     assert ranking.others == {"times": 9}
-
-
-def test_parties_that_are_not_shown_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counters, "_MOST_PARTIES", 3)
-    parties = Parties(("queue",))
-    for number in range(5):
-        for _ in range(5 - number):
-            durations = parties.of((f"q{number}",))
-            durations.messages += 1
-            durations.unanswered += number == 4
-            durations.slow(number)
-    first, rest = parties.largest(1)
-    assert (first.keys, first.messages, first.most_ns, first.others) == ({"queue": "q0"}, 5, 0, 0)
-    # Two that are known by name, and all beyond the limit.
-    assert (rest.keys, rest.messages, rest.unanswered, rest.others) == ({"queue": None}, 10, 1, 3)
-    assert parties.largest(3)[-1].others == 1

@@ -9,6 +9,7 @@ from support.timing import undisturbed, within
 
 from amqpcodec.capture import Close, Connection
 from amqpcodec.stats.flows import Flows, Incidents
+from amqpcodec.stats.lives import Lives, Stays
 
 
 def _ended_together(count: int) -> Callable[[], float]:
@@ -16,12 +17,12 @@ def _ended_together(count: int) -> Callable[[], float]:
 
     def work() -> float:
         incidents = Incidents(top=1)
-        flows = Flows("made.pcap", incidents, of_streams=False)
+        flows = Flows("made.pcap", incidents, Lives(1), of_streams=False)
         connections = [Connection(number, None, None) for number in range(count)]
         flows.see(Close(each, direction, 0, None, None) for each in connections for direction in (0, 1))
         begin = time.process_time()
         for each in connections:
-            flows.end({"flow": each.number, **_ROW})
+            flows.end({"flow": each.number, **_ROW}, Stays())
         flows.finish()
         seconds = time.process_time() - begin
         assert incidents.counts.count("times", ("open-at-the-end",)) == count
@@ -32,7 +33,8 @@ def _ended_together(count: int) -> Callable[[], float]:
 
 _ROW = {
     "frames_sent": 1, "frames_received": 0, "messages_sent": 0, "messages_received": 0, "gaps": 0,
-    "ts_first_us": None, "ts_last_us": None, "heartbeat": None,
+    "ts_first_us": None, "ts_last_us": None, "heartbeat": None, "octets_sent": 8, "octets_received": 0,
+    "client": None, "connection_name": None, "client_product": None,
 }  # fmt: skip
 
 

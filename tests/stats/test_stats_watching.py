@@ -13,13 +13,15 @@ from amqpcodec._columns import following_py
 from amqpcodec.stats import watching
 from amqpcodec.stats.counters import Tally
 from amqpcodec.stats.flows import Flows, Incidents
+from amqpcodec.stats.lives import Lives
+from amqpcodec.stats.outcomes import Outcomes
 from amqpcodec.stats.summary import Ending
 from amqpcodec.stats.watching import MethodRow, Watcher
 
 
 def watcher(endings: list[Ending]) -> Watcher:
     return Watcher(
-        "file", Flows("file", Incidents(3), of_streams=False), endings=endings, top=3,
+        "file", Flows("file", Incidents(3), Lives(3), of_streams=False), Outcomes(3), endings=endings, top=3,
         closings=Tally(("scope", "by", "reply_code", "reply_text"), ("times",)),
         returns=Tally(("reply_code", "reply_text", "exchange", "routing_key"), ("messages",)),
         settled=Tally(("method", "by"), ("times",)),

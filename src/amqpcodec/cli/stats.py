@@ -1,4 +1,4 @@
-"""``amqpcodec stats``: what a person asks first about captures, as text, JSON, or a page with charts."""
+"""``amqpcodec stats``: what a person asks first about captures, as text, JSON, metrics or a page."""
 
 from __future__ import annotations
 
@@ -36,10 +36,14 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+_METRICS = {"encoding": "utf-8", "newline": "\n"}
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Read every file and print the summary; returns the exit code."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
+        metrics = arguments.format == "prometheus"  # whose encoding and ends of lines are not a choice
+        sys.stdout.reconfigure(**_METRICS if metrics else {"errors": "backslashreplace"})
     names = list(inputs.expanded(arguments.files))
     if arguments.html is not None and inputs.is_read(arguments.html, names):
         output.complain(f"{arguments.html!r} is read, so it cannot be written")
@@ -55,7 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         output.complain(f"{arguments.html!r}: {inputs.reason(error)}")
         return EXIT_UNUSABLE
-    _print(summary, arguments.json)
+    with output.blaming_output():
+        sys.stdout.write(_shown(summary, arguments.format))
     if unread:
         return EXIT_UNUSABLE
     return EXIT_FAULTS if summary.faults.distinct else EXIT_OK
@@ -82,13 +87,14 @@ def _write_page(path: str, summary: Summary) -> None:
         file.write(page(summary))
 
 
-def _print(summary: Summary, as_json: bool) -> None:
+def _shown(summary: Summary, form: str) -> str:
     from .statsections import sections
+    from .statsprometheus import prometheus
     from .statstext import text
 
-    shown = json.dumps(summary.as_dict(), allow_nan=False) + "\n" if as_json else text(sections(summary))
-    with output.blaming_output():
-        sys.stdout.write(shown)
+    if form == "json":
+        return json.dumps(summary.as_dict(), allow_nan=False) + "\n"
+    return prometheus(summary) if form == "prometheus" else text(sections(summary))
 
 
 def _collect(arguments: argparse.Namespace, names: list[str]) -> tuple[Summary, bool]:

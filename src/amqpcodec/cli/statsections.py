@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ..capture import DIRECTION_NAMES
-from ..stats import Ending, Latency, Party, Problem, Ranking, Rates, Slow, Summary
+from ..stats import Ending, Latency, Life, Party, Problem, Publishers, Ranking, Rates, Slow, Summary
+from ..stats.findings import lasting
+from ..stats.lives import CHANNELS
 from .rendering import clock, escaped
 
 _LONGEST = 60
 _SECOND = 1_000_000_000
+_LONG = 180 * _SECOND  # from here on in minutes, hours or days
 
 
 @dataclass(frozen=True)
@@ -39,18 +42,19 @@ def sections(summary: Summary) -> list[Section]:
     made = [
         findings(summary),
         *parties(summary),
+        exchanges(summary, summary.exchanges, _TRAFFIC),
         overview(summary),
         connections(summary.connections),
         ranked("Products", summary.products, ("broker", "client", *_WHO_TITLES), _WHO),
         ranked("Users", summary.users, ("user", *_WHO_TITLES), _WHO),
         ranked("Virtual hosts", summary.vhosts, ("vhost", *_WHO_TITLES), _WHO),
         ranked("Messages", summary.kinds, ("kind", "messages", "bytes", "incomplete")),
-        ranked("Exchanges", summary.exchanges, ("exchange", *_TRAFFIC)),
         ranked("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
         ranked("Queues delivered from", summary.queues, ("queue", "messages", "bytes")),
         _rates(summary.rates),
         *_latency("Publish to confirm", summary.confirms),
         *_latency("Deliver to acknowledgement", summary.acks),
+        lives(summary),
         ranked("Closed", summary.closings, ("what", "by", "code", "text", "times")),
         endings(summary.endings),
         returned(summary.returns),
@@ -78,7 +82,9 @@ def duration(nanoseconds: int | None) -> str:
         return f"{nanoseconds / 1000:.1f} µs"
     if nanoseconds < _SECOND:
         return f"{nanoseconds / 1_000_000:.3f} ms"
-    return f"{nanoseconds / _SECOND:.3f} s"
+    if nanoseconds < _LONG:
+        return f"{nanoseconds / _SECOND:.3f} s"
+    return lasting(nanoseconds)
 
 
 def name(value: object) -> str:
@@ -117,31 +123,99 @@ def findings(summary: Summary) -> Section:
 
 def parties(summary: Summary) -> Iterator[Section]:
     """Return the tables of what became of messages by queue, by consumer and by publisher."""
-    delivered = ("delivered", "messages/s", "redelivered", "refused", "unacknowledged", "not followed")
-    yield _parties("Queues", summary.by_queue, ("queue",), delivered)
-    who = ("queue", "client", "channel", "consumer")
-    yield _parties("Consumers", summary.by_consumer, who, delivered)
-    published = ("published", "messages/s", "refused", "unconfirmed", "not followed")
-    yield _parties("Publishers", summary.by_publisher, ("exchange", "client", "channel"), published)
+    latencies = ("p50", "p99", "most")
+    delivered = ("delivered", "messages/s", *latencies, "unacknowledged", "most at once")
+    counted = ("redelivered", "refused", "not followed")
+    yield _parties("Queues", summary.by_queue, (*delivered, *counted))
+    of_consumers = (*delivered, "prefetch", "idle", "longest pause", *counted)
+    yield _parties("Consumers", summary.by_consumer, of_consumers, (_CONSUMER_NOTE,))
+    published = ("published", "messages/s", *latencies, "unconfirmed", "most at once")
+    yield _parties("Publishers", summary.by_publisher, (*published, *counted[1:]))
 
 
-def _parties(title: str, found: list[Party], keys: tuple[str, ...], counts: tuple[str, ...]) -> Section:
-    rows: list[tuple[str, ...]] = []
-    for party in found:
-        shown = {
-            "messages/s": "-" if party.per_second is None else f"{party.per_second:,.1f}",
-            "redelivered": number(party.redelivered),
-            "refused": number(party.refused),
-            "not followed": number(party.unfollowed),
-            **dict.fromkeys(("delivered", "published"), number(party.messages)),
-            **dict.fromkeys(("unacknowledged", "unconfirmed"), number(party.unanswered)),
-        }
-        times = map(duration, (party.p50_ns, party.p99_ns, party.most_ns))
-        who = [key_text(key, value) for key, value in party.keys.items()]
-        if party.others:
-            who[0] = _others(party.others)
-        rows.append((*who, *(shown[count] for count in counts), *times))
-    return Section(title, (*keys, *counts, "p50", "p99", "most"), rows, len(counts) + 3)
+_CONSUMER_NOTE = (
+    "Prefetch is how many messages may be unacknowledged, by the last basic.qos of the channel. A consumer "
+    "is idle while none is."
+)
+
+
+def _parties(title: str, found: list[Party], counts: tuple[str, ...], notes: tuple[str, ...] = ()) -> Section:
+    rows = [(*_who(party), *map(_of_party(party).__getitem__, counts)) for party in found]
+    keys = [_KEY_TITLES.get(key, key) for key in _key_names(found)]
+    return Section(title, (*keys, *counts), rows, len(counts), notes if found else ())
+
+
+_KEY_TITLES = {"consumer_tag": "consumer"}
+
+
+def _key_names(found: list[Party]) -> Iterator[str]:
+    """The names of columns that say who it is; that of a client's connection stands behind its address."""
+    for key in found[0].keys if found else ():
+        yield key
+        if key == "client":
+            yield "name"
+
+
+def _who(party: Party) -> list[str]:
+    known = {**party.keys, "name": party.name}
+    cells = [key_text(key, known[key]) for key in _key_names([party])]
+    if party.others:
+        cells[0] = _others(party.others)
+    return cells
+
+
+def _of_party(party: Party) -> dict[str, str]:
+    """Text by title of column."""
+    return {
+        **dict.fromkeys(("delivered", "published"), number(party.messages)),
+        "messages/s": "-" if party.per_second is None else f"{party.per_second:,.1f}",
+        "redelivered": number(party.redelivered),
+        "refused": number(party.refused),
+        **dict.fromkeys(("unacknowledged", "unconfirmed"), number(party.unanswered)),
+        "most at once": "-" if party.most_waiting is None else number(party.most_waiting),
+        "prefetch": "-"
+        if party.prefetch is None
+        else number(party.prefetch)
+        if party.prefetch
+        else "no limit",
+        "idle": _roughly(party.idle_ns),
+        "longest pause": _roughly(party.pause_ns),
+        "not followed": number(party.unfollowed),
+        "p50": _roughly(party.p50_ns),
+        "p99": _roughly(party.p99_ns),
+        "most": _roughly(party.most_ns),
+    }
+
+
+def _roughly(nanoseconds: int | None) -> str:
+    """A duration in three digits."""
+    return "-" if nanoseconds is None else lasting(nanoseconds)
+
+
+def exchanges(
+    summary: Summary, ranking: Ranking, titles: tuple[str, ...], counts: tuple[str, ...] = ()
+) -> Section:
+    """The table of exchanges, with who publishes to each.
+
+    Args:
+        summary: says who publishes.
+        ranking: the exchanges.
+        titles, counts: the columns with numbers, and the counts in them.
+    """
+    table = ranked("Exchanges", ranking, ("exchange", *titles), counts)
+    publishers = {each.exchange: _clients(each) for each in summary.published_by}
+    known = [publishers.get(row["exchange"], "-") for row in ranking.rows]
+    known += ["-"] * (len(table.rows) - len(known))
+    rows = [(row[0], who, *row[1:]) for row, who in zip(table.rows, known, strict=True)]
+    return replace(table, columns=("exchange", "published by", *titles), rows=rows)
+
+
+def _clients(publishers: Publishers) -> str:
+    shown = [
+        f"{name(each.client)}{f' ({name(each.name)})' if each.name else ''} {number(each.messages)}"
+        for each in publishers.clients
+    ]
+    return ", ".join([*shown, *[_others(publishers.others)] * (publishers.others > 0)]) or "-"
 
 
 def overview(summary: Summary) -> Section:
@@ -203,6 +277,56 @@ _FLOW_COUNTS = ("octets_sent", "octets_received", "messages_sent", "messages_rec
 _FLOW_TITLES = (
     "bytes sent", "bytes received", "messages sent", "messages received", "gaps", "errors",
 )  # fmt: skip
+
+
+def lives(summary: Summary, bars: bool = True) -> Section:
+    """Connections and channels from their beginning to their end; with bars where no chart stands above."""
+    rows: list[tuple[str, ...]] = []
+    for life in summary.lives:
+        rows.append(
+            (
+                where(life.file, life.flow),
+                name(life.client),
+                name(life.name),
+                str(life.channel) if life.channel else _channels(life.channels),
+                *[bar(life, summary)] * bars,
+                clock(life.begin_ns),
+                duration(life.duration_ns),
+                ended(life),
+            )
+        )
+    columns = ("where", "client", "name", "channel", *["over time"] * bars, "from", "lasted", "ended")
+    note = f"Up to {CHANNELS} channels of each connection are shown: the first, and those closed by an error."
+    return Section("Connections and channels over time", columns, rows, notes=(note,) if rows else ())
+
+
+def _channels(count: int) -> str:
+    return "1 channel" if count == 1 else f"{number(count)} channels"
+
+
+def ended(life: Life) -> str:
+    """What ended a connection or channel."""
+    if life.ended == "closed":
+        return f"{life.by} {life.reply_code} {whole(life.reply_text)}"
+    return _ENDED[life.ended]
+
+
+_ENDED = {
+    "with-connection": "with its connection",
+    "broken": "without connection.close",
+    "recording": "open at the end of the recording",
+}
+
+
+def bar(life: Life, summary: Summary, width: int = 40) -> str:
+    """The time of a life within that of the recording."""
+    first, last = summary.first_us, summary.last_us
+    if first is None or last is None or life.begin_ns is None or life.end_ns is None:
+        return "-"
+    span = max(last - first, 1) * 1000
+    begin, end = ((time - first * 1000) * width // span for time in (life.begin_ns, life.end_ns))
+    begin = min(max(begin, 0), width - 1)
+    return " " * begin + _BARS[-1] * max(min(end + 1, width) - begin, 1)
 
 
 def where(file: str, flow: int | None) -> str:
@@ -268,12 +392,12 @@ def _rates(rates: Rates) -> Section:
     )
 
 
-def sparkline(values: Sequence[int], width: int = 40) -> str:
-    """Values over time as a line of bars."""
+def sparkline(values: Sequence[int], width: int = 40, together: Callable[[Sequence[int]], int] = sum) -> str:
+    """Values over time as a line of bars, several of them added up or otherwise put together."""
     step = -(-len(values) // width)
-    sums = [sum(values[at : at + step]) for at in range(0, len(values), step)]
-    most = max(sums) or 1
-    return "".join(_BARS[-(-value * (len(_BARS) - 1) // most)] for value in sums)
+    drawn = [together(values[at : at + step]) for at in range(0, len(values), step)]
+    most = max(drawn) or 1
+    return "".join(_BARS[-(-value * (len(_BARS) - 1) // most)] for value in drawn)
 
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -292,7 +416,11 @@ def _latency(title: str, latency: Latency) -> Iterator[Section]:
         *((percentile, duration(value)) for percentile, value in latency.percentiles.items()),
         ("most", duration(latency.most_ns)),
     ]
-    yield Section(title, ("", "all"), rows, 1)
+    notes: tuple[str, ...] = ()
+    if latency.count:
+        drawn = sparkline([each or 0 for each in latency.over_time.p99_ns], together=max)
+        notes = (f"p99 over time  {drawn}",)
+    yield Section(title, ("", "all"), rows, 1, notes)
     yield slowest(title, latency)
 
 
@@ -364,7 +492,7 @@ def problems(problems: list[Problem]) -> Section:
                 name(problem.packet),
                 name(problem.offset),
                 name(problem.length),
-                name(problem.message),
+                whole(problem.message),
             )
         )
     columns = ("code", "where", "way", "at", "packet", "offset", "bytes", "message")

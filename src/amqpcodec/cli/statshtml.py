@@ -26,7 +26,7 @@ _STYLE = """
   .chart, tr, li, .tiles > div { break-inside: avoid } h2, h3 { break-after: avoid } nav { display: none } }
 * { box-sizing: border-box }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  margin: 0 auto; max-width: 1180px; padding: 1.2rem 1rem 4rem }
+  margin: 0 auto; max-width: 1440px; padding: 1.2rem 1rem 4rem }
 h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere } h2 { font-size: 1.3rem; margin: 3rem 0 0;
   border-bottom: 2px solid var(--line) } h3 { font-size: 1.05rem; margin: 1.8rem 0 .3rem }
 a { color: var(--link) }
@@ -47,12 +47,19 @@ ul.findings strong { font-weight: 600 } .error > strong { color: var(--error) }
 .tiles dd { margin: 0; font-size: 1.2rem; font-weight: 600 }
 nav ul { list-style: none; padding: 0; margin: .2rem 0; columns: 15rem } nav li { break-inside: avoid }
 nav ul ul { columns: auto; padding-left: 1rem; margin: 0 0 .4rem }
-div.wide { overflow-x: auto }
+/* A shadow at a side beyond which the table goes on. */
+div.wide { overflow-x: auto; background: linear-gradient(to right, var(--paper) 30%, transparent),
+  linear-gradient(to left, var(--paper) 30%, transparent) 100% 0,
+  linear-gradient(to right, var(--line), transparent),
+  linear-gradient(to left, var(--line), transparent) 100% 0;
+  background-repeat: no-repeat; background-size: 30px 100%, 30px 100%, 12px 100%, 12px 100%;
+  background-attachment: local, local, scroll, scroll }
 table { border-collapse: collapse; font-size: .92rem }
 th { text-align: left; font-weight: 600; vertical-align: bottom }
 td, th { padding: .2rem .75rem .2rem 0; border-bottom: 1px solid var(--line) }
 td { vertical-align: top; max-width: 26rem; overflow-wrap: break-word; white-space: pre-wrap }
-td.number, th.number { text-align: right }
+td.number, th.number { text-align: right } th.number { min-width: 4.2rem }
+td.short { white-space: pre }
 td.number { white-space: nowrap; font-variant-numeric: tabular-nums }
 .chart { margin: .3rem 0; overflow: hidden }
 .chart text { fill: var(--ink) !important } .chart .gridlayer path, .chart .zerolinelayer path
@@ -60,6 +67,7 @@ td.number { white-space: nowrap; font-variant-numeric: tabular-nums }
 @media (max-width: 600px) { body { font-size: 14px; padding: .8rem .7rem 3rem } td { max-width: 14rem }
   ul.findings li { grid-template-columns: 1fr; gap: 0 } p.verdict { font-size: 1.05rem } }
 """
+_SHORT = 24  # characters that stand on one line
 _CHAPTER = "chapter-"  # before the name of its heading, since a table may have the same title
 # Charts take the width of the paper.
 _PRINTED = (
@@ -157,5 +165,5 @@ def _section(section: Section, chart: str) -> str:
 def _cells(tag: str, section: Section, cells: tuple[str, ...]) -> Iterator[str]:
     left = len(section.columns) - section.numbers
     for column, cell in enumerate(cells):
-        kind = "" if column < left else ' class="number"'
+        kind = ' class="number"' if column >= left else ' class="short"' if len(cell) <= _SHORT else ""
         yield f"<{tag}{kind}>{escape(cell)}</{tag}>"

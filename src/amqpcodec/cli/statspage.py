@@ -59,7 +59,7 @@ def _traffic(summary: Summary) -> Iterator[Section]:
     yield _rates(summary.rates, summary.kinds, summary.duration_ns)
     both = ("published", "octets_published", "delivered", "octets_delivered")
     columns = ("published", "bytes published", "delivered", "bytes delivered")
-    yield tables.ranked("Exchanges", by_published(summary.exchanges), ("exchange", *columns), both)
+    yield tables.exchanges(summary, by_published(summary.exchanges), columns, both)
     routing_keys = by_published(summary.routing_keys)
     yield tables.ranked("Routing keys", routing_keys, ("exchange", "routing key", *columns), both)
     yield tables.returned(summary.returns)
@@ -138,6 +138,7 @@ def _queues(summary: Summary) -> Iterator[Section]:
 
 def _connections(summary: Summary) -> Iterator[Section]:
     yield tables.connections(summary.connections)
+    yield tables.lives(summary, bars=False)
     rows: list[tuple[str, ...]] = [
         (
             each.kind.replace("-", " "),

@@ -18,12 +18,16 @@ except ImportError as error:
 
 from .collecting import Collector
 from .summary import (
+    Band,
+    Client,
     Ending,
     Finding,
     Incident,
     Latency,
+    Life,
     Party,
     Problem,
+    Publishers,
     QueueDepth,
     Ranking,
     Rates,
@@ -33,13 +37,17 @@ from .summary import (
 )
 
 __all__ = [
+    "Band",
+    "Client",
     "Collector",
     "Ending",
     "Finding",
     "Incident",
     "Latency",
+    "Life",
     "Party",
     "Problem",
+    "Publishers",
     "QueueDepth",
     "Ranking",
     "Rates",

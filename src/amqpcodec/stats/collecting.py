@@ -22,6 +22,7 @@ from .depths import Depths
 from .findings import findings, verdict
 from .flows import Flows, Incidents
 from .groups import Groups
+from .lives import Lives
 from .outcomes import Delivery, Outcomes
 from .reading import TableReader
 from .summary import Ending, Problem, Summary
@@ -77,7 +78,10 @@ class Collector:
         }  # fmt: skip
         self._of_streams = options["input"] == "stream"
         self._depths = Depths()
-        self._reader = TableReader(tables, self._of_streams, options, self._depths.report)
+        self._outcomes = Outcomes(top)
+        self._reader = TableReader(
+            tables, self._of_streams, options, depth=self._depths.report, watch=self._outcomes.watch
+        )
         self._files: list[str] = []
         self._span: list[int] = []
         self._totals = dict.fromkeys(("connections", *_COUNTS), 0)
@@ -90,7 +94,6 @@ class Collector:
         self._routing_keys = Tally(("exchange", "routing_key"), _TRAFFIC)
         self._queues = Tally(("queue",), ("messages", "octets"))
         self._timeline = Timeline()
-        self._outcomes = Outcomes(top)
         self._closings = Tally(("scope", "by", "reply_code", "reply_text"), ("times",))
         self._returns = Tally(("reply_code", "reply_text", "exchange", "routing_key"), ("messages",))
         self._endings: list[Ending] = []
@@ -99,6 +102,7 @@ class Collector:
         self._settled = Tally(("method", "by"), ("times",))
         self._redelivered = Tally(("queue",), ("messages",))
         self._incidents = Incidents(top)
+        self._lives = Lives(top)
 
     def add(self, file: str | os.PathLike[str] | Readable, name: str) -> bool:
         """Read a file once and add it to the summary.
@@ -116,10 +120,10 @@ class Collector:
         """
         _rewind(file)
         before = self._totals["connections"]
-        flows = Flows(name, self._incidents, self._of_streams)
+        flows = Flows(name, self._incidents, self._lives, self._of_streams)
         watcher = Watcher(
-            name, flows, closings=self._closings, returns=self._returns, settled=self._settled,
-            endings=self._endings, top=self._top,
+            name, flows, self._outcomes, closings=self._closings, returns=self._returns,
+            settled=self._settled, endings=self._endings, top=self._top,
         )  # fmt: skip
         for part in self._reader.read(file):
             flows.see(part.events)
@@ -138,6 +142,7 @@ class Collector:
 
     def _gathered(self, top: int) -> Summary:
         """The numbers of the summary, with so many rows in each list."""
+        exchanges = self._exchanges.ranking(top)
         return Summary(
             files=list(self._files),
             first_us=min(self._span, default=None),
@@ -148,7 +153,7 @@ class Collector:
             users=self._users.ranking(top),
             vhosts=self._vhosts.ranking(top),
             kinds=self._kinds.ranking(top),
-            exchanges=self._exchanges.ranking(top),
+            exchanges=exchanges,
             routing_keys=self._routing_keys.ranking(top),
             queues=self._queues.ranking(top),
             rates=self._timeline.rates(),
@@ -157,6 +162,7 @@ class Collector:
             by_queue=self._outcomes.queues.largest(top),
             by_consumer=self._outcomes.consumers.largest(top),
             by_publisher=self._outcomes.publishers.largest(top),
+            published_by=self._outcomes.published_by(row["exchange"] for row in exchanges.rows),
             closings=self._closings.ranking(top, later=lambda key: key[2] in PEACEFUL),
             endings=list(self._endings),
             returns=self._returns.ranking(top),
@@ -167,6 +173,7 @@ class Collector:
             depths=self._depths.largest(top, self._published_to, self._delivered_from),
             incidents=self._incidents.counts.ranking(top),
             first_incidents=list(self._incidents.first),
+            lives=self._lives.shown(),
             findings=[],
             verdict="",
         )
@@ -192,8 +199,9 @@ class Collector:
             self._outcomes.add(name, batch)
         for row in _rows(rows["connections"]):
             self._add_connection(name, row)
-            watcher.end(row["flow"])
-            self._outcomes.end(row["flow"], by_recording=flows.end(row))
+            flow = row["flow"]
+            by_recording = flows.end(row, watcher.end(flow))
+            self._outcomes.end(row, by_recording, flows.last_ns if by_recording else flows.end_ns(flow))
         flows.forget_closed()
 
     def _add_errors(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..capture import CLIENT_TO_SERVER, Close, Connection, Data, Event, Fault, Gap
 from .counters import Tally
+from .lives import Lives, Stays
 from .summary import SUCCESS, Incident
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ class _Flow:
         begun, opened, closing: whether the handshake began and ended, and whether connection.close was seen.
         blocked: the method connection.blocked that is in force.
         closes: how many directions have ended.
-        row: its row in the table `connections`.
+        row, stays: its row in the table `connections`, and its channels.
     """
 
     __slots__ = (
         "begun", "blocked", "closes", "closing", "connection", "last", "opened", "row", "silence", "since",
+        "stays",
     )  # fmt: skip
 
     def __init__(self, connection: Connection) -> None:
@@ -63,6 +65,7 @@ class _Flow:
         self.blocked: MethodRow | None = None
         self.closes = 0
         self.row: dict[str, Any] | None = None
+        self.stays: Stays | None = None
 
     def see(self, direction: int, time_ns: int) -> None:
         """Octets came, or the direction ended."""
@@ -75,20 +78,25 @@ class _Flow:
 class Flows:
     """The connections of a file, as long as rows of theirs may come.
 
+    Attributes:
+        last_ns: when the last octets of any of them came.
+
     Args:
         file: its name.
         incidents: receives what happens to them.
+        lives: receives them when they have ended.
         of_streams: whether the file holds the octets of one direction; its rows have no `flow`.
     """
 
-    def __init__(self, file: str, incidents: Incidents, of_streams: bool) -> None:
+    def __init__(self, file: str, incidents: Incidents, lives: Lives, of_streams: bool) -> None:
         self._file = file
         self._incidents = incidents
+        self._lives = lives
         self._of_streams = of_streams
         self._flows: dict[int | None, _Flow] = {}
         self._closed: list[_Flow] = []
         self._ending: dict[_Flow, None] = {}  # closed, and nothing was recorded since
-        self._last_ns: int | None = None
+        self.last_ns: int | None = None
 
     def see(self, events: Iterable[Event | Fault]) -> None:
         """Take the next events."""
@@ -98,7 +106,7 @@ class Flows:
             flow = self._flows.get(event.connection.number) or self._open(event)
             if event.time_ns is not None:
                 flow.see(event.direction, event.time_ns)
-                self._last_ns = event.time_ns
+                self.last_ns = event.time_ns
             if isinstance(event, Close):
                 self._close(flow)
             elif self._ending:
@@ -108,6 +116,16 @@ class Flows:
         """Name of the dialect of a connection, if it is known."""
         known = self._flows.get(0 if self._of_streams else flow)
         return known.connection.dialect if known else None
+
+    def client(self, flow: int | None) -> str | None:
+        """Return the address and port of the client of a connection, if it is known."""
+        known = self._flows.get(flow)
+        return str(known.connection.client) if known and known.connection.client else None
+
+    def end_ns(self, flow: int | None) -> int | None:
+        """Return when the last octets of a connection came, or its end."""
+        known = self._flows.get(flow)
+        return max((time for time in known.last if time is not None), default=None) if known else None
 
     def method(self, row: MethodRow) -> None:
         """Take a method of the class connection."""
@@ -125,8 +143,8 @@ class Flows:
         elif row.name == "connection.unblocked":
             self._unblock(flow, row.ts_ns)
 
-    def end(self, row: dict[str, Any]) -> bool:
-        """Take the row of a connection; no more methods of it will come.
+    def end(self, row: dict[str, Any], stays: Stays) -> bool:
+        """Take the row of a connection and its channels; no more methods of it will come.
 
         Returns:
             Whether the recording ended with it or before it, as far as is known yet.
@@ -134,7 +152,7 @@ class Flows:
         flow = self._flows.get(row["flow"])
         if flow is None:
             return True
-        flow.row = row
+        flow.row, flow.stays = row, stays
         if flow in self._ending:
             return not flow.closing
         self._judge(flow, by_recording=False)
@@ -183,11 +201,14 @@ class Flows:
             self._add(flow, kind, first, text=None if code is None else f"{code} {text}")
         elif not flow.closing:
             self._add(flow, "open-at-the-end" if by_recording else "ended-without-close", last)
+        ended = "closed" if flow.closing else "recording" if by_recording else "broken"
+        end_ns = self.last_ns if ended == "recording" else last
+        self._lives.add(self._file, row, flow.stays or Stays(), ended, end_ns)
         if flow.blocked is not None:
-            self._unblock(flow, self._last_ns if by_recording else last)
+            self._unblock(flow, self.last_ns if by_recording else last)
         for direction in (0, 1) if row["heartbeat"] else ():
-            if by_recording and not flow.closing and self._last_ns is not None and flow.last[direction]:
-                flow.see(direction, self._last_ns)
+            if by_recording and not flow.closing and self.last_ns is not None and flow.last[direction]:
+                flow.see(direction, self.last_ns)
             if flow.silence[direction] > _SILENT_HEARTBEATS * row["heartbeat"] * _SECOND:
                 silence = flow.since[direction], flow.silence[direction]
                 self._add(flow, "silent", *silence, direction, f"heartbeat {row['heartbeat']} s")

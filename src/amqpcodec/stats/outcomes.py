@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from .._columns.following_py import PUBLISH
+from .._columns.rows import NO_TIME
 from .cells import cells
-from .counters import Durations, Parties
-from .summary import Slow
+from .durations import Answers, Durations
+from .parties import Parties, Share
+from .summary import Client, Publishers, Slow
+
+if TYPE_CHECKING:
+    from .._columns.following_py import Message
 
 _REFUSED = ("nack", "reject", "requeued", "refused")
 _DELIVERED = ("deliver", "get-ok")
 _LOST = ("unknown", "dropped")
+_CLIENTS = 3  # of an exchange that are named
 
 
 class Delivery(NamedTuple):
@@ -53,11 +61,22 @@ class Outcomes:
     """
 
     def __init__(self, top: int) -> None:
-        self.confirms, self.acks = Durations(top), Durations(top)
+        self.confirms, self.acks = Answers(top), Answers(top)
         self.queues = Parties(("queue",))
         self.consumers = Parties(("queue", "client", "channel", "consumer_tag"))
         self.publishers = Parties(("exchange", "client", "channel"))
         self._open: dict[int | None, list[Durations]] = {}  # without an answer when their connection ended
+        self._held: dict[Message, tuple[Share, ...]] = {}
+
+    def watch(self, message: Message, begins: bool, time_ns: int) -> None:
+        """Take a message that begins to wait for an answer or no longer does; see `Follower.watch`."""
+        if begins:
+            shares = self._held[message] = tuple(self._shares(message))
+            for share in shares:
+                share.wait(time_ns)
+        else:
+            for share in self._held.pop(message):
+                share.settle(None if time_ns == NO_TIME else time_ns)
 
     def add(self, file: str, batch: pa.RecordBatch) -> None:
         """Add rows of a file."""
@@ -70,18 +89,58 @@ class Outcomes:
                 parties = [self.queues.of((row.queue,)), self.consumers.of(consumer)]
                 self._count(file, row, self.acks, parties)
 
-    def end(self, flow: int | None, by_recording: bool) -> None:
-        """There are no more rows of a connection, perhaps because the recording ended."""
-        for durations in self._open.pop(flow, ()):
-            durations.waiting += by_recording
+    def limit(self, client: str | None, channel: int, prefetch: int) -> None:
+        """Say how many messages may wait on a channel at once."""
+        for _, share in self.consumers.on_channel(client, channel):
+            share.prefetch = prefetch
 
-    def _count(self, file: str, row: Delivery, answers: Durations, parties: list[Durations]) -> None:
-        everyone = [answers, *parties]
+    def stop(self, client: str | None, channel: int, time_ns: int | None, tag: str | None = None) -> None:
+        """Take the end of a consumer, or of a channel and all its consumers."""
+        for known, share in self.consumers.on_channel(client, channel):
+            if tag is None or tag == known:
+                share.stop(time_ns)
+
+    def end(self, row: dict[str, Any], by_recording: bool, end_ns: int | None) -> None:
+        """Take the row of a connection that has ended, perhaps because the recording did, and when."""
+        for durations in self._open.pop(row["flow"], ()):
+            durations.waiting += by_recording
+        for parties in (self.consumers, self.publishers):
+            parties.end(row["client"], row["connection_name"] or row["client_product"], end_ns)
+
+    def published_by(self, exchanges: Iterable[str | None]) -> list[Publishers]:
+        """Return who publishes to some exchanges."""
+        found: dict[object, Counter[str | None]] = {exchange: Counter() for exchange in exchanges}
+        for (exchange, client, _), messages in self.publishers.messages():
+            if exchange in found:
+                found[exchange][client] += messages
+        return [self._publishers(exchange, clients) for exchange, clients in found.items()]
+
+    def _publishers(self, exchange: Any, clients: Counter[str | None]) -> Publishers:
+        ordered = sorted(clients.items(), key=lambda item: (-item[1], str(item[0])))
+        shown = [
+            Client(client, self.publishers.name_of(client), count) for client, count in ordered[:_CLIENTS]
+        ]
+        return Publishers(exchange, shown, len(ordered) - len(shown))
+
+    def _shares(self, message: Message) -> Iterator[Share]:
+        """Yield the shares of those who take part in a message."""
+        client = message.connection.client
+        who = (None if client is None else str(client), message.channel)
+        if message.step == PUBLISH:
+            yield self.publishers.of((message.exchange, *who))
+        else:
+            yield self.queues.of((message.queue,))
+            yield self.consumers.of((message.queue, *who, message.consumer_tag))
+
+    def _count(self, file: str, row: Delivery, answers: Answers, shares: list[Share]) -> None:
+        everyone: list[Durations] = [answers, *shares]
         outcome, then, now = row.outcome, row.ts_ns, row.ts_outcome_ns
         for durations in everyone:
             durations.messages += 1
             durations.redelivered += bool(row.redelivered)
-            durations.see(then)
+        if then is not None:
+            for share in shares:
+                share.see(then)
         if outcome is None:
             return
         if outcome == "none":
@@ -93,12 +152,13 @@ class Outcomes:
             for durations in everyone:
                 durations.unfollowed += 1
         else:
-            latency = now - then if now > then else 0
+            latency = max(now - then, 0)
             for durations in everyone:
                 durations.negative += outcome in _REFUSED
-                is_slow = durations.slow(latency)
-                if is_slow and durations.keeps:
-                    durations.keep(_slow(file, row, latency))
+            for share in shares:
+                share.add(latency)
+            if answers.answer(latency, now):
+                answers.keep(_slow(file, row, latency))
 
 
 def _slow(file: str, row: Delivery, latency: int) -> Slow:

@@ -14,6 +14,7 @@ from .._columns.build import make_sink, open_feeder
 from .._columns.decoding import Decoding
 from .._columns.delivery_sink import DeliverySink
 from .._columns.feeder_py import Feeder, PacketFeeder
+from .._columns.following_py import Message
 from .._columns.sinks import ErrorSink, Sink
 from .._options import resolve, select
 from ..arrow.arrays import record_batch, schema_of
@@ -69,7 +70,7 @@ class TableReader:
         tables: names of columns by table.
         of_streams: whether the files hold the octets of one direction, not captures.
         options: those of `arrow.read_capture` or `arrow.read_stream`.
-        depth: is called when the broker says how many messages are ready in a queue; needs `deliveries`.
+        depth, watch: are called as those of a `Follower`; they need the table `deliveries`.
 
     Raises:
         TypeError, ValueError: no such table or column; an option that cannot be.
@@ -80,9 +81,11 @@ class TableReader:
         tables: Mapping[str, Sequence[str]],
         of_streams: bool,
         options: Mapping[str, Any],
+        *,
         depth: Callable[[str | None, int], None] | None = None,
+        watch: Callable[[Message, bool, int], None] | None = None,
     ) -> None:
-        self._depth = depth
+        self._depth, self._watch = depth, watch
         known = AllStreamOptions if of_streams else AllCaptureOptions
         resolved = resolve(known, {**select(known, options), **_FULL})
         foreign = of_streams or resolved["port"] is not None
@@ -135,7 +138,7 @@ class TableReader:
             kept: dict[str, Any] = {"errors": errors} if name == "connections" else {}
             sink, feeder = open_feeder(name, columns[name], decoding, **kept)
             if isinstance(sink, DeliverySink):
-                sink.follower.depth = self._depth
+                sink.follower.depth, sink.follower.watch = self._depth, self._watch
             tables[name] = _Table(sink, feeder, columns[name])
         return tables
 

@@ -76,31 +76,95 @@ class Party:
 
     Attributes:
         keys: who it is.
+        name: the name of its connection, or of the client's product; None for a queue, or without a name.
         messages: delivered or published.
         per_second: the same in a second, from its first message to its last; None for a single one.
         redelivered: delivered before.
-        refused: answered by basic.nack or basic.reject.
-        unanswered, unfollowed: as in `Latency`.
-        p50_ns, p99_ns: percentiles of the latencies, at most 0.8 % too large; None without answers.
-        most_ns: the longest one.
+        count: with an answer.
+        refused: answered by basic.nack or basic.reject; part of `count`.
+        unanswered, waiting, unfollowed: as in `Latency`.
+        most_waiting: how many waited for an answer at once, at most.
+        prefetch: the `prefetch_count` of the last basic.qos on the channel of a consumer: how many may wait,
+            0 for any number; None without one.
+        idle_ns: how long nothing waited for an answer between its first message and its end; None if nothing
+            ever did. A consumer ends with its cancellation, channel, connection or recording.
+        pause_ns: the longest time without a message, likewise.
+        mean_ns, p50_ns, p99_ns, most_ns: latencies of the answers, percentiles at most 0.8 % too large; None
+            without answers.
         first_ns, last_ns: when its first and last message came.
-        others: how many it stands for, if it is the sum of those that are not shown, without keys and times.
-            All beyond the first 1,000 count as one.
+        others: how many it stands for, if it is the sum of those that are not shown; it has but the sums of
+            counts of messages then. All beyond the first 1,000 count as one.
     """
 
     keys: dict[str, Any]
+    name: str | None
     messages: int
     per_second: float | None
     redelivered: int
+    count: int | None
     refused: int
     unanswered: int
+    waiting: int
     unfollowed: int
+    most_waiting: int | None
+    prefetch: int | None
+    idle_ns: int | None
+    pause_ns: int | None
+    mean_ns: int | None
     p50_ns: int | None
     p99_ns: int | None
     most_ns: int | None
     first_ns: int | None
     last_ns: int | None
     others: int = 0
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who publishes to an exchange.
+
+    Attributes:
+        client: address and port.
+        name: the name of its connection, or of its product.
+        messages: published by it.
+    """
+
+    client: str | None
+    name: str | None
+    messages: int
+
+
+@dataclass(frozen=True)
+class Publishers:
+    """Those who publish to an exchange.
+
+    Attributes:
+        exchange: its name.
+        clients: the first three, those with most messages first.
+        others: how many further ones there are, of those among the first 1,000 in `by_publisher`.
+    """
+
+    exchange: str | None
+    clients: list[Client]
+    others: int
+
+
+@dataclass(frozen=True)
+class Band:
+    """Latencies over time, in intervals by when the answers came.
+
+    Attributes:
+        start_ns: when the first interval begins; None without answers.
+        width_ns: duration of an interval.
+        answered: the answers in each interval.
+        p50_ns, p99_ns: percentiles in each, at most 6.3 % too large; None for one without answers.
+    """
+
+    start_ns: int | None
+    width_ns: int
+    answered: list[int]
+    p50_ns: list[int | None]
+    p99_ns: list[int | None]
 
 
 @dataclass(frozen=True)
@@ -115,7 +179,9 @@ class Latency:
         negative: answered by basic.nack or basic.reject; part of `count`.
         mean_ns, least_ns, most_ns: exact; None without answers.
         percentiles: by name, at most 0.8 % too large.
-        histogram: pairs of the upper end of a class in nanoseconds and the number of its answers.
+        histogram: pairs of the upper end of a class in nanoseconds and the number of its answers; from 128 ns
+            on there are four classes an octave.
+        over_time: two of the percentiles over time.
         slowest: the slowest answers, slowest first.
     """
 
@@ -129,6 +195,7 @@ class Latency:
     most_ns: int | None
     percentiles: dict[str, int]
     histogram: list[tuple[int, int]]
+    over_time: Band
     slowest: list[Slow]
 
 
@@ -224,6 +291,45 @@ class Incident:
 
 
 @dataclass(frozen=True)
+class Life:
+    """A connection or channel, from its beginning to its end.
+
+    Attributes:
+        file, flow, client: where it is.
+        name: the name of its connection, or of the client's product.
+        channel: the channel; 0 for the connection.
+        begin_ns, end_ns: its first and last packet; of a channel its first method and channel.close-ok.
+        ended: ``"closed"``: by a close method; ``"with-connection"``: without one; ``"broken"``: TCP ended
+            without connection.close; ``"recording"``: it was open when the recording ended.
+        by, reply_code, reply_text: who sent the close method, and what is in it; None without one.
+        channels: how many channels of the connection there were; 0 for a channel.
+    """
+
+    file: str
+    flow: int
+    client: str | None
+    name: str | None
+    channel: int
+    begin_ns: int | None
+    end_ns: int | None
+    ended: str
+    by: str | None
+    reply_code: int | None
+    reply_text: str | None
+    channels: int
+
+    @property
+    def duration_ns(self) -> int | None:
+        """Return how long it lasted; None without times."""
+        return None if self.begin_ns is None or self.end_ns is None else self.end_ns - self.begin_ns
+
+    @property
+    def went_wrong(self) -> bool:
+        """Return whether an error ended it, or nobody said why."""
+        return self.ended == "broken" or self.reply_code not in SUCCESS
+
+
+@dataclass(frozen=True)
 class QueueDepth:
     """How full a queue is, by the `message_count` of queue.declare-ok and basic.get-ok, and basic.get-empty.
 
@@ -305,6 +411,7 @@ class Summary:
         confirms: from basic.publish to the broker's basic.ack or basic.nack, on channels in confirm mode.
         acks: from basic.deliver or basic.get-ok to the consumer's basic.ack, basic.nack or basic.reject.
         by_queue, by_consumer, by_publisher: the same by who took part, those with most messages first.
+        published_by: who publishes to each exchange, in the order of `exchanges`.
         closings: how channels and connections were closed.
         endings: the first ones that were closed by an error, with the methods before.
         returns: messages returned.
@@ -315,6 +422,8 @@ class Summary:
         depths: how full queues are, those that grew most first.
         incidents: what happened to connections, by kind.
         first_incidents: the first ones of each kind.
+        lives: connections and some channels of each, in the order in which they begin: those with the most
+            octets, and the first that went wrong.
         findings: problems and what explains numbers, the worst first; they do not depend on `top`.
         verdict: what they come to, in a sentence.
     """
@@ -337,6 +446,7 @@ class Summary:
     by_queue: list[Party]
     by_consumer: list[Party]
     by_publisher: list[Party]
+    published_by: list[Publishers]
     closings: Ranking
     endings: list[Ending]
     returns: Ranking
@@ -347,6 +457,7 @@ class Summary:
     depths: list[QueueDepth]
     incidents: Ranking
     first_incidents: list[Incident]
+    lives: list[Life]
     findings: list[Finding]
     verdict: str
 

@@ -9,6 +9,8 @@ import amqpcodec
 
 from .counters import Tally
 from .flows import Flows
+from .lives import Closed, Stay, Stays
+from .outcomes import Outcomes
 from .summary import Ending, Step
 
 _DIALECT = "rabbitmq-0-9-1"
@@ -38,16 +40,43 @@ class MethodRow(NamedTuple):
     class_id: int | None
     method_id: int | None
     reason: str | None
+    prefetch_count: int | None
+
+
+class _Channel:
+    """A channel.
+
+    Attributes:
+        recent: its last methods.
+        is_open: whether its end has not been agreed on yet.
+        begin_ns: when it began.
+        closed: the method that closes it.
+        prefetch: how many messages may wait for an acknowledgement.
+    """
+
+    __slots__ = ("begin_ns", "closed", "is_open", "prefetch", "recent")
+
+    def __init__(self, begin_ns: int | None) -> None:
+        self.begin(begin_ns)
+
+    def begin(self, begin_ns: int | None, is_open: bool = True) -> None:
+        """Forget everything: the number belongs to another channel now, or to none."""
+        self.recent: list[MethodRow] = []
+        self.is_open = is_open
+        self.begin_ns = begin_ns
+        self.closed: Closed | None = None
+        self.prefetch: int | None = None
 
 
 class _Connection:
-    """The last methods of a connection: on any of its channels, and on each."""
+    """The last methods of a connection on any of its channels, the open ones, and those that have ended."""
 
-    __slots__ = ("channels", "recent")
+    __slots__ = ("channels", "recent", "stays")
 
     def __init__(self) -> None:
-        self.channels: dict[int, list[MethodRow]] = {}
+        self.channels: dict[int, _Channel] = {}
         self.recent: list[MethodRow] = []
+        self.stays: Stays | None = None
 
 
 class Watcher:
@@ -56,6 +85,7 @@ class Watcher:
     Args:
         file: its name.
         flows: knows the dialects of connections, and receives the methods about them.
+        outcomes: learns what ends consumers, and how much they may have waiting.
         closings: counts how channels and connections were closed.
         returns: counts messages returned.
         settled: counts acknowledgements and refusals by method.
@@ -67,6 +97,7 @@ class Watcher:
         self,
         file: str,
         flows: Flows,
+        outcomes: Outcomes,
         *,
         closings: Tally,
         returns: Tally,
@@ -76,6 +107,7 @@ class Watcher:
     ) -> None:
         self._file = file
         self._flows = flows
+        self._outcomes = outcomes
         self._closings = closings
         self._returns = returns
         self._settled = settled
@@ -94,24 +126,29 @@ class Watcher:
             connection = connections.get(row.flow)
             if connection is None:
                 connection = connections[row.flow] = _Connection()
-            on_channel = connection.channels.get(number)
-            if on_channel is None:
-                on_channel = self._open(connection, number)
+            channel = connection.channels.get(number)
+            if channel is None:
+                channel = self._open(connection, row)
             handler = handlers.get(row.name)
             if handler is not None:
-                handler(self, row, on_channel, connection.recent)
-            for recent in (on_channel, connection.recent):
+                handler(self, row, channel, connection)
+            for recent in (channel.recent, connection.recent):
                 if len(recent) == BEFORE:
                     del recent[0]
                 recent.append(row)
 
-    def end(self, flow: int | None) -> None:
-        """There are no more methods of a connection."""
+    def end(self, flow: int | None) -> Stays:
+        """Return the channels of a connection; there are no more methods of it."""
         connection = self._connections.pop(flow, None)
-        if connection is not None:
-            self._channels -= len(connection.channels)
+        if connection is None:
+            return Stays()
+        self._channels -= len(connection.channels)
+        stays = connection.stays or Stays()
+        for number, channel in connection.channels.items():
+            self._leave(flow, number, channel, stays, None)
+        return stays
 
-    def _open(self, connection: _Connection, number: int) -> list[MethodRow]:
+    def _open(self, connection: _Connection, row: MethodRow) -> _Channel:
         while self._channels >= _MOST_CHANNELS:
             # The oldest connection is forgotten.
             flow, oldest = next(iter(self._connections.items()))
@@ -121,35 +158,62 @@ class Watcher:
                 break
             self.end(flow)
         self._channels += 1
-        recent = connection.channels[number] = []
-        return recent
+        channel = connection.channels[row.channel or 0] = _Channel(row.ts_ns)
+        return channel
 
-    def _reset(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
-        """A channel is opened, or its end is agreed on: the number belongs to another channel now."""
-        on_channel.clear()
+    def _leave(
+        self, flow: int | None, number: int, channel: _Channel, stays: Stays, end_ns: int | None
+    ) -> None:
+        """A channel ends."""
+        if number and channel.is_open:
+            stays.add(Stay(number, channel.begin_ns, end_ns, channel.closed))
+        if channel.prefetch is not None:
+            self._outcomes.limit(self._flows.client(flow), number, channel.prefetch)
 
-    def _ack(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
+    def _opens(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        if channel.recent and channel.is_open:  # the end of an earlier one was not recorded
+            self._closes(row, channel, connection)
+        channel.begin(row.ts_ns)
+
+    def _closes(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        """The end of a channel is agreed on."""
+        if connection.stays is None:
+            connection.stays = Stays()
+        number = row.channel or 0
+        self._leave(row.flow, number, channel, connection.stays, row.ts_ns)
+        self._outcomes.stop(self._flows.client(row.flow), number, row.ts_ns)
+        channel.begin(None, is_open=False)
+
+    def _ack(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         self._settled.add((row.name, _PEERS[row.direction]), 1)
 
-    def _life(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
+    def _qos(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        channel.prefetch = row.prefetch_count
+
+    def _life(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         self._flows.method(row)
 
-    def _return(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
+    def _return(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         self._returns.add((row.reply_code, row.reply_text, row.exchange, row.routing_key), 1)
 
-    def _cancel(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
+    def _cancel(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         if row.direction:
             self._closings.add(("consumer", _PEERS[row.direction], None, "basic.cancel"), 1)
+            self._cancelled(row, channel, connection)
 
-    def _close(self, row: MethodRow, on_channel: list[MethodRow], on_any: list[MethodRow]) -> None:
+    def _cancelled(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
+        self._outcomes.stop(self._flows.client(row.flow), row.channel or 0, row.ts_ns, row.consumer_tag)
+
+    def _close(self, row: MethodRow, channel: _Channel, connection: _Connection) -> None:
         scope = (row.name or "").partition(".")[0]
         if scope == "connection":
             self._flows.method(row)
         by = _PEERS[row.direction]
+        channel.closed = channel.closed or Closed(by, row.reply_code, row.reply_text)
         self._closings.add((scope, by, row.reply_code, row.reply_text), 1)
         if row.reply_code in PEACEFUL or len(self._endings) >= self._top:
             return
-        recent = on_any if scope == "connection" else on_channel
+        recent = connection.recent if scope == "connection" else channel.recent
         self._endings.append(
             Ending(
                 self._file, row.flow, row.packet, row.ts_ns, scope, row.channel or 0, by, row.reply_code,
@@ -175,16 +239,18 @@ def _step(row: MethodRow) -> Step:
     return Step(row.ts_ns, row.packet, row.direction, row.channel or 0, row.name or "", about)
 
 
-_Handler = Callable[[Watcher, MethodRow, list[MethodRow], list[MethodRow]], None]
+_Handler = Callable[[Watcher, MethodRow, _Channel, _Connection], None]
 _HANDLERS: dict[str | None, _Handler] = {
     "basic.ack": Watcher._ack,
     "basic.nack": Watcher._ack,
     "basic.reject": Watcher._ack,
     "basic.return": Watcher._return,
+    "basic.qos": Watcher._qos,
     "basic.cancel": Watcher._cancel,
-    "channel.open": Watcher._reset,
+    "basic.cancel-ok": Watcher._cancelled,
+    "channel.open": Watcher._opens,
     "channel.close": Watcher._close,
-    "channel.close-ok": Watcher._reset,
+    "channel.close-ok": Watcher._closes,
     "connection.start": Watcher._life,
     "connection.open-ok": Watcher._life,
     "connection.blocked": Watcher._life,
