@@ -84,3 +84,19 @@ def test_no_duration_is_long_to_read(summaries: dict[str, stats.Summary]) -> Non
 def _cell(tables: list[Section], what: str) -> str:
     [overview] = [table for table in tables if table.title == "Overview"]
     return dict(row[:2] for row in overview.rows)[what]
+
+
+def test_times_have_their_date_where_the_recording_has_several(summaries: dict[str, stats.Summary]) -> None:
+    for name, summary in summaries.items():
+        [table] = [each for each in sections(summary) if each.title == "Deliver to acknowledgement: slowest"]
+        at = table.columns.index("at")
+        assert {len(row[at]) for row in table.rows} == {26 if name == "a day" else 15}
+
+
+def test_rates_below_ten_have_three_digits(summaries: dict[str, stats.Summary]) -> None:
+    assert [_rate(summary) for summary in summaries.values()] == ["6.65", "0.111", "0.00464"]
+
+
+def _rate(summary: stats.Summary) -> str:
+    [table] = [each for each in sections(summary) if each.title == "Queues"]
+    return table.rows[0][table.columns.index("messages/s")]

@@ -39,6 +39,7 @@ class Section:
 
 def sections(summary: Summary) -> list[Section]:
     """All tables that have something in them, in the order in which they are to be read."""
+    at = times(summary)
     made = [
         findings(summary),
         *parties(summary),
@@ -52,14 +53,14 @@ def sections(summary: Summary) -> list[Section]:
         ranked("Routing keys", summary.routing_keys, ("exchange", "routing key", *_TRAFFIC)),
         ranked("Queues delivered from", summary.queues, ("queue", "messages", "bytes")),
         _rates(summary.rates),
-        *_latency("Publish to confirm", summary.confirms),
-        *_latency("Deliver to acknowledgement", summary.acks),
+        *_latency("Publish to confirm", summary.confirms, at),
+        *_latency("Deliver to acknowledgement", summary.acks, at),
         lives(summary),
         ranked("Closed", summary.closings, ("what", "by", "code", "text", "times")),
-        endings(summary.endings),
+        endings(summary.endings, at),
         returned(summary.returns),
         faults(summary.faults),
-        problems(summary.problems),
+        problems(summary.problems, at),
     ]
     return [section for section in made if section.rows]
 
@@ -110,9 +111,14 @@ def key_text(key: str, value: object) -> str:
     return exchange(value) if key == "exchange" else name(value)
 
 
-def per_second(count: int, width_ns: int) -> float:
-    """A count in an interval as a rate."""
-    return count * _SECOND / width_ns
+def rate(per_second: float) -> str:
+    """A rate, of which three digits are shown at least."""
+    return f"{per_second:,.1f}" if per_second >= 10 or not per_second else f"{per_second:.3g}"
+
+
+def per_second(count: int, duration_ns: int | None) -> str:
+    """A count in a time as a rate; ``-`` without a duration."""
+    return rate(count * _SECOND / duration_ns) if duration_ns else "-"
 
 
 def findings(summary: Summary) -> Section:
@@ -168,7 +174,7 @@ def _of_party(party: Party) -> dict[str, str]:
     """Text by title of column."""
     return {
         **dict.fromkeys(("delivered", "published"), number(party.messages)),
-        "messages/s": "-" if party.per_second is None else f"{party.per_second:,.1f}",
+        "messages/s": "-" if party.per_second is None else rate(party.per_second),
         "redelivered": number(party.redelivered),
         "refused": number(party.refused),
         **dict.fromkeys(("unacknowledged", "unconfirmed"), number(party.unanswered)),
@@ -241,6 +247,19 @@ def overview(summary: Summary) -> Section:
     return Section("Overview", ("", "all"), rows, 1, (note,))
 
 
+Times = Callable[[int | None], str]
+
+
+def times(summary: Summary) -> Times:
+    """Return what shows times: of day, and with the date where the recording has several."""
+    days = {time // 86_400_000_000 for time in (summary.first_us, summary.last_us) if time is not None}
+    return clock if len(days) < 2 else _dated
+
+
+def _dated(time_ns: int | None) -> str:
+    return clock(None) if time_ns is None else moment(time_ns // 1000)
+
+
 def moment(microseconds: int) -> str:
     """A date and time of day in UTC."""
     try:
@@ -282,6 +301,7 @@ _FLOW_TITLES = (
 def lives(summary: Summary, bars: bool = True) -> Section:
     """Connections and channels from their beginning to their end; with bars where no chart stands above."""
     rows: list[tuple[str, ...]] = []
+    at = times(summary)
     for life in summary.lives:
         rows.append(
             (
@@ -290,7 +310,7 @@ def lives(summary: Summary, bars: bool = True) -> Section:
                 name(life.name),
                 str(life.channel) if life.channel else _channels(life.channels),
                 *[bar(life, summary)] * bars,
-                clock(life.begin_ns),
+                at(life.begin_ns),
                 duration(life.duration_ns),
                 ended(life),
             )
@@ -374,7 +394,7 @@ def _rates(rates: Rates) -> Section:
                 kind,
                 sparkline(messages),
                 *(
-                    f"{per_second(count, width):,.1f}"
+                    per_second(count, width)
                     for count, width in (
                         (sum(messages), span),
                         (max(messages), rates.width_ns),
@@ -403,7 +423,7 @@ def sparkline(values: Sequence[int], width: int = 40, together: Callable[[Sequen
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def _latency(title: str, latency: Latency) -> Iterator[Section]:
+def _latency(title: str, latency: Latency, at: Times) -> Iterator[Section]:
     if not (latency.count or latency.unanswered or latency.unfollowed):
         return
     rows: list[tuple[str, ...]] = [
@@ -421,26 +441,26 @@ def _latency(title: str, latency: Latency) -> Iterator[Section]:
         drawn = sparkline([each or 0 for each in latency.over_time.p99_ns], together=max)
         notes = (f"p99 over time  {drawn}",)
     yield Section(title, ("", "all"), rows, 1, notes)
-    yield slowest(title, latency)
+    yield slowest(title, latency, at)
 
 
-def slowest(title: str, latency: Latency) -> Section:
+def slowest(title: str, latency: Latency, at: Times) -> Section:
     """The slowest answers."""
     columns = (
         "took", "outcome", "where", "channel", "tag", "at", "packets", "exchange", "routing key", "queue",
         "consumer",
     )  # fmt: skip
-    return Section(f"{title}: slowest", columns, [_slow(slow) for slow in latency.slowest])
+    return Section(f"{title}: slowest", columns, [_slow(slow, at) for slow in latency.slowest])
 
 
-def _slow(slow: Slow) -> tuple[str, ...]:
+def _slow(slow: Slow, at: Times) -> tuple[str, ...]:
     return (
         duration(slow.latency_ns),
         slow.outcome,
         where(slow.file, slow.flow),
         str(slow.channel),
         str(slow.tag),
-        clock(slow.time_ns),
+        at(slow.time_ns),
         f"{slow.packet} to {slow.answer_packet}",
         exchange(slow.exchange),
         name(slow.routing_key),
@@ -460,7 +480,7 @@ def faults(ranking: Ranking) -> Section:
     return ranked("Gaps and errors", ranking, ("code", "times", "bytes"))
 
 
-def endings(endings: list[Ending]) -> Section:
+def endings(endings: list[Ending], at: Times) -> Section:
     """Closes by an error, each with the methods before it."""
     rows: list[tuple[str, ...]] = []
     for ending in endings:
@@ -468,17 +488,17 @@ def endings(endings: list[Ending]) -> Section:
         for step in ending.before:
             about = " ".join(f"{key}={name(value)}" for key, value in step.about.items())
             way = DIRECTION_NAMES[step.direction]
-            rows.append((place, clock(step.time_ns), way, str(step.channel), step.name, about))
+            rows.append((place, at(step.time_ns), way, str(step.channel), step.name, about))
         way = DIRECTION_NAMES[ending.by == "server"]
         why = f"{ending.reply_code} {whole(ending.reply_text)}"
         cause = f" ({ending.cause})" if ending.cause else ""
         close = f"{ending.scope}.close"
-        rows.append((place, clock(ending.time_ns), way, str(ending.channel), close, why + cause))
+        rows.append((place, at(ending.time_ns), way, str(ending.channel), close, why + cause))
     columns = ("where", "at", "way", "channel", "method", "what")
     return Section("Closed by an error, and what came before", columns, rows)
 
 
-def problems(problems: list[Problem]) -> Section:
+def problems(problems: list[Problem], at: Times) -> Section:
     """The first rows of the table `errors`."""
     rows: list[tuple[str, ...]] = []
     for problem in problems:
@@ -488,7 +508,7 @@ def problems(problems: list[Problem]) -> Section:
                 problem.code,
                 where(problem.file, problem.flow),
                 way,
-                clock(problem.time_ns),
+                at(problem.time_ns),
                 name(problem.packet),
                 name(problem.offset),
                 name(problem.length),

@@ -10,10 +10,7 @@ from ..capture import DIRECTION_NAMES
 from ..stats import Latency, Ranking, Rates, Summary
 from ..stats.findings import lasting
 from . import statsections as tables
-from .rendering import clock
-from .statsections import Section, duration, name, number, whole
-
-_SECOND = 1_000_000_000
+from .statsections import Section, duration, name, number, per_second, whole
 
 
 @dataclass(frozen=True)
@@ -48,11 +45,6 @@ def by_published(ranking: Ranking) -> Ranking:
     """A ranking by the messages published, then by those delivered, not by their sum."""
     rows = sorted(ranking.rows, key=lambda row: (-row["published"], -row["delivered"]))
     return replace(ranking, rows=rows)
-
-
-def per_second(count: int, duration_ns: int | None) -> str:
-    """A mean rate; ``-`` without a duration."""
-    return f"{count * _SECOND / duration_ns:,.1f}" if duration_ns else "-"
 
 
 def _traffic(summary: Summary) -> Iterator[Section]:
@@ -99,7 +91,7 @@ def _latencies(summary: Summary) -> Iterator[Section]:
     ):
         if latency.count or latency.unanswered or latency.unfollowed:
             yield _latency(title, latency)
-            yield tables.slowest(title, latency)
+            yield tables.slowest(title, latency, tables.times(summary))
 
 
 def _latency(title: str, latency: Latency) -> Section:
@@ -139,6 +131,7 @@ def _queues(summary: Summary) -> Iterator[Section]:
 def _connections(summary: Summary) -> Iterator[Section]:
     yield tables.connections(summary.connections)
     yield tables.lives(summary, bars=False)
+    at = tables.times(summary)
     rows: list[tuple[str, ...]] = [
         (
             each.kind.replace("-", " "),
@@ -146,7 +139,7 @@ def _connections(summary: Summary) -> Iterator[Section]:
             name(each.client),
             name(each.server),
             "-" if each.direction is None else DIRECTION_NAMES[each.direction],
-            clock(each.time_ns),
+            at(each.time_ns),
             duration(each.duration_ns),
             whole(each.text),
         )
@@ -155,7 +148,7 @@ def _connections(summary: Summary) -> Iterator[Section]:
     columns = ("what", "where", "client", "server", "way", "at", "lasted", "why")
     yield Section("What happened to connections", columns, rows)
     yield tables.ranked("Closed", summary.closings, ("what", "by", "code", "text", "times"))
-    yield tables.endings(summary.endings)
+    yield tables.endings(summary.endings, at)
     yield tables.ranked("Acknowledged and refused", summary.settled, ("method", "by", "times"))
     who = ("bytes", "connections", "messages to the broker", "from the broker")
     counts = ("octets", "connections", "messages_sent", "messages_received")
@@ -167,7 +160,7 @@ def _connections(summary: Summary) -> Iterator[Section]:
 def _recording(summary: Summary) -> Iterator[Section]:
     yield tables.overview(summary)
     yield tables.faults(summary.faults)
-    yield tables.problems(summary.problems)
+    yield tables.problems(summary.problems, tables.times(summary))
 
 
 def _short(section: Section, files: list[str]) -> Section:
