@@ -135,6 +135,5 @@ def test_the_build_for_oss_fuzz_leaves_a_program_seeds_and_options_for_each_targ
         held = {corpus.read(each) for each in corpus.namelist()}
         assert held == set(seeds.seeds(target))
     assert len(list(out.glob("*.zip"))) == len(seeds.MAKERS)
-    assert set((out / "options").read_text(encoding="utf-8").splitlines()) == {
-        "--collect-submodules amqpcodec"
-    }
+    options = "--collect-submodules amqpcodec --hidden-import zoneinfo --collect-all tzdata"
+    assert set((out / "options").read_text(encoding="utf-8").splitlines()) == {options}
