@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import trouble_capture
 from support.command import BUNNY, TROUBLE, Run
-from support.implementation import wanted
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec.capture.model import Endpoint
@@ -309,27 +304,3 @@ def test_octets_that_are_kept_are_counted(run: Run, make: Make, monkeypatch: pyt
     path = make(*(each for tag in range(1, 9) for each in (deliver(tag), nack(tag))))
     run(path, "--errors")
     assert run.err == ""  # what is settled is forgotten
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a pipe whose end is kept open is needed")
-@pytest.mark.parametrize("build", wanted())
-def test_an_error_appears_while_the_pipe_is_open(build: str) -> None:
-    environment = {**os.environ, "AMQPCODEC_IMPL": build}
-    command = [sys.executable, "-m", "amqpcodec", "decode", "--errors", "--limit", "4", "-"]
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(TROUBLE.read_bytes()[:40_000])
-        process.stdin.flush()
-        lines = [process.stdout.readline().decode() for _ in range(4)]
-        assert "reply_code=403" in lines[-1]
-        process.kill()
-
-
-def test_the_capture_of_trouble_is_that_of_its_maker(tmp_path: Path) -> None:
-    path = tmp_path / "trouble.pcap"
-    with path.open("wb") as file:
-        trouble_capture.record(file)
-    assert path.read_bytes() == TROUBLE.read_bytes()
-    assert path.stat().st_size < 100_000
