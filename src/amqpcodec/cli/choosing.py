@@ -55,6 +55,8 @@ class Choice:
 
     def judge(self, item: Item) -> tuple[bool, str | None]:
         """Return whether a frame or fault is wanted, and which queue its method is about, if it is known."""
+        if self.selection is None and self._queues is None:
+            return True, None
         queue = None
         if self._queues is not None:
             if isinstance(item, Fault):
