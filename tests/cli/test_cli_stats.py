@@ -210,7 +210,7 @@ def test_each_file_is_read_once_and_progress_ends_at_all_there_is(
 
 
 def test_patterns_and_standard_input(run: Run) -> None:
-    assert run(BUNNY.parent / "*.pcap") == run(BUNNY, TXAMQP)
+    assert run(BUNNY.parent / "real-*.pcap") == run(BUNNY, TXAMQP)
     command = [sys.executable, "-m", "amqpcodec", "stats", "-", "--format", "json"]
     with BUNNY.open("rb") as file:
         done = subprocess.run(command, stdin=file, capture_output=True, check=True, timeout=60)

@@ -50,7 +50,7 @@ def given_octets(*dialects: str) -> tuple[tuple[str, bytes], ...]:
 def _captured() -> list[tuple[str, bytes]]:
     return [
         (f"{path.stem} at {found.offset}", found.octets)
-        for path in sorted(EXAMPLES.glob("*.pcap"))
+        for path in sorted(EXAMPLES.glob("real-*.pcap"))
         for found in read_frames(path)
     ]
 
