@@ -41,7 +41,7 @@ SERVER = b"".join(
 # Without a global lock the head of an object is twice as large.
 WIDER = 1.0 if getattr(sys, "_is_gil_enabled", lambda: True)() else 1.25
 BOUNDS = {
-    "stats, open": 24_000,
+    "stats, open": 19_000,
     "stats, closed": 3_500,
     "frames, open": 4_500,
     "frames, closed": 2_500,

@@ -24,6 +24,8 @@ _head_at = Struct("!BHIH").unpack_from
 _new = tuple.__new__  # which costs half of what a call of the class does
 
 Mark = tuple[int, int | None, int | None]  # of octets: the offset behind them, their packet and its time
+# Of every direction that has none. An empty deque takes more room than all else of a direction together.
+_NO_MARKS: deque[Mark] = deque(maxlen=0)
 
 
 class DirectionState:
@@ -45,7 +47,7 @@ class DirectionState:
         self.octets = bytearray()
         self.packet: int | None = None
         self.time_ns: int | None = None
-        self._marks: deque[Mark] = deque()
+        self._marks = _NO_MARKS
         self._at_once = _MOST_AT_ONCE  # frames that are decoded in one go
 
     @property
@@ -64,9 +66,13 @@ class DirectionState:
         if not octets:
             return
         self.octets += octets
-        if self._marks and self._marks[-1][1:] == (packet, time_ns):
+        mark = self.end, packet, time_ns
+        if not self._marks:
+            self._marks = deque((mark,))
+            return
+        if self._marks[-1][1:] == (packet, time_ns):
             self._marks.pop()  # one for all that a packet, or a stream without packets, has brought
-        self._marks.append((self.end, packet, time_ns))
+        self._marks.append(mark)
 
     def pass_to(self, offset: int) -> None:
         """Forget the octets before an offset; none of them need have come."""
@@ -76,6 +82,8 @@ class DirectionState:
         self.start = offset
         while self._marks and self._marks[0][0] <= offset:
             self._marks.popleft()
+        if not self._marks:
+            self._marks = _NO_MARKS
 
     def frames(self, reader: FrameReader, connection: Connection, direction: int) -> Sequence[CapturedFrame]:
         """The whole frames that come next, if they are followed: a fast path, which may decline.
