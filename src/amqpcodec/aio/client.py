@@ -249,9 +249,6 @@ class Client:
             self._fail(error)
         finally:
             self._fail(closed_by_program())
-            if (link := self._link) is not None:
-                link.drop(closed_by_program())
-                await link.stream.leave()
 
     async def _keep_connected(self) -> None:
         """Connect, and connect again, until an error is final."""
@@ -261,9 +258,12 @@ class Client:
             try:
                 link = await self._connect()
                 since = loop.time()
-                await asyncio.wait((link.ended,))
+                try:
+                    await asyncio.wait((link.ended,))
+                finally:
+                    link.drop(closed_by_program())
+                    await link.stream.leave()
                 error = link.ended.result()
-                await link.stream.leave()
                 if loop.time() - since > min(last, LASTING_SECONDS):
                     waits = self._backoff.waits()
             except Exception as raised:

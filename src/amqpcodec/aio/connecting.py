@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..connection import Address, ClientLogin, Connection, ConnectionClosed, Opened, ServerLogin
@@ -66,12 +65,14 @@ async def connect(
     Connection("client", **options)  # refuses what it cannot take, before there is a socket
     failures: list[tuple[Address, Exception]] = []
     for address in addresses:
-        stream = partial(_stream, login or address.login(), {**address.options(), **options}, record)
+        stream = _stream(login or address.login(), {**address.options(), **options}, record)
         seconds = address.connect_seconds if timeout is None else timeout
+        late = ConnectionLostError(f"no connection to {address} within {seconds:g} seconds")
         try:
-            transport = _transport(stream, address, ssl, server_hostname, sock)
-            late = ConnectionLostError(f"no connection to {address} within {seconds:g} seconds")
-            return await _open(await in_time(transport, seconds, late))
+            await _open(
+                stream, in_time(_transport(stream, address, ssl, server_hostname, sock), seconds, late)
+            )
+            return stream
         except (OSError, AmqpConnectionForced, AmqpInternalError) as error:
             failures.append((address, error))
     if len(failures) == 1:
@@ -102,27 +103,26 @@ def _stream(login: ClientLogin, options: dict[str, Any], record: Recorder | None
 
 
 async def _transport(
-    make: Callable[[], AmqpStream],
+    stream: AmqpStream,
     address: Address,
     ssl: SSLContext | bool | None,
     server_hostname: str | None,
     sock: socket | None,
-) -> AmqpStream:
-    """Return a stream on a transport."""
+) -> None:
+    """Give a stream a transport."""
+
+    def make() -> AmqpStream:
+        return stream
+
     loop = asyncio.get_running_loop()
     tls = (address.tls_context() if ssl is None else ssl) or None
     name = None if tls is None else server_hostname or address.server_name or address.host
     if sock is not None:
-        _, stream = await loop.create_connection(make, sock=sock, ssl=tls, server_hostname=name)
+        await loop.create_connection(make, sock=sock, ssl=tls, server_hostname=name)
     elif address.socket_path is not None:
-        _, stream = await loop.create_unix_connection(
-            make, address.socket_path, ssl=tls, server_hostname=name
-        )
+        await loop.create_unix_connection(make, address.socket_path, ssl=tls, server_hostname=name)
     else:
-        _, stream = await loop.create_connection(
-            make, address.host, address.port, ssl=tls, server_hostname=name
-        )
-    return stream
+        await loop.create_connection(make, address.host, address.port, ssl=tls, server_hostname=name)
 
 
 async def in_time(answer: Awaitable[_T], seconds: float | None, error: Exception) -> _T:
@@ -150,13 +150,14 @@ def closed_error(event: ConnectionClosed, reason: Exception | None) -> AmqpError
     return reply_error(event.reply_code, event.reply_text)
 
 
-async def _open(stream: AmqpStream) -> AmqpStream:
-    """Wait until the connection is open."""
+async def _open(stream: AmqpStream, transport: Awaitable[None]) -> None:
+    """Wait until a stream has its transport, and the connection is open."""
     try:
+        await transport
         async for event in stream:
             match event:
                 case Opened():
-                    return stream
+                    return
                 case ConnectionClosed():
                     raise closed_error(event, stream.reason)
         raise ConnectionLostError("the connection is lost") from stream.reason

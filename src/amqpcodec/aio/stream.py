@@ -367,6 +367,8 @@ class AmqpStream(asyncio.BufferedProtocol):
         It is cut off after half a second, in which a peer has read nothing or not ended TLS; or when the task
         is cancelled.
         """
+        if self._transport is None:
+            return
         self.end()
         try:
             with suppress(TimeoutError):

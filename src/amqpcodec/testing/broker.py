@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 BODY_OCTETS = 128 << 20  # of a message, as RabbitMQ has it
 OPEN_OCTETS = 160 << 20  # of the messages of a connection that are not complete
 MOST_OBJECTS = 100_000  # exchanges, queues, bindings and the words of their patterns, channels, consumers
+ACCEPT_TURNS = 4  # of the event loop, from a socket that is accepted to a connection
 UNSETTLED = 1 << 40  # deliveries of a channel: RabbitMQ has no limit
 
 
@@ -169,6 +170,8 @@ class Broker:
         if self._server is None:
             return
         self.stop_listening()
+        for _ in range(ACCEPT_TURNS):
+            await asyncio.sleep(0)
         self.faults.clear()
         self.close_connections()
         await asyncio.gather(*[stream.leave() for stream in self.streams])
