@@ -172,7 +172,7 @@ class Channel:
             raise refused.AmqpPreconditionFailed(text)
         if properties.expiration is not None:
             expiration(properties.expiration)
-        if properties.headers:
+        if message.may_have_keys and properties.headers:
             for name in ("CC", "BCC"):
                 if name in properties.headers:
                     _check_keys(name, properties.headers[name])

@@ -87,9 +87,6 @@ class VirtualHost:
 
     def route(self, message: Message, exchange: Exchange) -> list[Queue]:
         """Return the queues that a message goes to, each once, by way of other exchanges as well."""
-        if exchange.name == DEFAULT and not message.headers and not message.bcc:
-            queue = self.queues.get(message.routing_key)
-            return [] if queue is None else [queue]
         keys = message.routing_keys
         if exchange.name == DEFAULT:
             return [self.queues[key] for key in dict.fromkeys(keys) if key in self.queues]

@@ -64,8 +64,15 @@ class Message:
         return self.properties.headers or {}
 
     @property
+    def may_have_keys(self) -> bool:
+        """Whether it may have the headers CC and BCC: if not, its headers need not be read."""
+        return self.raw is None or b"CC" in self.raw.octets
+
+    @property
     def routing_keys(self) -> list[str]:
-        """Return its routing key, and those of the headers CC and BCC."""
+        """Its routing key, and those of the headers CC and BCC."""
+        if not self.may_have_keys:
+            return [self.routing_key]
         return [self.routing_key, *(self.headers.get("CC") or ()), *self.bcc]
 
     def hide_bcc(self) -> None:

@@ -73,6 +73,7 @@ class Queue:
         self.size = weight(arguments)
         self.settings = settings(host.where(name), arguments)
         self.owner = owner
+        self._is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
         self.ready = Ready()
         self.unacknowledged: dict[Entry, None] = {}
         self.consumers: list[Subscription] = []
@@ -88,7 +89,7 @@ class Queue:
     def put(self, message: Message) -> bool:
         """Take a message; return False if the queue is full and refuses it."""
         overflow, most = self.settings.overflow, self.settings.max_priority
-        if overflow != "drop-head" and self._is_full(1, len(message.body)):
+        if overflow != "drop-head" and self._is_limited and self._is_full(1, len(message.body)):
             message.settled[self.name] = states.REJECTED
             if overflow == "reject-publish-dlx":
                 self.host.dead_letters.add(self, message, states.MAXLEN)
@@ -102,16 +103,17 @@ class Queue:
         self.ready.add(entry)
         if len(self.ready) == 1:  # else no consumer has room
             self.dispatch()  # who has room has it, however short it lives
-        if len(self.ready) and (self._drop_head() or len(self.ready) == 1):
+        if self._drop_head() or len(self.ready) == 1:
             self._expire()
         return True
 
     def _drop_head(self) -> bool:
         """End what is too much; return whether there was any."""
+        if not self._is_limited or self.settings.overflow != "drop-head":
+            return False
         before = len(self.ready)
-        if self.settings.overflow == "drop-head":
-            while self.ready and self._is_full(0, 0):
-                self._die(self.ready.take(), states.MAXLEN)
+        while self.ready and self._is_full(0, 0):
+            self._die(self.ready.take(), states.MAXLEN)
         return len(self.ready) < before
 
     def put_copy(self, entry: Entry) -> None:
