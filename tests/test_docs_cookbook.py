@@ -24,7 +24,7 @@ from amqpcodec import IMPL
 from amqpcodec.cli import main
 
 PAGE = DOCS / "cookbook.md"
-TEXT = PAGE.read_text()
+TEXT = PAGE.read_text(encoding="utf-8")
 QUESTION = re.compile(r"^### (.+)\n", re.MULTILINE)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MOST_LINES = 5

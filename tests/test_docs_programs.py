@@ -123,7 +123,9 @@ def test_a_page_for_beginners_begins_with_a_command(page: str) -> None:
 
 
 def test_authors_of_clients_have_a_whole_program_on_the_first_page_that_they_are_led_to() -> None:
-    assert "start/client.md" in re.findall(r"\]\(([^)]+)\)", PAGES["index.md"].read_text())[:2]
+    assert (
+        "start/client.md" in re.findall(r"\]\(([^)]+)\)", PAGES["index.md"].read_text(encoding="utf-8"))[:2]
+    )
     first = examples(PAGES["start/client.md"])[0]
     assert first.line < 20
     assert "Client(" in first.code

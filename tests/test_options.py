@@ -212,13 +212,16 @@ def test_every_default_is_a_value_and_has_a_text(known: type) -> None:
 
 
 def test_one_name_has_one_meaning() -> None:
-    """Frames and dialects are read and written; Spark detects what files are, commands take an argument."""
+    """Frames and dialects are read and written; Spark detects what files are, commands take an argument.
+
+    Commands have the formats that suit what they print.
+    """
     meanings: dict[str, set[int]] = {}
     for known in _classes():
         for name, option in declared(known).items():
             meanings.setdefault(name, set()).add(id(option))
     several = {name for name, found in meanings.items() if len(found) > 1}
-    assert several == {"dialect", "frame_max", "input"}
+    assert several == {"dialect", "format", "frame_max", "input"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

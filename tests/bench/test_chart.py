@@ -26,18 +26,18 @@ def chart() -> Iterator[ModuleType]:
 @pytest.mark.skipif(not STORED.exists(), reason="stored results are in the repository alone")
 def test_the_chart_is_drawn_from_the_stored_results(chart: ModuleType) -> None:
     results = chart.Results()
-    assert chart.draw(results) == PICTURE.read_text()
+    assert chart.draw(results) == PICTURE.read_text(encoding="utf-8")
 
 
 def test_text_can_be_read_on_a_phone(chart: ModuleType) -> None:
-    width = int(re.findall(r'<svg [^>]*width="(\d+)"', PICTURE.read_text())[0])
+    width = int(re.findall(r'<svg [^>]*width="(\d+)"', PICTURE.read_text(encoding="utf-8"))[0])
     sizes = [int(size) for size in re.findall(r"(\d+)px", chart.STYLE)]
     margins = 32
     assert min(sizes) * min(1, (PHONE - margins) / width) >= LEAST
 
 
 def test_no_text_leaves_the_picture(chart: ModuleType) -> None:
-    texts = re.findall(r'<text([^>]*) x="([\d.]+)"([^>]*)>([^<]*)<', PICTURE.read_text())
+    texts = re.findall(r'<text([^>]*) x="([\d.]+)"([^>]*)>([^<]*)<', PICTURE.read_text(encoding="utf-8"))
     assert len(texts) > 40
     for before, x, after, text in texts:
         length = len(text) * (13 if "title" in before else 12) * WIDEST

@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef class Called:
-    """What a function needs: guards of what it looks up, and the logger of its module, if it logs."""
+    """Guards of what a function looks up, and the logger of its module, if it logs."""
 
     cdef Guards guards
     cdef object logger
@@ -31,7 +31,7 @@ cdef class Called:
 
 
 cdef class Polling(Called):
-    """What `update_handler` needs, too: the classes of pollers that are served, and the events in pika's order."""
+    """Guards of `update_handler`, too: the classes of pollers that are served, and the events in pika's order."""
 
     cdef tuple pollers
     cdef tuple events

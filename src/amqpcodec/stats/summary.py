@@ -136,7 +136,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Publishers:
-    """Those who publish to an exchange.
+    """Clients that publish to an exchange.
 
     Attributes:
         exchange: its name.

@@ -65,7 +65,7 @@ class Message:
 
     @property
     def may_have_keys(self) -> bool:
-        """Whether it may have the headers CC and BCC: if not, its headers need not be read."""
+        """False where it has neither of the headers CC and BCC, so that its headers need not be read."""
         return self.raw is None or b"CC" in self.raw.octets
 
     @property
