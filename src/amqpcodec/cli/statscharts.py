@@ -252,7 +252,7 @@ def _called(life: Life) -> str:
 
 
 def _end_of(life: Life) -> str:
-    """Return the name that the legend has for the end of a connection or channel."""
+    """Return what ended a connection or channel, as in the legend."""
     if life.ended == "closed":
         return "closed by an error" if life.went_wrong else "closed"
     return {"broken": "without connection.close", "recording": "open at the end"}.get(

@@ -325,7 +325,7 @@ def _channels(count: int) -> str:
 
 
 def ended(life: Life) -> str:
-    """What ended a connection or channel."""
+    """Return what ended a connection or channel."""
     if life.ended == "closed":
         return f"{life.by} {life.reply_code} {whole(life.reply_text)}"
     return _ENDED[life.ended]

@@ -43,7 +43,8 @@ class Durations:
 
     def add(self, duration_ns: int) -> int:
         """Add a duration; returns the number of its class."""
-        shift = max(duration_ns.bit_length() - _FINE_BITS - 1, 0)
+        bits = duration_ns.bit_length()
+        shift = bits - _FINE_BITS - 1 if bits > _FINE_BITS else 0
         number = (shift << _FINE_BITS) + (duration_ns >> shift)
         self._classes[number] += 1
         self._sum += duration_ns

@@ -136,7 +136,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Publishers:
-    """Clients that publish to an exchange.
+    """Who publishes to an exchange.
 
     Attributes:
         exchange: its name.
