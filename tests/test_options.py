@@ -324,7 +324,7 @@ def test_an_option_added_to_the_list_is_in_python_the_commands_and_spark() -> No
 
 def rows(page: str) -> list[tuple[str, ...]]:
     """The cells of the rows of all tables in a page of the documentation."""
-    text = (DOCS / page).read_text().replace(r"\|", "/")
+    text = (DOCS / page).read_text(encoding="utf-8").replace(r"\|", "/")
     lines = re.findall(r"^\| (.*) \|$", text, re.MULTILINE)
     return [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
 
@@ -377,7 +377,7 @@ def documented_defaults(page: str, known: dict[str, Option]) -> set[str]:
 
 @pytest.mark.parametrize(("limits", "page"), [(Limits, "reliability.md"), (ConnectionLimits, "codec.md")])
 def test_the_limits_are_those_of_the_documentation(limits: type, page: str) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", (DOCS / page).read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
     told = {name: number for name, text in rows if (number := _number(text)) is not None}
     defaults = {name: each.default for name, each in inspect.signature(limits).parameters.items()}
     assert {name: told.get(name) for name in defaults} == defaults
