@@ -70,7 +70,7 @@ def run(target: str, seconds: int, environment: dict[str, str]) -> dict[str, Any
     log = BASE / f"{target}.log"
     log.unlink(missing_ok=True)
     started = time.monotonic()
-    figures = {"seconds": 0, "executions": 0, "edges": 0, "features": 0, "corpus": 0}
+    figures = {"executions": 0}
     processor = 0.0
     while (left := seconds - (time.monotonic() - started)) > 1:
         ended, text, used = measured(command(target, int(left), folders), environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -345,6 +346,17 @@ class Interrupted(io.RawIOBase):
 def test_what_was_read_before_an_interruption_is_summed_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "open_file", lambda _: Interrupted(BUNNY))
     assert run(BUNNY, "--summary", code=130)[0].startswith("frames       2, ")
+
+
+def test_a_folder_is_named_as_one_where_the_system_merely_does_not_permit_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(name: str, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", name)  # as Windows answers
+
+    monkeypatch.setattr(inputs, "open", refused, raising=False)
+    run(tmp_path, code=2)
+    assert "Is a directory; name the files in it" in run.err
 
 
 def test_an_input_that_cannot_be_read_is_named_with_what_to_do(run: Run, tmp_path: Path) -> None:

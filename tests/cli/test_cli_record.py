@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 
 import pytest
 from support.marks import posix
@@ -88,6 +88,28 @@ def test_a_file_is_not_replaced_where_nothing_can_be_recorded(tmp_path: Path, re
         listen = f"127.0.0.1:{taken.getsockname()[1]}" if refused == "port" else "nowhere"
         assert main(["record", "--listen", listen, str(path)]) == 2
     assert path.read_bytes() == b"another capture"
+
+
+@posix
+def test_ctrl_break_of_windows_ends_it_as_ctrl_c_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "SIGBREAK", signal.SIGUSR1, raising=False)
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_later(0.05, signal.raise_signal, signal.SIGUSR1)
+        proxy = Proxy(None, "amqp://127.0.0.1:1", port=0)
+        await asyncio.wait_for(record._record(proxy, lambda: Recorder(tmp_path / "trace.pcap")), 10)
+
+    def ignored(number: int, frame: FrameType | None) -> None:
+        """Be what is there but for the command."""
+
+    before = signal.signal(signal.SIGUSR1, ignored)
+    try:
+        asyncio.run(work())
+        assert signal.getsignal(signal.SIGUSR1) is ignored
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_second_signal_does_not_cut_off_what_is_still_written(tmp_path: Path) -> None:

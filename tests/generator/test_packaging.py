@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,10 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import setuptools
 from support.compilers import fast_compiler
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -176,6 +179,18 @@ def test_a_compiler_that_works_leaves_compiled_modules_and_says_nothing(small: P
     assert list(compiled(small)) == ["dialect_c", "lock_c", "sharing_c"]
     assert "NOT COMPILED" not in done.stderr
     assert list((small / "src").rglob("*_c.py")) == []
+
+
+def test_msvc_is_looked_for_once_before_threads_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setuptools, "setup", lambda **_: None)
+    monkeypatch.setenv("AMQPCODEC_BUILD", "skip")
+    command = runpy.run_path(str(ROOT / "setup.py"))["BuildWhereItCan"](setuptools.Distribution())
+    command.extensions, found = [], []
+    for initialized in (False, True, None):  # MSVC, MSVC once it is found, and other compilers
+        attributes = {} if initialized is None else {"initialized": initialized}
+        command.compiler = SimpleNamespace(initialize=lambda: found.append("MSVC"), **attributes)
+        command.build_extensions()
+    assert found == ["MSVC"]
 
 
 @pytest.mark.parametrize("compiler", ["false", "/there/is/no/compiler"])

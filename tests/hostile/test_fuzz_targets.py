@@ -103,11 +103,13 @@ def test_a_campaign_goes_on_with_the_target_that_has_had_the_least_time(
 
 
 def test_executions_are_those_beyond_seeds_and_corpus() -> None:
-    figures = dict.fromkeys(("executions", "edges", "features", "corpus"), 0)
+    figures = {"executions": 0}
     read = "#472\tINITED cov: 5386 ft: 16860 corp: 289/27Kb exec/s: 157 rss: 523Mb\n"
     campaign._count(figures, read + "#500\tNEW    cov: 5400 ft: 17000 corp: 290/27Kb lim: 4 exec/s: 9\n")
     assert figures == {"executions": 28, "edges": 5400, "features": 17000, "corpus": 290}
-    campaign._count(figures, "#400\tpulse  cov: 17 ft: 9 corp: 2/1Kb exec/s: 157\n")  # ended while it read
+    unread: dict[str, int] = {}
+    campaign._count(unread, "#400\tpulse  cov: 17 ft: 9 corp: 2/1Kb exec/s: 157\n")  # ended while it read
+    assert unread == {}
     campaign._count(figures, read + "stat::number_of_executed_units: 1472\n")
     assert figures == {"executions": 1028, "edges": 5386, "features": 16860, "corpus": 289}
 
