@@ -220,6 +220,43 @@ def test_a_callback_may_put_pika_back(both: Pair) -> None:
     assert tags == [1, 2, 3, 4]
 
 
+def published(peer: Copy, size: int) -> tuple[bytes, int, int, int]:
+    """Octets of a message, in how many pieces they are sent, and what is counted."""
+    connection = consumer(peer, print)
+    connection.sent.clear()
+    before = connection.bytes_sent, connection.frames_sent
+    properties = peer.spec.BasicProperties(headers={"n": 1})
+    connection._channels[1].basic_publish("an exchange", "a.routing.key", b"x" * size, properties)
+    counted = connection.bytes_sent - before[0], connection.frames_sent - before[1]
+    return b"".join(connection.sent), len(connection.sent), *counted
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(0, 1), (256, 1), (65_000, 1), (66_000, 3), (300_000, 5)])
+def test_the_frames_of_a_message_are_sent_as_one_piece_if_they_are_small(
+    both: Pair, size: int, pieces: int
+) -> None:
+    octets, _, *counted = published(both.stock, size)
+    assert published(both.accelerated, size) == (octets, pieces, *counted)
+    assert counted == [len(octets), octets.count(b"\xce\x03\0\x01") + 2]
+
+
+@pytest.mark.parametrize("frames", [[b"a", b"b"], [b"a"], [], [b"a", b""], [b"a", "b"], (b"a", b"b")])
+def test_a_piece_that_cannot_be_sent_is_counted_as_ever(both: Pair, frames: Any) -> None:
+    def sent(peer: Copy) -> tuple[Any, ...]:
+        def refuse(octets: Any) -> None:
+            raise LookupError("no transport")
+
+        connection = offline(peer)()
+        connection._adapter_emit_data = refuse
+        try:
+            connection._output_marshaled_frames(frames)
+        except LookupError:
+            return "refused", connection.bytes_sent, connection.frames_sent
+        return "sent", connection.bytes_sent, connection.frames_sent
+
+    assert sent(both.accelerated) == sent(both.stock)
+
+
 def test_reads_are_larger_only_while_the_loop_is_replaced() -> None:
     from pika.adapters.utils.io_services_utils import _AsyncTransportBase
 

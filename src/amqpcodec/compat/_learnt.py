@@ -141,18 +141,6 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
             "266da44e88032adf": "1.4",
             "6bf7258f163ca077": "1.3",
         },
-        "pika.adapters.utils.selector_ioloop_adapter.SelectorIOServicesAdapter.set_writer": {
-            "bf86e13ea189a340": "1.4",
-            "63fd0ecef3930456": "1.3",
-        },
-        "pika.adapters.utils.selector_ioloop_adapter.SelectorIOServicesAdapter.remove_writer": {
-            "17eaf8ba29444dd1": "1.4",
-            "4c8db42586c5f3f2": "1.3",
-        },
-        "pika.adapters.select_connection._PollerBase.update_handler": {
-            "3b0e7531f1ac0813": "1.4",
-            "f421d2346c1cb9fc": "1.3",
-        },
         "pika.callback.CallbackManager.pending": {"eaa16c386736abca": "1.4", "c0a6f445dae9d323": "1.3"},
         "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES": {
             "69818acf1376bc14": "1.4",

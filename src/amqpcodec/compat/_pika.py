@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from .._backend import load
 from .._kernel import fields as field_kinds
-from .._kernel.guards_c import Guards, TypeGuard
+from .._kernel.guards_c import Guards
 from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD
 from .._typing import Any
 from ..limits import Limits
@@ -24,8 +24,6 @@ DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
 OUTPUT = "pika.connection.Connection._output_marshaled_frames"
 PENDING = "pika.callback.CallbackManager.pending"
-ADAPTER = "pika.adapters.utils.selector_ioloop_adapter.SelectorIOServicesAdapter"
-UPDATE = "pika.adapters.select_connection._PollerBase.update_handler"
 MOST_RECEIVED = "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES"
 
 _FRAMES = (
@@ -144,11 +142,14 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
 
 
 def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
-    """Frames are read from a buffer that is cut once a read; reads are larger, and callbacks found sooner."""
+    """Frames are read from a buffer that is cut once a read, and sent together; callbacks come sooner."""
     compiled: Any = load("amqpcodec.compat._pika_loops", "c")
-    yield from _sending(stock, rules)
+    connection = import_module("pika.connection").Connection
+    if OUTPUT in rules:
+        sending = Guards(guards((connection._output_marshaled_frames,)))
+        note(stock, [sending])
+        yield Patch(connection, "_output_marshaled_frames", compiled.fast_output(connection, sending))
     if RECEIVE in rules:
-        connection = import_module("pika.connection").Connection
         used = (connection._on_data_available, connection._read_frame, connection._trim_frame_buffer)
         receiving = Guards(guards(used))
         loop = compiled.Loop(codec, vars(import_module("pika.frame")), decode_frame, connection, receiving)
@@ -163,40 +164,3 @@ def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[s
     if MOST_RECEIVED in rules:
         transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
         yield Patch(transport, "_MAX_RECV_BYTES", _RECEIVED)
-
-
-def _sending(stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
-    """Frames are sent together, and watching a socket for room is begun and ended in one step each."""
-    compiled: Any = load("amqpcodec.compat._pika_sending", "c")
-    if OUTPUT in rules:
-        connection = import_module("pika.connection").Connection
-        output = connection._output_marshaled_frames
-        fast = compiled.fast_output(output, _called(stock, output))
-        yield Patch(connection, "_output_marshaled_frames", fast)
-    for name in ("set_writer", "remove_writer"):
-        if f"{ADAPTER}.{name}" in rules:
-            adapters = import_module("pika.adapters.utils.selector_ioloop_adapter")
-            original = getattr(adapters.SelectorIOServicesAdapter, name)
-            fast = getattr(compiled, f"fast_{name}")(original, _called(stock, original), adapters.LOGGER)
-            yield Patch(adapters.SelectorIOServicesAdapter, name, fast)
-    if UPDATE in rules:
-        yield Patch(*_update_handler(compiled, stock))
-
-
-def _update_handler(compiled: Any, stock: dict[str, str]) -> tuple[Any, str, Any]:
-    """Return a class, the name in it, and what takes its place."""
-    pollers = import_module("pika.adapters.select_connection")
-    base, events = pollers._PollerBase, pollers.PollEvents
-    served, parts = (pollers.EPollPoller, pollers.PollPoller), ("_set_handler_events", "_modify_fd_events")
-    types = [*(TypeGuard(each, parts) for each in served), TypeGuard(events, ("READ", "WRITE", "ERROR"))]
-    used = (base.update_handler, base._set_handler_events, pollers.PollPoller._modify_fd_events)
-    watched = (events.READ, events.WRITE, events.ERROR)
-    called = _called(stock, *used, types=types)
-    return base, "update_handler", compiled.fast_update_handler(base.update_handler, called, served, watched)
-
-
-def _called(stock: dict[str, str], *functions: Any, types: Collection[TypeGuard] = ()) -> Guards:
-    """Return guards of what functions look up, and of classes."""
-    found = Guards(guards(functions), types)
-    note(stock, [found])
-    return found

@@ -1,7 +1,8 @@
 # cython: boundscheck=False, wraparound=False
-"""pika's handling of what a socket brought: frames are read where they lie, and the rest is cut off once a read.
+"""How connections of pika receive and send.
 
-pika itself cuts off each frame by copying all that is behind it.
+Frames are read where they lie, and the rest is cut off once a read. pika itself cuts off each frame by copying all that
+is behind it. The frames of a message are sent as one piece, where pika makes a call of the system for each.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -16,6 +17,9 @@ from .._kernel.wire cimport ENVELOPE_SIZE, MAX_PAYLOAD, OVERHEAD
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 from ._pika_c cimport FRAME_TYPES, Codec
+
+cdef enum:
+    MOST_JOINED = 65536  # octets
 
 _OVERRIDDEN = ("_read_frame", "_trim_frame_buffer")
 
@@ -167,6 +171,34 @@ cdef object _receive(PyObject *function, PyObject *const *arguments, size_t narg
     loop.receive(connection, data)
 
 
+cdef object _output(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
+    cdef Guards called = <Guards>(<FastFunction>function).state
+    octets = None
+    if names is NULL and count_of(nargsf) == 2 and type(<object>arguments[1]) is list and called.unchanged():
+        octets = _joined(<list>arguments[1])
+    if octets is None:
+        return call_original(function, arguments, nargsf, names)
+    connection, frames = <object>arguments[0], <list>arguments[1]
+    first = PyBytes_GET_SIZE(frames[0])
+    connection.bytes_sent += first
+    connection.frames_sent += 1
+    connection._adapter_emit_data(octets)
+    connection.bytes_sent += PyBytes_GET_SIZE(octets) - first
+    connection.frames_sent += len(frames) - 1
+
+
+cdef bytes _joined(list frames):
+    """Return frames as one piece; None if there are none, if they are too large, or one is empty or no octets."""
+    cdef Py_ssize_t size = 0
+    for frame in frames:
+        if type(frame) is not bytes or not frame:
+            return None
+        size += PyBytes_GET_SIZE(frame)
+    if not 0 < size <= MOST_JOINED:
+        return None
+    return frames[0] if len(frames) == 1 else b"".join(frames)
+
+
 cdef object _pending(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
     cdef Pending how = <Pending>(<FastFunction>function).state
     if (
@@ -205,6 +237,16 @@ def fast_pending(Codec codec, callback, Guards called):
     how.codec = codec
     how.called = called
     return fast_function(callback.CallbackManager.pending, _pending, how)
+
+
+def fast_output(connection, Guards called):
+    """`pika.connection.Connection._output_marshaled_frames`.
+
+    Args:
+        connection: `pika.connection.Connection`.
+        called: guards what it looks up in its module.
+    """
+    return fast_function(connection._output_marshaled_frames, _output, called)
 
 
 def fast_on_data_available(Loop loop):

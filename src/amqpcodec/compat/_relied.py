@@ -62,7 +62,6 @@ _APART = {
         "pika.callback.LOGGER",
         *_in("pika.frame", "Frame", "Method", "Header", "Body", "Heartbeat", "ProtocolHeader"),
         *_in("pika.spec", "methods", "props"), "pika.adapters.utils.io_services_utils._LOGGER",
-        "pika.adapters.utils.selector_ioloop_adapter.LOGGER",
     ),
     "amqp": (
         "amqp.exceptions", "amqp.connection", "amqp.transport", "amqp.method_framing.AMQP_LOGGER",
@@ -157,8 +156,6 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }  # fmt: skip
-_WATCHING = ("update_handler", "_set_handler_events", "_modify_fd_events")
-_ADAPTER = "pika.adapters.utils.selector_ioloop_adapter.SelectorIOServicesAdapter"
 _TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
@@ -167,13 +164,6 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
             "pika.frame.decode_frame", *_ROOTS["pika"]["pika.frame.decode_frame"],
         ),
         "pika.connection.Connection._output_marshaled_frames": (),
-        f"{_ADAPTER}.set_writer": (),
-        f"{_ADAPTER}.remove_writer": (),
-        "pika.adapters.select_connection._PollerBase.update_handler": (
-            *_in("pika.adapters.select_connection._PollerBase", *_WATCHING),
-            *_in("pika.adapters.select_connection.PollPoller", *_WATCHING),
-            *_in("pika.adapters.select_connection.EPollPoller", *_WATCHING),
-        ),
         "pika.callback.CallbackManager.pending": (
             *_in("pika.callback", "name_or_value", "sanitize_prefix"),
         ),

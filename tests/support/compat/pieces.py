@@ -113,6 +113,12 @@ def of_pika(peer: Copy) -> dict[str, Piece]:
         connection._on_data_available(octets + DELIVER[:5])
         return seen, connection.bytes_received, bytes(connection._frame_buffer)
 
+    def send() -> Any:
+        connection, sent = quiet.__new__(quiet), []
+        connection.bytes_sent, connection.frames_sent, connection._adapter_emit_data = 0, 0, sent.append
+        connection._output_marshaled_frames([DELIVER, HEADER])
+        return b"".join(sent), connection.bytes_sent, connection.frames_sent
+
     pieces: dict[str, Piece] = {
         f"read {at}": partial(_decode, frame, octets) for at, octets in enumerate(READ)
     }
@@ -122,6 +128,7 @@ def of_pika(peer: Copy) -> dict[str, Piece]:
     asked = (1, spec.Basic.Deliver("", 1)), (1, spec.Basic.Ack()), (0, spec.Tx.SelectOk())
     return pieces | {
         "receive": receive,
+        "send": send,
         "pending": lambda: [callbacks.pending(*each) for each in asked],
     }
 
