@@ -20,8 +20,9 @@ from amqpcodec import arrow, rabbitmq
 from amqpcodec._options import resolve
 from amqpcodec.options import SparkReadOptions
 from amqpcodec.spark import pcap_to_parquet, tasks
+from amqpcodec.spark import states as spark_states
 from amqpcodec.spark.chains import UnstitchedWarning
-from amqpcodec.spark.planning import Part
+from amqpcodec.spark.planning import Part, Place
 from amqpcodec.spark.reading import states as reading_states
 
 
@@ -85,9 +86,9 @@ def test_tasks_need_not_wait_for_each_other(
         scanned.append(len(parts))
         return reading_states(parts, options)
 
-    monkeypatch.setattr(tasks, "states", states)
+    monkeypatch.setattr(spark_states, "states", states)
     ((recording,), _) = tasks.begin(job, None)[0]
-    arguments = [(number, [tasks.Place(0, number, part)]) for number, part in enumerate(recording)]
+    arguments = [(number, [Place(0, number, part)]) for number, part in enumerate(recording)]
     if order == "backwards":
         arguments.reverse()
     elif order == "any":
@@ -109,7 +110,7 @@ def test_a_part_of_another_plan_is_refused(folder: Path, tmp_path: Path) -> None
     job = tasks.Job(str(tmp_path), "append", "job", cast(SparkReadOptions, reading), "zstd")
     ((recording,), _) = tasks.begin(job, None)[0]
     with pytest.raises(RuntimeError, match="planned twice"):
-        tasks.convert(job, (0, [tasks.Place(0, 2, recording[1])]))
+        tasks.convert(job, (0, [Place(0, 2, recording[1])]))
 
 
 @pytest.mark.quick

@@ -93,7 +93,10 @@ def chains(files: Sequence[File], flow_timeout: float) -> Chains:
         OSError: a file cannot be read.
     """
     ordered = sorted(files, key=lambda file: (file.first_ns or 0, natural(file.name)))
-    ends = side_by_side(methodcaller("last_ns"), ordered[:-1], [file.path for file in files])
+    before = ordered[:-1]
+    ends = side_by_side(
+        methodcaller("last_ns"), before, [file.path for file in before], "ends of files found"
+    )
     spans = [_Span(file, end) for file, end in zip(ordered, [*ends, None], strict=True)]
     unsure = {span for pair in pairwise(spans) if pair[0].end is None for span in pair}
     running: list[tuple[int, int]] = []  # when they end, and their places in `spans`

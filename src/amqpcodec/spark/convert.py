@@ -19,7 +19,7 @@ from ..options import CaptureOptions, SparkConversionOptions, SparkReadOptions
 from . import tasks
 from .chains import UnstitchedWarning
 from .notices import NothingFoundWarning, nothing_found, warn_of_files
-from .planning import Part, Recording, together
+from .planning import Part, Place, Recording, places, together
 from .steps import commit, each, removed_on_failure
 
 _NUMBERS = 1 << 20  # more than any cluster has cores
@@ -79,13 +79,12 @@ def _converted(spark: SparkSession, job: tasks.Job) -> DataFrame:
     with removed_on_failure(spark, job):
         begun: tasks.Begun = do(tasks.begin, [None])[0]
         recordings = begun.recordings
-        parts = [
-            tasks.Place(at, position, part)
-            for at, recording in enumerate(recordings)
-            for position, part in enumerate(recording)
-            if part.kind != "bad" or job.options["table"] == "errors"
-        ] or [tasks.Place(0, 0, Part("capture", ()))]  # a file that has the columns
-        works = together(parts, lambda place: place.part.size, job.options)
+        wanted = [
+            place
+            for place in places(recordings)
+            if place.part.kind != "bad" or job.options["table"] == "errors"
+        ] or [Place(0, 0, Part("capture", ()))]  # a file that has the columns
+        works = together(wanted, attrgetter("size"), job.options)
         # First parts first: those behind them then mostly find the state with which they begin.
         by_position = sorted(enumerate(works), key=lambda each: each[1][0].at)
         written: list[tasks.PartFile] = sorted(do(tasks.convert, by_position), key=attrgetter("path"))

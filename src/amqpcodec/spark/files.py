@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from .._kernel.wire import BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture import ByteSource, CaptureError, Packet, read_packets
 from ..capture.pcap import MAGICS
 from ..capture.pcapng import SECTION_HEADER
+from .progress import shown
 from .tails import last_time
 
 INDEX_ENDING = ".index.arrow"  # of what `amqpcodec.arrow.StreamWriter` writes beside a stream
@@ -169,7 +170,8 @@ def recognised(
     """
     named = list(files)
     look = _look if bad_files == "fail" else _look_at_any
-    return side_by_side(lambda file: look(*file, kind, times), named, [path for path, _ in named])
+    paths = [path for path, _ in named]
+    return side_by_side(lambda file: look(*file, kind, times), named, paths, "files looked at")
 
 
 def check_regular(path: str, size: int | None) -> int:
@@ -184,7 +186,7 @@ def check_regular(path: str, size: int | None) -> int:
 
 
 def side_by_side(
-    look: Callable[[Looked], Found], looked: Iterable[Looked], paths: Iterable[str]
+    look: Callable[[Looked], Found], looked: Iterable[Looked], paths: Sequence[str], what: str
 ) -> list[Found]:
     """Call a function for each file; return its results in order.
 
@@ -193,11 +195,12 @@ def side_by_side(
         looked: its arguments.
         paths: the files. For those on this machine it is called for one after the other: threads gain
             nothing, and each takes address space, which a worker may have little of.
+        what: what is done, for the lines that say how many files are.
     """
     if all(isinstance(Location(path).system, fs.LocalFileSystem) for path in paths):
-        return list(map(look, looked))
+        return list(shown(map(look, looked), len(paths), what))
     with ThreadPoolExecutor(_LOOKERS) as threads:
-        return list(threads.map(look, looked))
+        return list(shown(threads.map(look, looked), len(paths), what))
 
 
 def _look_at_any(path: str, size: int | None, kind: str, times: bool) -> File:

@@ -17,7 +17,11 @@ class Packaged:
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
         dumps: Any = cloudpickle.dumps  # for what it has in it that is sent in this way, too
-        return unpacker(), (dumps((_restored, (type(self), self.__dict__))),)
+        return unpacker(), (dumps((_restored, (type(self), self.sent()))),)
+
+    def sent(self) -> dict[str, Any]:
+        """Return the attributes that workers get."""
+        return self.__dict__
 
 
 def _restored(kind: type[Any], state: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pyspark.sql.datasource import InputPartition
 
@@ -62,18 +62,39 @@ class Part:
         return sum(each.size for each in self.ranges)
 
 
+Recording = tuple[Part, ...]  # its parts, in order
+
+
+class Place(NamedTuple):
+    """A part, and where it is in a plan.
+
+    Attributes:
+        recording: the number of its recording.
+        at: its own number in there.
+        part: what to read.
+    """
+
+    recording: int
+    at: int
+    part: Part
+
+    @property
+    def size(self) -> int:
+        """Return the octets of its part."""
+        return self.part.size
+
+
 @dataclass(frozen=True)
 class Task(InputPartition):
     """The work of one task.
 
     Attributes:
-        parts: are read one after the other, each from its own state.
+        places: are read one after the other, each from its own state.
     """
 
-    parts: tuple[Part, ...]
+    places: tuple[Place, ...]
 
 
-Recording = tuple[Part, ...]  # its parts, in order
 Warn = Callable[[str], object]
 Work = TypeVar("Work")
 
@@ -158,9 +179,16 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def tasks_of(parts: Iterable[Part], options: SparkReadOptions) -> list[InputPartition]:
-    """Return the tasks that read parts whose states are known; small parts as in `together`."""
-    return [Task(group) for group in together(list(parts), attrgetter("size"), options)]
+def places(recordings: Iterable[Recording]) -> list[Place]:
+    """Return the parts of recordings, each with where it is among them."""
+    return [
+        Place(number, at, part) for number, parts in enumerate(recordings) for at, part in enumerate(parts)
+    ]
+
+
+def tasks_of(works: Sequence[Place], options: SparkReadOptions) -> list[InputPartition]:
+    """Return the tasks that read parts; small ones as in `together`."""
+    return [Task(group) for group in together(works, attrgetter("size"), options)]
 
 
 def together(

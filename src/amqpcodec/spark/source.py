@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from itertools import chain
+from time import monotonic
+from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +23,14 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from ..options import SparkReadOptions
+from . import progress
 from .notices import warn_of_files, warning_if_empty
 from .options import read_options, write_options
 from .packaging import Packaged
-from .planning import Recording, Task, cores, plan, tasks_of
-from .reading import batches, with_states
+from .planning import Place, Recording, Task, places, plan, tasks_of
+from .reading import batches
 from .schemas import CORRUPT, project, table_schema
+from .states import States, scratch
 from .versions import need
 
 
@@ -80,12 +84,16 @@ class AmqpSource(DataSource):
         return AmqpReader(options, schema)
 
 
-class AmqpReader(Packaged, DataSourceReader):
-    """Plans on the driver, reads in the workers.
+class RowReader(Packaged):
+    """Reads rows in the workers.
 
     Args:
         options: what to read, and how.
         schema: the columns wanted.
+
+    Attributes:
+        name: of the plan that tasks are from.
+        divided: its recordings of several parts, by their numbers.
 
     Raises:
         ValueError: the table does not have these columns.
@@ -97,12 +105,54 @@ class AmqpReader(Packaged, DataSourceReader):
             schema, options["table"], options["dialect"], options["column_name_of_corrupt_record"]
         )
         self.keep: pc.Expression | None = None
+        self.name = ""
+        self.divided: dict[int, Recording] = {}
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a task."""
+        # Spark asks for one partition even if there is none.
+        if not isinstance(partition, Task):
+            return
+        options = self.options
+        states = States(scratch(self.name) if self.divided else None, options, self._parts_of)
+        for place in partition.places:
+            part = states.begun(place)
+            on_state = partial(states.leave, place) if self.divided else None
+            found = batches(part, self.columns, options, on_state=on_state)
+            for batch in warning_if_empty(part, found, options):
+                renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+                yield from [renamed] if self.keep is None else self._kept(renamed)
+
+    def _parts_of(self, place: Place) -> Recording:
+        return self.divided[place.recording]
+
+    def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
+        kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()
+        return kept
+
+
+class AmqpReader(RowReader, DataSourceReader):
+    """Plans on the driver, reads in the workers.
+
+    Planning looks at the files and reads none. A task finds the state at the beginning of its part by itself.
+    """
+
+    def __init__(self, options: SparkReadOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self._tasks: list[InputPartition] | None = None
 
     def partitions(self) -> list[InputPartition]:
         """Return the tasks: each reads a part of a recording, or several small ones."""
-        with ThreadPoolExecutor(cores()) as threads:
-            found = threads.map(partial(with_states, options=self.options), self.recordings())
-            return tasks_of(chain.from_iterable(found), self.options)
+        if self._tasks is None:
+            begin = monotonic()
+            recordings = self.recordings()
+            self.name = uuid4().hex
+            self.divided = {at: each for at, each in enumerate(recordings) if len(each) > 1}
+            self._tasks = tasks_of(places(recordings), self.options)
+            if (seconds := monotonic() - begin) >= progress.LONG:
+                count = f"{len(recordings):,} recordings, {len(self._tasks):,} tasks"
+                progress.say(f"planned in {seconds:.1f} s: {count}")
+        return self._tasks
 
     def recordings(self) -> list[Recording]:
         """Return what is to be read; warn of what is not."""
@@ -110,16 +160,8 @@ class AmqpReader(Packaged, DataSourceReader):
         warn_of_files(found, self.options["paths"])
         return found
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a task."""
-        # Spark asks for one partition even if there is none.
-        if not isinstance(partition, Task):
-            return
-        for part in partition.parts:
-            for batch in warning_if_empty(part, batches(part, self.columns, self.options), self.options):
-                renamed = pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
-                yield from [renamed] if self.keep is None else self._kept(renamed)
-
-    def _kept(self, batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-        kept: list[pa.RecordBatch] = pa.Table.from_batches([batch]).filter(self.keep).to_batches()
-        return kept
+    def sent(self) -> dict[str, Any]:
+        """See `Packaged`: workers need to know what is before a part, and Spark asks for tasks only later."""
+        with suppress(Exception):  # `partitions` raises it
+            self.partitions()
+        return super().sent() | {"_tasks": None}

@@ -26,10 +26,10 @@ from ..options import SparkReadOptions
 from .files import File, Location, recognised
 from .notices import BadFileWarning, NothingFoundWarning, no_files, warn_of_bad
 from .packaging import Packaged
-from .planning import Part, bad_part, files_of, parts_of, tasks_of
+from .planning import Part, Place, bad_part, files_of, parts_of, tasks_of
 from .positions import Position, Sizes, Step, Stored, by_series, check_offset
 from .reading import states, with_states
-from .source import AmqpReader
+from .source import RowReader
 from .versions import lack, need
 
 if TYPE_CHECKING or lack("maxFilesPerTrigger") is None:
@@ -63,7 +63,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
         if options["max_files_per_trigger"] is not None:
             need("maxFilesPerTrigger")
         self._options = options
-        self._reader = AmqpReader(options, schema)
+        self._reader = RowReader(options, schema)
         # Of the latest offset, not to be followed twice.
         self._planned: dict[tuple[str, str, str], list[Part]] = {}
         self._target: frozenset[str] | None = None  # the only files to take
@@ -130,7 +130,7 @@ class AmqpStreamReader(Packaged, DataSourceStreamReader, SupportsTriggerAvailabl
                 step = Position.stored(position).since(before).located(self._series().get(name, {}))
                 parts, _ = self._followed(step, before)
             found += parts
-        return tasks_of(found, self._options)
+        return tasks_of([Place(0, 0, part) for part in found], self._options)  # each has its state
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a task."""

@@ -3,6 +3,7 @@ distinguished from captures made side by side without reading either."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from struct import Struct
 from typing import BinaryIO
@@ -13,6 +14,8 @@ from ..capture.pcap import HEADER_SIZE, NS, RECORD_SIZE, PcapReader
 from ..capture.pcapng import PcapngReader
 
 TAIL = 1 << 20  # octets at the end that are looked at
+_SHORTER = (1 << 14, 1 << 17)  # that are looked at before: mostly they do, and there may be very many files
+_LEAST_RECORDS = 16  # in a row there: nothing but records looks so
 _MOST_CAPTURED = 1 << 18  # of a packet: the greatest snap length in use
 _DAY, _YEARS = 86400, 10 * 365 * 86400
 
@@ -36,32 +39,44 @@ def last_time(file: BinaryIO, size: int) -> int | None:
 
 def _last_record(file: BinaryIO, size: int, reader: PcapReader) -> int | None:
     """Of pcap: nothing says where a record begins, so the first chain of them that holds is followed."""
-    last: int | None
-    record = reader.record
     first = _at(file, HEADER_SIZE, RECORD_SIZE)
     if len(first) < RECORD_SIZE:
         return None
-    earliest = record.unpack(first)[0]
-    begin = max(HEADER_SIZE, size - TAIL)
-    octets = _at(file, begin, size - begin)
-    starts = range(1) if begin == HEADER_SIZE else range(min(len(octets), _MOST_CAPTURED))
-    for start in starts:
-        at, last = start, None
-        while at + RECORD_SIZE <= len(octets):
-            seconds, fraction, captured, original = record.unpack_from(octets, at)
-            if (
-                not captured <= original
-                or captured > _MOST_CAPTURED
-                or fraction * reader.unit >= NS
-                or not earliest - _DAY <= seconds < earliest + _YEARS
-            ):
-                break
-            last = seconds * NS + fraction * reader.unit
-            at += RECORD_SIZE + captured
-        else:
-            if last is not None:
-                return last
+    earliest = reader.record.unpack(first)[0]
+    for tail in (*_SHORTER, TAIL):
+        begin = max(HEADER_SIZE, size - tail)
+        octets = _at(file, begin, size - begin)
+        for start in range(1) if begin == HEADER_SIZE else _starts(octets, reader):
+            times = _chain(octets, start, earliest, reader)
+            if len(times) >= (1 if tail == TAIL else _LEAST_RECORDS):
+                return times[-1]
     return None
+
+
+def _starts(octets: bytes, reader: PcapReader) -> Iterator[int]:
+    """Yield where a record may begin: the highest octet of how much was captured is zero."""
+    high = 8 if reader.order == ">" else 11
+    zero = octets.find(b"\0", high)
+    while high <= zero < _MOST_CAPTURED + high:
+        yield zero - high
+        zero = octets.find(b"\0", zero + 1)
+
+
+def _chain(octets: bytes, at: int, earliest: int, reader: PcapReader) -> list[int]:
+    """Return the times of the records from one octet on to the end; none if anything else is there."""
+    times = []
+    while at + RECORD_SIZE <= len(octets):
+        seconds, fraction, captured, original = reader.record.unpack_from(octets, at)
+        if (
+            not captured <= original
+            or captured > _MOST_CAPTURED
+            or fraction * reader.unit >= NS
+            or not earliest - _DAY <= seconds < earliest + _YEARS
+        ):
+            return []
+        times.append(seconds * NS + fraction * reader.unit)
+        at += RECORD_SIZE + captured
+    return times
 
 
 def _last_block(file: BinaryIO, size: int, reader: PcapngReader) -> int | None:

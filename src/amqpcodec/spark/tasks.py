@@ -6,10 +6,9 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,9 +18,10 @@ from amqpcodec.arrow.parquetfile import parquet_writer
 from ..options import SparkReadOptions
 from .committer import Committer
 from .files import Location
-from .planning import FileRange, Part, Recording, plan
-from .reading import batches, check_build, states
+from .planning import FileRange, Part, Place, Recording, plan
+from .reading import batches, check_build
 from .schemas import arrow_schema, renamed
+from .states import States, load, put
 
 _GROUP_ROWS, _GROUP_BYTES = 131_072, 24 << 20
 _FILE_GROUPS = 64
@@ -41,27 +41,9 @@ class Job(Committer):
     options: SparkReadOptions
     compression: str
 
-    def state(self, recording: int, part: int) -> str:
-        """The file with the state at the beginning of a part, once a task knows it."""
-        return f"{self.staging}/state-{recording}-{part}"
-
     def parts(self, recording: int) -> str:
         """The file with the ranges of each part of a recording that has several."""
         return f"{self.staging}/parts-{recording}"
-
-
-class Place(NamedTuple):
-    """A part, and where it is in the plan.
-
-    Attributes:
-        recording: the number of its recording.
-        at: its own number in there.
-        part: what to read.
-    """
-
-    recording: int
-    at: int
-    part: Part
 
 
 class PartFile(NamedTuple):
@@ -102,7 +84,7 @@ def begin(job: Job, argument: None) -> list[Begun]:
     job.prepare(each.path for recording in recordings for part in recording for each in part.ranges)
     for at, recording in enumerate(recordings):
         if len(recording) > 1:
-            _store(job.parts(at), json.dumps([_ranges(part) for part in recording]).encode())
+            put(job.parts(at), json.dumps([_ranges(part) for part in recording]).encode())
     return [Begun(recordings, warnings)]
 
 
@@ -117,63 +99,25 @@ def convert(job: Job, argument: tuple[int, Sequence[Place]]) -> list[PartFile]:
     if _LIMITED not in os.environ:
         # A batch for a group, which need not be copied. Small ones do with less room to grow in.
         large = {"batch_rows": _GROUP_ROWS, "_batch_bytes": _GROUP_BYTES}
+    states = States(job.staging, job.options, partial(_parts, job))
     with closing(_Files(job, number)) as files:
-        for recording, at, part in places:
-            begun = replace(part, state=_state(job, recording, at, part))
-            on_state = partial(_store, job.state(recording, at + 1))
-            for batch in batches(begun, _names(job.options), job.options, on_state=on_state, **large):
+        for place in places:
+            on_state = partial(states.leave, place)
+            for batch in batches(
+                states.begun(place), _names(job.options), job.options, on_state=on_state, **large
+            ):
                 files.add(batch)
                 del batch  # before the next one is made
         files.finish()
     return files.written
 
 
-def _state(job: Job, recording: int, at: int, part: Part) -> bytes | None:
-    """The state at the beginning of a part; None for that of a recording.
-
-    The task that converts the part before leaves it. Where that is still at work, the recording is scanned
-    from the nearest state that there is. So no task waits for another one, which may never run beside it.
-    """
-    known, state = at, None
-    while known and (state := _stored(job.state(recording, known))) is None:
-        known -= 1
-    if known < at:
-        planned = json.loads(_load(job.parts(recording)))
-        if planned[at] != _ranges(part):
-            raise RuntimeError("the job was planned twice, and files came or went between; run it again")
-        parts = [Part("capture", tuple(FileRange(*each) for each in ranges)) for ranges in planned[known:at]]
-        parts[0] = replace(parts[0], state=state)
-        for number, state in enumerate(states(parts, job.options), known + 1):
-            _store(job.state(recording, number), state)  # each at once, for tasks that begin meanwhile
-    return state
-
-
-def _store(path: str, octets: bytes) -> None:
-    """Put a file where other tasks look for it, at once; what others put there is as good."""
-    location = Location(path)
-    attempt = f"{location.inner}-{uuid4().hex}"
-    with location.system.open_output_stream(attempt) as file:
-        file.write(octets)
-    try:
-        location.system.move(attempt, location.inner)
-    except OSError:
-        if _stored(path) is None:  # not even by another task
-            raise
-
-
-def _stored(path: str) -> bytes | None:
-    """Return the contents of such a file; None if it is not there."""
-    try:
-        return _load(path)
-    except FileNotFoundError:
-        return None
-
-
-def _load(path: str) -> bytes:
-    location = Location(path)
-    with location.system.open_input_file(location.inner) as file:
-        octets: bytes = file.read()
-    return octets
+def _parts(job: Job, place: Place) -> Recording:
+    """Return the parts of a recording as they were planned, without sizes."""
+    planned = json.loads(load(job.parts(place.recording)))
+    if planned[place.at] != _ranges(place.part):
+        raise RuntimeError("the job was planned twice, and files came or went between; run it again")
+    return tuple(Part("capture", tuple(FileRange(*each) for each in ranges)) for ranges in planned)
 
 
 class _Files:
