@@ -21,7 +21,7 @@ from amqpcodec.capture import CapturedFrame, Connection
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHARED = Path(__file__).parents[3] / "shared" / "captures"
-CAPTURES = [*sorted(EXAMPLES.glob("*.pcap")), *sorted(SHARED.glob("*.pcap"))]
+CAPTURES = [*sorted(EXAMPLES.glob("real-*.pcap")), *sorted(SHARED.glob("*.pcap"))]
 CONTENT = b"\x03\0\1\0\0\0\1x\xce"
 
 
