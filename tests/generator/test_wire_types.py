@@ -117,5 +117,7 @@ def test_a_made_up_type_has_columns_in_both_builds(
     octets = made_up.encode_message(5, made_up.DemoSend(-3), made_up.DemoProperties(-4), b"body")
     rows = arrow.decode_messages(octets, dialect=made_up, _impl=build)
     [row] = rows.to_pylist()
-    assert (row["height"], row["properties"], row["_error"]) == (-3, {"depth": -4}, None)
+    # Those of the five dialects have columns, too, as in any table of messages.
+    properties = {name: value for name, value in row["properties"].items() if value is not None}
+    assert (row["height"], properties, row["_error"]) == (-3, {"depth": -4}, None)
     assert arrow.encode_messages(rows, dialect=made_up) == octets
