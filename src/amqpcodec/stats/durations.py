@@ -13,12 +13,8 @@ from .summary import Band, Latency, Slow
 # Classes are numbered. Up to 255 ns each duration has its own; from there on an octave has 128.
 _FINE_BITS = 7
 _BAND_BITS = 3  # classes joined over time: 8 of them, so an octave has 16
-_QUARTERS = (
-    152,
-    181,
-    215,
-    256,
-)  # the ends of quarters of an octave that begins at 128, equally wide as ratios
+# The ends of quarters of an octave that begins at 128, equally wide as ratios.
+_QUARTERS = (152, 181, 215, 256)
 _PERCENTILES = {"p50": 500, "p90": 900, "p99": 990, "p99.9": 999}  # per mille
 _BAND = {"p50": 500, "p99": 990}
 
