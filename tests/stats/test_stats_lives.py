@@ -9,16 +9,21 @@ from support.troubled import Talk, troubled
 
 from amqpcodec import rabbitmq as amqp
 from amqpcodec import stats
+from amqpcodec.cli.statsections import lives
 
 SECOND = 10**9
 
 
-def _lives(truth: make.Truth, folder: Path, top: int = 10) -> list[stats.Life]:
+def _summary(truth: make.Truth, folder: Path, top: int = 10) -> stats.Summary:
     path = folder / "made.pcap"
     path.write_bytes(make.pcap(truth.packets, nanos=True))
     collector = stats.Collector(top=top)
     collector.add(path, path.name)
-    return collector.summary().lives
+    return collector.summary()
+
+
+def _lives(truth: make.Truth, folder: Path) -> list[stats.Life]:
+    return _summary(truth, folder).lives
 
 
 def _channel(talk: Talk, number: int, code: int | None = 200) -> None:
@@ -33,10 +38,10 @@ def _channel(talk: Talk, number: int, code: int | None = 200) -> None:
 
 
 def test_each_end_has_its_reason(tmp_path: Path) -> None:
-    lives = _lives(troubled(), tmp_path)
+    found = _lives(troubled(), tmp_path)
     assert [
         (life.flow, life.channel, life.ended, life.reply_code, round((life.duration_ns or 0) / SECOND))
-        for life in lives
+        for life in found
     ] == [
         (0, 0, "closed", 200, 7),
         (0, 1, "with-connection", None, 7),
@@ -47,8 +52,8 @@ def test_each_end_has_its_reason(tmp_path: Path) -> None:
         (4, 0, "recording", None, 26),
         (4, 1, "recording", None, 26),
     ]
-    assert [life.flow for life in lives if life.went_wrong] == [1, 2, 3]
-    assert {(life.by, life.reply_text) for life in lives if life.reply_code} == {
+    assert [life.flow for life in found if life.went_wrong] == [1, 2, 3]
+    assert {(life.by, life.reply_text) for life in found if life.reply_code} == {
         ("client", "bye"), ("server", "NOT_ALLOWED - vhost"),
     }  # fmt: skip
 
@@ -89,5 +94,6 @@ def test_the_largest_are_kept_and_the_first_that_went_wrong(tmp_path: Path) -> N
         if number < 4:
             _channel(talk, 2, 404)
         talk.goodbye()
-    connections = [life.flow for life in _lives(truth, tmp_path, top=2) if not life.channel]
-    assert connections == [0, 1, 2, 7]
+    summary = _summary(truth, tmp_path, top=2)
+    assert [life.flow for life in summary.lives if not life.channel] == [0, 1, 2, 7]
+    assert lives(summary).notes[-1] == "Connections that are not shown: 4."

@@ -317,7 +317,9 @@ def lives(summary: Summary, bars: bool = True) -> Section:
         )
     columns = ("where", "client", "name", "channel", *["over time"] * bars, "from", "lasted", "ended")
     note = f"Up to {CHANNELS} channels of each connection are shown: the first, and those closed by an error."
-    return Section("Connections and channels over time", columns, rows, notes=(note,) if rows else ())
+    left = summary.totals["connections"] - sum(not life.channel for life in summary.lives)
+    notes = note, *[f"Connections that are not shown: {number(left)}."] * (left > 0)
+    return Section("Connections and channels over time", columns, rows, notes=notes if rows else ())
 
 
 def _channels(count: int) -> str:
