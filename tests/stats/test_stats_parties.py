@@ -65,6 +65,17 @@ def test_what_comes_before_it_begins_again_is_neither_idle_nor_a_pause() -> None
     assert (party.idle_ns, party.pause_ns) == (10 + 5, 20)
 
 
+@pytest.mark.parametrize("told_late", [False, True])
+def test_one_that_is_answered_after_its_end_is_not_idle(told_late: bool) -> None:
+    share = Share()
+    share.wait(10)
+    for step in ("settle", "stop") if told_late else ("stop", "settle"):
+        getattr(share, step)({"stop": 15, "settle": 20}[step])
+    share.stop(100)
+    party = share.party({}, None)
+    assert (party.idle_ns, party.pause_ns) == (0, 5)
+
+
 def test_one_without_acknowledgements_has_pauses_and_no_idle_time() -> None:
     share = Share()
     for time_ns in (10, 40, 45):

@@ -54,7 +54,7 @@ class Share(Durations):
     def settle(self, time_ns: int | None) -> None:
         """One of the messages that wait does no more; None if it still did when the recording ended."""
         self._waiting -= 1
-        if not self._waiting:
+        if not self._waiting and self._quiet_since is not None:  # it has not ended
             self._free_since = time_ns
 
     def stop(self, time_ns: int | None) -> None:
