@@ -285,6 +285,29 @@ def test_memory_is_bounded_and_what_is_forgotten_is_said(
     assert run.err.endswith("what came before was forgotten 6 times, to save memory\n")
 
 
+def test_what_has_ended_takes_no_memory(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(deliver(1), deliver(2), nack(1), connections=5)
+    monkeypatch.setattr(problems, "MOST_OCTETS", 12 * problems._OVERHEAD)
+    monkeypatch.setattr(settling, "MOST_WAITING", 2)
+    assert len(shown(run(path, "--errors"))) == 5
+    assert run.err == ""
+
+
+def test_publishes_are_not_numbered_any_more_once_some_are_missing(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "made.pcap"
+    with path.open("wb") as file:
+        ends = (Endpoint(bytes((10, 0, 0, number)), port) for number, port in ((1, 40001), (9, 5672)))
+        talk = Conversation(PacketWriter(file), *ends, NOON, 1)
+        talk.send(0, amqp.protocol_header() + method(amqp.Confirm.Select()) + publish("a")[1], NOON)
+        talk.skip(0, len(publish("lost")[1]), NOON + 1)
+        talk.send(0, publish("c")[1] + publish("d")[1], NOON + 2)
+        talk.send(1, method(amqp.Basic.Nack(delivery_tag=2)), NOON + 3)
+        talk.close(NOON + 4)
+    rows = run.rows(path, "--errors", "--before", "3", code=1)
+    before = [row["fields"]["routing_key"] for row in rows if row["method"] == "basic.publish"]
+    assert before[-1] == "d"  # what came last, since nobody knows which message was the second
+
+
 def test_messages_that_are_too_many_to_follow_are_counted(
     run: Run, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

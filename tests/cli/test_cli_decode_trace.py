@@ -130,6 +130,20 @@ def test_published_messages_of_others_are_counted(run: Run, tmp_path: Path) -> N
     ]
 
 
+def test_messages_of_others_that_were_fetched_are_counted(run: Run, tmp_path: Path) -> None:
+    of = {"b3": f"{SHORT}-00f067aa0ba902b7"}
+    path = capture_of(
+        tmp_path / "made.pcap",
+        (0, amqp.encode_method(1, amqp.Basic.Get(queue="a", no_ack=True))),
+        (1, message(amqp.Basic.GetOk(delivery_tag=1), {})),
+        (0, amqp.encode_method(1, amqp.Basic.Get(queue="b"))),
+        (1, message(amqp.Basic.GetOk(delivery_tag=2), of)),
+        (0, amqp.encode_method(1, amqp.Basic.Ack(delivery_tag=2))),
+    )
+    rows = run.rows(path, "--trace", SHORT, "--messages")
+    assert [row["method"] for row in rows] == ["basic.get-ok", "basic.ack"]
+
+
 def test_a_body_in_several_frames_is_shown_whole(run: Run, tmp_path: Path) -> None:
     of = {"b3": f"{SHORT}-00f067aa0ba902b7"}
     path = capture_of(tmp_path / "made.pcap", deliver(1, of, b"x" * 9000), deliver(2, {}, b"y" * 9000))
