@@ -51,7 +51,7 @@ def test_those_match_that_do_one_by_one(seed: int) -> None:
     while bound:
         for _ in range(20):
             sent = key(chance)
-            found = topics.matching(sent)
+            found = topics.matching([sent])
             wanted = [each for each in bound if matches(split(each.routing_key), split(sent))]
             assert sorted(each.routing_key for each in found) == sorted(each.routing_key for each in wanted)
             assert set(found) == set(wanted)
@@ -75,12 +75,20 @@ def visited(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(Topics, "_reach", counted)
-        assert len(topics.matching("orders.7.created.now")) == 1
+        assert len(topics.matching(["orders.7.created.now"])) == 1
     return looked
 
 
 def test_a_thousand_bindings_are_no_more_work_than_ten(monkeypatch: pytest.MonkeyPatch) -> None:
     assert visited(1000, monkeypatch) == visited(10, monkeypatch)
+
+
+def test_a_binding_is_found_once_by_many_keys() -> None:
+    topics = Topics()
+    bound = bindings(["#", "#.1", "*.2"])
+    for binding in bound:
+        topics.add(binding)
+    assert topics.matching(f"k.{number}" for number in range(1000)) == bound
 
 
 async def test_words_of_patterns_count_and_are_given_back(broker: Broker) -> None:

@@ -114,17 +114,17 @@ class Exchange:
             if not same:
                 del self._by_key[binding.routing_key]
 
-    def destinations(self, message: Message, keys: list[str]) -> list[Queue | Exchange]:
-        """Return what a message goes to, by any of its routing keys; some twice."""
+    def destinations(self, message: Message, keys: Iterable[str]) -> dict[Queue | Exchange, None]:
+        """Return what a message goes to, by any of its routing keys."""
         found: Iterable[Binding]
         match self.type:
             case "direct":
                 found = (binding for key in keys for binding in self._by_key.get(key, {}).values())
             case "topic":
-                found = (binding for key in keys for binding in self._topics.matching(key))
+                found = self._topics.matching(keys)
             case _:
                 found = (binding for binding in self.bindings.values() if binding.takes(message.headers))
-        return [binding.destination for binding in found]
+        return dict.fromkeys(binding.destination for binding in found)
 
 
 __all__ = ["TYPES", "Binding", "Exchange"]

@@ -89,7 +89,7 @@ class VirtualHost:
         """Return the queues that a message goes to, each once, by way of other exchanges as well."""
         keys = message.routing_keys
         if exchange.name == DEFAULT:
-            return [self.queues[key] for key in dict.fromkeys(keys) if key in self.queues]
+            return [self.queues[key] for key in keys if key in self.queues]
         found: dict[Queue, None] = {}
         seen = {exchange}
         waiting = [exchange]

@@ -69,11 +69,11 @@ class Message:
         return self.raw is None or b"CC" in self.raw.octets
 
     @property
-    def routing_keys(self) -> list[str]:
-        """Its routing key, and those of the headers CC and BCC."""
+    def routing_keys(self) -> dict[str, None]:
+        """Its routing key, and those of the headers CC and BCC; each once."""
         if not self.may_have_keys:
-            return [self.routing_key]
-        return [self.routing_key, *(self.headers.get("CC") or ()), *self.bcc]
+            return {self.routing_key: None}
+        return dict.fromkeys((self.routing_key, *(self.headers.get("CC") or ()), *self.bcc))
 
     def hide_bcc(self) -> None:
         """Take the header BCC out, and keep what it says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -45,10 +46,17 @@ class Topics:
             path.pop()
             del path[-1]._following[words.pop()]
 
-    def matching(self, key: str) -> list[Binding]:
-        """Return the bindings whose patterns match a routing key."""
+    def matching(self, keys: Iterable[str]) -> list[Binding]:
+        """Return the bindings whose patterns match any of some routing keys."""
+        ends: dict[Topics, None] = {}
+        for key in keys:
+            ends.update(self._follow(words_of(key)))
+        return [binding for topics in ends for binding in topics._bindings.values()]
+
+    def _follow(self, words: list[str]) -> dict[Topics, None]:
+        """Return what is reached by words."""
         reached = self._reach({})
-        for word in words_of(key):
+        for word in words:
             before, reached = reached, {}
             for topics in before:
                 if topics._repeats:
@@ -56,7 +64,7 @@ class Topics:
                 for wanted in (word, ONE):
                     if wanted in topics._following:
                         topics._following[wanted]._reach(reached)
-        return [binding for topics in reached for binding in topics._bindings.values()]
+        return reached
 
     def _reach(self, reached: dict[Topics, None]) -> dict[Topics, None]:
         """Note that this is reached; so is what follows after no word at all."""
