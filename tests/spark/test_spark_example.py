@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.examples import example
+from support.examples import EXAMPLES, example
 from support.publishers import EXCHANGES, MISSING, make_captures
 
 pytest.importorskip("pyspark")
@@ -35,3 +37,16 @@ def test_the_example_answers_its_questions(spark: Any, tmp_path: Path) -> None:
     pipeline.write_replay(spark, str(tmp_path))
     replay = spark.read.format("amqp").options(dialect="rabbitmq-0-9-1", columns="routing_key")
     assert replay.load(f"{tmp_path}/replay").count() == sum(row.messages for row in traffic)
+
+
+@pytest.mark.spark
+def test_the_program_prints_the_answers(java: None, tmp_path: Path) -> None:
+    program = [sys.executable, str(EXAMPLES / "spark_pipeline.py")]
+    done = subprocess.run(
+        [*program, str(EXAMPLES / "real-bunny.pcap"), str(tmp_path)],
+        capture_output=True, encoding="utf-8", timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert all(f"{question}\n" in done.stdout for question in example("spark_pipeline").QUESTIONS)
+    assert done.stdout.count("|channel.close|") == 3
+    assert {"messages", "deliveries", "methods", "replay"} <= {path.name for path in tmp_path.iterdir()}
