@@ -30,11 +30,18 @@ def links(folder: Path, paths: Sequence[Path], count: int) -> None:
         (folder / f"trace_{number:05}.pcap").symlink_to(paths[number % len(paths)])
 
 
-def measure(spark: Any, folder: Path) -> dict[str, dict[str, float]]:
-    """Return seconds up to the first row, and how many tasks there are."""
+def measure(spark: Any, folder: Path, paths: Sequence[Path]) -> dict[str, dict[str, float]]:
+    """Return seconds up to the first row, and how many tasks there are; of the captures alone as well."""
     found = {}
-    for name, rotated in (("recordings of their own", "false"), ("by their times", "auto"), ("one", "true")):
-        messages = spark.read.format("amqp").option("rotated", rotated).load(str(folder))
+    few, many = [str(path) for path in paths], [str(folder)]
+    for name, rotated, what in (
+        ("first query of the session", "false", few),
+        ("captures alone", "false", few),
+        ("recordings of their own", "false", many),
+        ("by their times", "auto", many),
+        ("one", "true", many),
+    ):
+        messages = spark.read.format("amqp").option("rotated", rotated).load(what)
         begin = perf_counter()
         assert messages.head() is not None
         found[name] = {"seconds": perf_counter() - begin, "tasks": messages.rdd.getNumPartitions()}
@@ -50,8 +57,7 @@ def main() -> None:
     paths = [capture(given.mb, CONNECTIONS, seed)[0] for seed in range(CAPTURES)]
     with session("local[2]") as (spark, _), tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         links(Path(folder), paths, given.files)
-        spark.range(1).count()  # its JVM is at work
-        found = measure(spark, Path(folder))
+        found = measure(spark, Path(folder), paths)
     size = {"files": given.files, "megabytes": given.mb}
     print(json.dumps(size | {"planned": found}, indent=1))
 
