@@ -1,7 +1,9 @@
-"""`make bench-brokers`: the broker of the examples beside RabbitMQ, with the same client; for orientation.
+"""`make bench-brokers`: the broker for tests, how fast it starts and works; beside RabbitMQ, for orientation.
 
-The client publishes messages with confirms, then consumes and acknowledges them. A first round compares every
-body and header, and is not timed. Figures are medians of the rounds, in messages a second by the clock.
+The client of the examples publishes messages with confirms, then consumes and acknowledges them. A first
+round compares every body and header, and is not timed. Figures are medians of the rounds, in messages a
+second by the clock. In one process, with the broker, it does all that at once: by CPU time, as is the start.
+Of those the best is taken, since other work on a machine makes them only longer.
 """
 
 from __future__ import annotations
@@ -10,12 +12,13 @@ import argparse
 import asyncio
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -29,8 +32,19 @@ from support.examples import example, serving
 
 from amqpcodec import IMPL
 from amqpcodec import rabbitmq as amqp
+from amqpcodec.testing import Broker, running_broker
 
-OWN = "examples/broker.py"
+OWN = "amqpcodec.testing"
+STARTS = 50  # of a broker on a thread
+IMPORTS = 11  # each by a process of its own
+TIMES_AT_ONCE = 20
+IMPORT = """
+from time import process_time
+import asyncio
+begin = process_time()
+import amqpcodec.testing
+print(process_time() - begin)
+"""
 client = example("client")
 
 
@@ -61,6 +75,37 @@ async def one_round(url: str, count: int, compared: bool) -> tuple[float, float]
             raise AssertionError(f"{url}: what was consumed is not what was published")
         await peer.call(amqp.Queue.Delete(queue=queue))
     return count / published, count / consumed
+
+
+async def through(count: int) -> float:
+    """Messages of a second of CPU time, which the broker for tests and its client share.
+
+    They are published with confirms, consumed and acknowledged at the same time.
+    """
+    messages = [message(number) for number in range(count)]
+    async with Broker() as own, client.client_with("all", own.url) as peer:
+        begin = process_time()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(client.publish(peer, "all", messages))
+            group.create_task(client.consume(peer, "all", count))
+        return count / (process_time() - begin)
+
+
+def starting() -> float:
+    """Milliseconds of CPU time until a broker on a thread listens, as the fixture of pytest has it."""
+    times = []
+    for _ in range(STARTS):
+        begin = process_time()
+        with running_broker():
+            times.append(process_time() - begin)
+    return min(times) * 1000
+
+
+def importing() -> float:
+    """Milliseconds of CPU time of the first import, where asyncio is there already."""
+    command = [sys.executable, "-c", IMPORT]
+    times = [float(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(IMPORTS)]
+    return min(times) * 1000
 
 
 async def version(url: str) -> str:
@@ -97,8 +142,13 @@ def main() -> int:
         "cores": os.cpu_count(),
         "messages": arguments.messages,
         "rounds": arguments.rounds,
+        "start_ms": starting(),
+        "import_ms": importing(),
+        "through": max(asyncio.run(through(arguments.messages)) for _ in range(TIMES_AT_ONCE)),
         "brokers": {},
     }
+    print(f"{results['start_ms']:.1f} ms to start, {results['import_ms']:.1f} ms to import")
+    print(f"{results['through']:.0f} messages all the way in a second of one core")
     rates: dict[str, list[tuple[float, float]]] = {}
     try:
         with brokers() as urls:

@@ -240,6 +240,18 @@ CLIENT_LEAST = {
 }
 
 
+def broker_verdicts(found: dict[str, Any]) -> Iterator[Verdict]:
+    """What the broker for tests was to reach."""
+    for work, name, most in (
+        ("start of a broker on its thread", "start_ms", 20),
+        ("first import, beyond that of asyncio", "import_ms", 60),
+    ):
+        yield Verdict(work, f"at most {most} ms", f"{found[name]:.1f} ms", found[name] <= most)
+    rate = found["through"]
+    work = "published, confirmed, delivered, acknowledged, on one core"
+    yield Verdict(work, "20,000 a second", f"{rate:,.0f} a second", rate >= 20_000)
+
+
 def client_verdicts(results: Results) -> Iterator[Verdict]:
     """The targets of peers and clients that `amqpcodec.compat` accelerates."""
     for item, found in results.clients["calls"].items():
