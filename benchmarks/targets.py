@@ -241,7 +241,7 @@ CLIENT_LEAST = {
 
 
 def broker_verdicts(found: dict[str, Any]) -> Iterator[Verdict]:
-    """What the broker for tests was to reach."""
+    """Return the targets of the broker for tests, and what it reached."""
     for work, name, most in (
         ("start of a broker on its thread", "start_ms", 20),
         ("first import, beyond that of asyncio", "import_ms", 60),

@@ -74,7 +74,7 @@ def shortened(text: str) -> re.Pattern[str]:
 
 
 def check(answer: Answer, printed: str) -> None:
-    """What was printed is what the page says."""
+    """Fail where what was printed is not what the page says."""
     if answer.printed is not None:
         assert shortened(answer.printed).fullmatch(printed), f"{answer.question}\n{printed}"
 

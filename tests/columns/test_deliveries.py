@@ -224,6 +224,18 @@ def test_channels_beyond_the_limit_are_forgotten_and_that_is_said(
     assert shown(talk.rows(build), "delivery_tag", "outcome") == [(1, "dropped"), (2, "dropped"), (3, "none")]
 
 
+def test_an_eighth_of_all_channels_is_forgotten_at_once(build: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room for one channel alone, each further one would go through all connections."""
+    monkeypatch.setattr(_backend.load("amqpcodec._columns.following", build), "MOST_CHANNELS", 16)
+    truth = make.Truth()
+    for number in range(17):
+        talk = Talk(truth, number).opened()
+        talk.client(amqp.Basic.Consume(queue="work", consumer_tag="c", no_wait=True))
+        talk.send(SERVER, *message(deliver(1)))
+    rows = rows_of(arrow.read_capture(io.BytesIO(make.pcap(truth.packets)), "deliveries", _impl=build))
+    assert Counter(row["outcome"] for row in rows) == {"dropped": 3, "none": 14}
+
+
 def test_queues_of_channels_that_were_forgotten_are_not_known(
     build: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

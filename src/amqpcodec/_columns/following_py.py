@@ -531,8 +531,11 @@ class Follower:
     def make_room(self, wanting: Followed) -> None:
         """Have room for one more channel of a connection: the oldest other ones are forgotten."""
         if self.channels >= MOST_CHANNELS:
+            # An eighth at once: connections are not gone through for each channel.
             for followed in list(self._connections.values()):
-                if followed is not wanting and self.channels >= MOST_CHANNELS:
+                if self.channels < MOST_CHANNELS - MOST_CHANNELS // 8:
+                    break
+                if followed is not wanting:
                     followed.forget()
             if self.channels >= MOST_CHANNELS:
                 wanting.forget()
