@@ -25,9 +25,9 @@ from amqpcodec.testing import Broker, certificate
 
 # What depends on the clock, on packets, and on who connects to whom. The user is in the login data.
 OTHERWISE = {
-    "client", "file", "files", "findings", "first_incidents", "histogram", "incidents", "keys", "most_waiting",
-    "over_time", "packet", "per_second", "percentiles", "problems", "rates", "server", "slowest", "units",
-    "user", "users", "verdict",
+    "client", "file", "files", "findings", "first_incidents", "histogram", "incidents", "keys",
+    "most_waiting", "over_time", "packet", "per_second", "percentiles", "problems", "rates", "server",
+    "slowest", "units", "user", "users", "verdict",
 }  # fmt: skip
 
 
