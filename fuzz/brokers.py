@@ -163,7 +163,7 @@ def broker(data: bytes) -> None:
 async def _played(mode: int, octets: bytes) -> None:
     broker = Broker()
     broker.clock.start()
-    broker._make_hosts()
+    broker._begin()
     store, beginning = broker.store, BEGINNINGS[mode % 4]
     clients = [Client(broker, beginning) for _ in range(3)]
     if beginning is SET_UP:

@@ -280,14 +280,14 @@ def test_memory_is_bounded_and_what_is_forgotten_is_said(
 ) -> None:
     path = make(publish("a"), deliver(1), nack(1), connections=3)
     assert len(shown(run(path, "--errors"))) == 3
-    monkeypatch.setattr(problems, "MOST_OCTETS", 4 * problems._OVERHEAD)
+    monkeypatch.setattr(problems, "MOST_OCTETS", 4 * problems._MEMORY_OF_FRAME)
     run(path, "--errors")
     assert run.err.endswith("what came before was forgotten 6 times, to save memory\n")
 
 
 def test_what_has_ended_takes_no_memory(run: Run, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make(deliver(1), deliver(2), nack(1), connections=5)
-    monkeypatch.setattr(problems, "MOST_OCTETS", 12 * problems._OVERHEAD)
+    monkeypatch.setattr(problems, "MOST_OCTETS", 12 * problems._MEMORY_OF_FRAME)
     monkeypatch.setattr(settling, "MOST_WAITING", 2)
     assert len(shown(run(path, "--errors"))) == 5
     assert run.err == ""

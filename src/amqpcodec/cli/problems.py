@@ -25,7 +25,7 @@ else:
 
 USUAL_BEFORE = 5
 MOST_OCTETS = 64 << 20  # of the last frames of all connections
-_OVERHEAD = 1024  # octets of memory that a frame takes beside its own
+_MEMORY_OF_FRAME = 1024  # octets of memory that a frame takes beside its own
 _MOST_BODY = 1024  # octets of a body that are kept
 _HEARTBEAT, _PROTOCOL = 8, 65  # types of frames
 _CONTENT = (HEADER, BODY)
@@ -47,7 +47,7 @@ class _Past:
 
     def __init__(self, frame: CapturedFrame) -> None:
         self.frame = frame
-        self.octets = len(frame.octets) + _OVERHEAD
+        self.octets = len(frame.octets) + _MEMORY_OF_FRAME
         self.number = 0
         self.shown = False
 
@@ -145,7 +145,7 @@ class ErrorChoice(Choice):
             return
         message.frames.append(past)
         if expected == HEADER:
-            octets = sum(each.octets for each in message.frames) + _MOST_BODY + _OVERHEAD
+            octets = sum(each.octets for each in message.frames) + _MOST_BODY + _MEMORY_OF_FRAME
             self._settling.follow(message.frames[0].frame, message, octets)
         else:
             self._open.pop(here)
