@@ -433,7 +433,7 @@ cdef void _put_ids(const Layout *layout, const Traced *found, Py_ssize_t row) no
     columns[0], columns[1] = layout.trace_id, layout.span_id
     try:
         headers = {
-            name: found.values[index][:found.sizes[index]].decode("utf-8", "surrogateescape")
+            name: found.values[index][:<Py_ssize_t>found.sizes[index]].decode("utf-8", "surrogateescape")
             for index, name in enumerate(TRACERS) if found.values[index] is not NULL
         }
         for index, text in enumerate(trace_of(headers)):

@@ -81,7 +81,7 @@ cdef class Follower:
     cpdef Followed connection(self, object connection)
 
 
-@cython.locals(number=cython.ulonglong, each=cython.Py_ssize_t)
+@cython.locals(number=cython.ulonglong, each=cython.Py_ssize_t, octet=cython.uchar)
 cdef object _number(bytes octets, Py_ssize_t at)
 cdef bytes _consumer_tag(bytes method)
 cdef bytes _shortstr(bytes octets, Py_ssize_t at)

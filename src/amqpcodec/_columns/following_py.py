@@ -606,7 +606,8 @@ def _number(octets: bytes, at: int) -> int:
     number = 0
     if len(octets) >= at + 8:
         for each in range(at, at + 8):
-            number = number << 8 | octets[each]
+            octet = octets[each]
+            number = number << 8 | octet
     return number
 
 
