@@ -1,4 +1,7 @@
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+from .._kernel.octets cimport u64
 
 cdef int PUBLISH, DELIVER, GET_OK, RETURN, _ARGUMENTS, _REJECT, _ACK, _NACK
 cdef long long _UNKNOWN
@@ -81,8 +84,11 @@ cdef class Follower:
     cpdef Followed connection(self, object connection)
 
 
-@cython.locals(number=cython.ulonglong, each=cython.Py_ssize_t, octet=cython.uchar)
-cdef object _number(bytes octets, Py_ssize_t at)
+cdef inline object _number(bytes octets, Py_ssize_t at):
+    """Return the longlong at an offset; 0 if it is not there whole."""
+    return u64(<const unsigned char *>PyBytes_AS_STRING(octets) + at) if PyBytes_GET_SIZE(octets) >= at + 8 else 0
+
+
 cdef bytes _consumer_tag(bytes method)
 cdef bytes _shortstr(bytes octets, Py_ssize_t at)
 cdef object _outcome(int kind, int bits, int direction)

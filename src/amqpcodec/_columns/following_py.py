@@ -19,6 +19,7 @@ from typing import Any
 from amqpcodec import DecodeError
 from amqpcodec._kernel.wire import METHOD, OVERHEAD
 from amqpcodec._state import Fields, Note
+from amqpcodec._typing import PURE
 from amqpcodec.capture import Connection
 
 from .following_states import (
@@ -601,14 +602,11 @@ def _up_to(waiting: dict[int, Message], first: int, tag: int) -> Iterable[int]:
     return sorted(each for each in waiting if each <= tag)
 
 
-def _number(octets: bytes, at: int) -> int:
-    """Return the longlong at an offset; 0 if it is not there whole."""
-    number = 0
-    if len(octets) >= at + 8:
-        for each in range(at, at + 8):
-            octet = octets[each]
-            number = number << 8 | octet
-    return number
+if PURE:
+
+    def _number(octets: bytes, at: int) -> int:
+        """Return the longlong at an offset; 0 if it is not there whole."""
+        return int.from_bytes(octets[at : at + 8], "big") if len(octets) >= at + 8 else 0
 
 
 def _consumer_tag(method: bytes) -> bytes:
