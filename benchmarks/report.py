@@ -37,8 +37,9 @@ INTRODUCTION = """\
 `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
-before the work is timed. Times are CPU time. Ratios within this run are meaningful; times on another machine
-will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
+before the work is timed. Times are CPU time. `make bench` makes three such runs, minutes apart, and keeps the
+calmest measurement of each library, as other work on the machine only adds time. Ratios are meaningful; times
+on another machine will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
 `benchmarks/peers/`.
 
 - *Consume* items are what programs meet, and come first: 2,000 deliveries in chunks of 64 KiB, a loop in

@@ -49,3 +49,20 @@ def test_sizes_in_the_report_are_in_the_unit_of_the_targets(report: ModuleType) 
         row for row in report._footprint(results(3_133_928)) if "deliveries" in row or "installed" in row
     ]
     assert [row.split("| ")[2] for row in sizes] == ["3.1 MB |", "3.13 MB |"]
+
+
+@pytest.fixture
+def stored() -> Iterator[ModuleType]:
+    yield from module("results")
+
+
+def test_the_calmest_of_several_runs_is_kept_item_by_item(stored: ModuleType) -> None:
+    def run(commit: str, **medians: float) -> dict[str, Any]:
+        entries = [
+            {"extra_info": {"item": item, "peer": "pika"}, "stats": {"median": median}}
+            for item, median in medians.items()
+        ]
+        return {"commit_info": commit, "benchmarks": entries}
+
+    kept = stored.calmest([run("a", decode=3.0, encode=1.0), run("a", decode=2.0, encode=4.0)])
+    assert kept == run("a", decode=2.0, encode=1.0)
