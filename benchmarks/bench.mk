@@ -7,8 +7,8 @@ export BENCH_PYAMQP_CYTHON
 
 .PHONY: bench bench-against bench-ci bench-ci-accept bench-c bench-client-layer bench-client-peers bench-clients bench-connections bench-brokers bench-columnar bench-interpreters bench-spark bench-spark-memory bench-steps bench-report bench-guard bench-guard-accept bench-peers bench-profile bench-recording bench-budgets
 
-# The codec beside other libraries. All in one process and one run; what is missing is named at the end. The calmest
-# of BENCH_RUNS runs is stored, item by item.
+# The codec beside other libraries. All in one process and one run; what is missing is named at the end. The shortest
+# time of BENCH_RUNS runs is stored, item by item.
 BENCH_RUNS ?= 3
 bench:
 	@mkdir -p build

@@ -49,13 +49,13 @@ def draw(results: Results) -> str:
 def _panel(parts: list[str], results: Results, title: str, item: str, top: int) -> int:
     """One work item: a title and a bar for each library; the top of the next panel."""
     figures = results.items[item]
-    longest = max(figure.median for name, figure in figures.items() if name in FACTORIES)
+    longest = max(figure for name, figure in figures.items() if name in FACTORIES)
     parts.append(f'<text class="title" x="4" y="{top + 24}">{escape(title)}</text>')
     top += HEAD
     for name in FACTORIES:
         if name not in figures:
             continue
-        nanoseconds = figures[name].median
+        nanoseconds = figures[name]
         width = max(1.0, (WIDTH - LABELS - VALUES) * nanoseconds / longest)
         style = {"amqpcodec": "bar ours", "amqpcodec pure": "bar pure"}.get(name, "bar")
         base = top + BAR - 3

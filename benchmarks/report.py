@@ -15,8 +15,6 @@ from report_spark import spark_section
 from results import FOLDER, Results
 from targets import MB, PEERS, broker_verdicts, client_verdicts, column_verdicts, verdicts
 
-from amqpcodec.bench.comparing import Figure
-
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
 MODES = ("accelerated", "loops")  # of clients
@@ -26,7 +24,6 @@ INTERPRETER_ITEMS = tuple(
     for action in ("decode a delivery", "encode a publish")
     for kind in ("fixed", "varied")
 )
-NOISY = 0.2  # quartile distance over median beyond which a figure is marked
 
 INTRODUCTION = """\
 # Benchmarks
@@ -37,8 +34,8 @@ INTRODUCTION = """\
 `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
-before the work is timed. Times are CPU time. `make bench` makes three such runs, minutes apart, and keeps the
-calmest measurement of each library, as other work on the machine only adds time. Ratios are meaningful; times
+before the work is timed. `make bench` makes three such runs, minutes apart, and keeps the time of the shortest
+round of each library, since other work on the machine only adds to it. Ratios are meaningful; times
 on another machine will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
 `benchmarks/peers/`.
 
@@ -182,16 +179,15 @@ def _machine(results: Results) -> Iterator[str]:
 
 def _targets(results: Results) -> Iterator[str]:
     yield "## Targets\n"
-    yield "Compiled build, medians, unless the line says otherwise.\n"
+    yield "Compiled build, unless the line says otherwise.\n"
     yield from verdict_table(verdicts(results))
     yield ""
 
 
 def _times(results: Results) -> Iterator[str]:
     yield "## Times\n"
-    yield from paragraph(f"""
-        The median time of one operation. In brackets: how many times that of the compiled build. An asterisk
-        marks a figure whose quartiles lie more than {NOISY:.0%} of it apart.
+    yield from paragraph("""
+        The time of one operation. In brackets: how many times that of the compiled build.
     """)
     names = [name for name in FACTORIES if name not in results.run["missing"]]
     yield "| work | " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(names)
@@ -307,7 +303,7 @@ def _anchor(results: Results) -> Iterator[str]:
     """)
     yield "| work | rabbitmq-c | amqpcodec | ratio |\n| --- | ---: | ---: | ---: |"
     for item, figures in results.anchor.items():
-        c, python = figures["rabbitmq-c"]["median"], figures["amqpcodec"]["median"]
+        c, python = figures["rabbitmq-c"]["min"], figures["amqpcodec"]["min"]
         yield f"| {item} | {_time(c)} | {_time(python)} | {python / c:.1f} |"
 
 
@@ -538,13 +534,12 @@ def _profile(results: Results) -> Iterator[str]:
         yield ""
 
 
-def _cell(figures: dict[str, Figure], name: str) -> str:
+def _cell(figures: dict[str, float], name: str) -> str:
     figure, ours = figures.get(name), figures.get("amqpcodec")
     if figure is None:
         return ""
-    noisy = "*" if figure.iqr > NOISY * figure.median else ""
-    ratio = f" ({figure.median / ours.median:.1f})" if ours is not None and ours is not figure else ""
-    return f"{_time(figure.median)}{noisy}{ratio}"
+    ratio = f" ({figure / ours:.1f})" if ours is not None and name != "amqpcodec" else ""
+    return f"{_time(figure)}{ratio}"
 
 
 def _time(nanoseconds: float) -> str:

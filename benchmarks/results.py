@@ -61,13 +61,13 @@ class Results:
         }
 
     def ratio(self, item: str, peer: str, of: str = "amqpcodec", base: str = "") -> float | None:
-        """How many times `of` is faster than `peer`, by medians; None where one was not measured.
+        """How many times `of` is faster than `peer`, by the shortest times; None where one was not measured.
 
         `base` names the item `peer` is looked up in, if it is another one.
         """
         theirs = self.items.get(base or item, {}).get(peer)
         ours = self.items.get(item, {}).get(of)
-        return theirs.median / ours.median if theirs and ours else None
+        return theirs / ours if theirs and ours else None
 
     def best_ratio(self, item: str, of: str, others: tuple[str, ...]) -> float | None:
         """As `ratio`, against the fastest of others."""
@@ -80,19 +80,19 @@ def _optional(path: Path) -> dict[str, Any]:
     return found
 
 
-def calmest(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return one run of several of the same code: of each item and peer, the measurement of the least median.
+def shortest(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return one run of several of the same code: of each item and peer that of the shortest time.
 
-    Other work on a machine only ever adds time. It comes in bursts that outlast one measurement, so more
-    rounds of it would not help. Runs that are minutes apart do, for all libraries alike.
+    Other work on a machine comes in bursts that outlast one measurement, so more rounds of it would not help.
+    Runs that are minutes apart do, for all libraries alike.
     """
     kept: dict[tuple[str, str], dict[str, Any]] = {}
     for entry in (entry for run in runs for entry in run["benchmarks"]):
         key = entry["extra_info"]["item"], entry["extra_info"]["peer"]
-        if key not in kept or entry["stats"]["median"] < kept[key]["stats"]["median"]:
+        if key not in kept or entry["stats"]["min"] < kept[key]["stats"]["min"]:
             kept[key] = entry
     return {**runs[0], "benchmarks": list(kept.values())}
 
 
 if __name__ == "__main__":
-    store("bench", calmest([json.loads(Path(path).read_text(encoding="utf-8")) for path in sys.argv[1:]]))
+    store("bench", shortest([json.loads(Path(path).read_text(encoding="utf-8")) for path in sys.argv[1:]]))

@@ -234,10 +234,10 @@ def _parsed(name: str, source: capture.ByteSource) -> dict[str, Any]:
 def _times(run: dict[str, Any]) -> str:
     lines = [("work", "by", "time", "times ours")]
     for item, peers in figures(run).items():
-        ours = next((peers[name].least for name in OURS if name in peers), 0.0)
-        for peer, figure in peers.items():
-            ratio = f"{figure.least / ours:.1f}" if ours and peer not in OURS else ""
-            lines.append((item, peer, nanoseconds(figure.least), ratio))
+        ours = next((peers[name] for name in OURS if name in peers), 0.0)
+        for peer, shortest in peers.items():
+            ratio = f"{shortest / ours:.1f}" if ours and peer not in OURS else ""
+            lines.append((item, peer, nanoseconds(shortest), ratio))
     absent = "".join(f"{name} is no yardstick: {why}\n" for name, why in run.get("missing", {}).items())
     return f"{markdown(lines)}{absent}"
 

@@ -22,14 +22,6 @@ class IncomparableError(Exception):
     """Two runs that say nothing about each other; the text is the reason."""
 
 
-class Figure(NamedTuple):
-    """Nanoseconds of one operation."""
-
-    median: float
-    least: float
-    iqr: float
-
-
 class Row(NamedTuple):
     """A work before and now.
 
@@ -58,19 +50,20 @@ class Row(NamedTuple):
         return self.verdict(margin).isupper()
 
 
-def figures(run: Run) -> dict[str, dict[str, Figure]]:
-    """The figures of a run, by item and peer.
+def figures(run: Run) -> dict[str, dict[str, float]]:
+    """The nanoseconds of one operation in the shortest round, by item and peer.
+
+    What else a machine does only adds to a time. So the shortest is what an operation takes.
 
     Raises:
         IncomparableError: it is not such a run.
     """
-    found: dict[str, dict[str, Figure]] = {}
+    found: dict[str, dict[str, float]] = {}
     try:
         for entry in run["benchmarks"]:
             info, stats = entry["extra_info"], entry["stats"]
             scale = 1e9 / info["operations"]
-            figure = Figure(stats["median"] * scale, stats["min"] * scale, stats["iqr"] * scale)
-            found.setdefault(info["item"], {})[info["peer"]] = figure
+            found.setdefault(info["item"], {})[info["peer"]] = stats["min"] * scale
     except (KeyError, TypeError, ZeroDivisionError) as error:
         raise IncomparableError(f"not a run of amqpcodec.bench ({type(error).__name__}: {error})") from None
     return found
@@ -162,12 +155,11 @@ def _same_version(peer: str, before: Run, now: Run) -> bool:
 
 
 def _least(run: Run) -> dict[_Pair, float]:
-    """The shortest times: what else a machine does only adds to them."""
     return {
-        (item, peer): figure.least
+        (item, peer): nanoseconds
         for item, peers in figures(run).items()
-        for peer, figure in peers.items()
-        if figure.least > 0  # a clock may be too coarse for one call
+        for peer, nanoseconds in peers.items()
+        if nanoseconds > 0  # a clock may be too coarse for one call
     }
 
 
