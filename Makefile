@@ -87,7 +87,7 @@ test-debug: build/debug-env/installed
 
 build/debug-env/installed: pyproject.toml
 	$(DEBUG_PYTHON) -m venv $(@D)
-	build/debug-env/bin/python -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest 'hypothesis<6.140'
+	build/debug-env/bin/python -m pip install -q --disable-pip-version-check 'cython>=3.3' 'setuptools>=77' pytest 'hypothesis<6.140'
 	AMQPCODEC_BUILD=skip build/debug-env/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
 	touch $@
 
@@ -102,7 +102,7 @@ $(dir $(PYPY)).tested-with: | $(PYPY)
 
 build/freethreaded-env/installed: pyproject.toml | $(FREETHREADED)
 	$(FREETHREADED) -m venv --system-site-packages $(@D)
-	$(UNLOCKED) -m pip install -q --disable-pip-version-check 'cython>=3.1' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
+	$(UNLOCKED) -m pip install -q --disable-pip-version-check 'cython>=3.3' 'setuptools>=77' pytest pytest-xdist 'hypothesis<6.140'
 	AMQPCODEC_BUILD=skip $(UNLOCKED) -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
 	for name in dpkt scapy rich pyarrow polars duckdb pandas plotly zstandard trustme lunr amqpstorm rabbitpy aio-pika celery; do \
 		$(UNLOCKED) -m pip install -q --disable-pip-version-check --only-binary :all: $$name 2>/dev/null || \

@@ -50,9 +50,9 @@ def test_the_recipe_of_debian_is_of_this_version_and_asks_for_what_the_build_ask
         (DEBIAN / "changelog").read_text(encoding="utf-8").startswith(f"python-amqpcodec ({__version__}-1) ")
     )
     control = (DEBIAN / "control").read_text(encoding="utf-8")
-    assert "cython3 (>= 3.1~)" in control
+    assert "cython3 (>= 3.3~)" in control
     assert "python3-setuptools (>= 77)" in control
-    assert set(PROJECT["build-system"]["requires"]) == {"cython>=3.1", "setuptools>=77"}
+    assert set(PROJECT["build-system"]["requires"]) == {"cython>=3.3", "setuptools>=77"}
 
 
 def test_lintian_finds_nothing_in_the_recipe_of_debian(tmp_path: Path) -> None:

@@ -44,6 +44,10 @@ _WITHOUT_LOOPS = (
     "sharing_c", "tables_c",
 )  # fmt: skip
 _ELSEWHERE = ["-Os"]
+# What Cython needs in every module, such as the reading of keywords: once for all modules of this package.
+# Those of a foreign dialect are too few for that. Typed memoryviews are half of it, and no module has one.
+_PACKAGE, _SHARED = "amqpcodec", "_cython_utility"
+_NOT_SHARED = ["MemoryView"]
 _COMPILE = ["-g0", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Wno-cast-function-type"]
 
 
@@ -66,15 +70,22 @@ def extensions(
         # Cython lets only `cdef class` have these, by this table; the classes of our texts become such.
         Options.directive_scopes[directive] = ("class", "cclass")
     paths = _staged(source / package, source, stage)
-    # Cython looks at sources alone: other directives would leave everything as it is.
-    cython.setdefault("force", _put(stage / "directives.txt", repr(_DIRECTIVES)) or None)
     modules = [Extension(_module(path, stage), [str(path)], **_options(path)) for path in paths]
+    shared: dict[str, Any] = {}
+    if package == _PACKAGE:
+        path = stage / package / f"{_SHARED}.c"
+        modules.append(Extension(_module(path, stage), [str(path)], **_options(path)))
+        shared["shared_utility_qualified_name"] = _module(path, stage)
+        shared["shared_utility_features_disabled"] = _NOT_SHARED
+    # Cython looks at sources alone: other directives would leave everything as it is.
+    cython.setdefault("force", _put(stage / "directives.txt", repr((_DIRECTIVES, shared))) or None)
     return list(
         cythonize(  # type: ignore[no-untyped-call]
             modules,
             include_path=[str(stage), str(Path(__file__).parent.parent)],
             compiler_directives=_DIRECTIVES,
             nthreads=0,
+            **shared,
             **cython,
         )
     )
@@ -94,7 +105,7 @@ def _module(path: Path, stage: Path) -> str:
 def _staged(root: Path, source: Path, stage: Path) -> list[Path]:
     """Lay out the sources of the compiled build under `stage`; those that make modules."""
     modules = []
-    kept = set()
+    kept = {stage / root.name / f"{_SHARED}.c"}
     for path in sorted(root.rglob("*.p[xy][dx]")):
         target = stage / path.relative_to(source)
         kept.add(target)

@@ -104,7 +104,7 @@ def render_module(dialect: Dialect, module: str, facts: str) -> str:
     _emit_dialect(code, dialect, module)
     _emit_bound(code, dialect)
     code.items("__all__ = [", [string(name) for name in _public_names(dialect)], "]")
-    code.line("_share(globals()[name] for name in __all__)")
+    code.line("_share([globals()[name] for name in __all__])")
     code.line("_describe([FrameDecoder, MessageDecoder, Encoder, *METHODS.values(), *PROPERTIES.values()])")
     return code.text()
 

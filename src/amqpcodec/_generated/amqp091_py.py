@@ -2275,5 +2275,5 @@ __all__ = [
     "encode_heartbeat", "encode_message", "encode_message_parts", "encode_messages", "encode_method",
     "encode_table", "prepare_message", "protocol_header"
 ]
-_share(globals()[name] for name in __all__)
+_share([globals()[name] for name in __all__])
 _describe([FrameDecoder, MessageDecoder, Encoder, *METHODS.values(), *PROPERTIES.values()])

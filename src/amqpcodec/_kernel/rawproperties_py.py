@@ -166,7 +166,7 @@ class RawProperties(Properties):
         # Asked only for what is no attribute otherwise, which may be what an empty instance lacks.
         if not name.startswith("_"):
             fields = self._dialect().properties[self._class].spec.fields
-            if any(field.attribute == name for field in fields):
+            if name in [field.attribute for field in fields]:
                 return getattr(self._values_of(), name)
         raise AttributeError(f"'RawProperties' object has no attribute {name!r}")
 

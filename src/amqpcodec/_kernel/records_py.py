@@ -58,11 +58,11 @@ class Record:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = (
+        shown = [
             f"{field.attribute}={getattr(self, field.attribute)!r}"
             for field in self.spec.fields
             if not (field.reserved and not getattr(self, field.attribute))
-        )
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,11 +106,11 @@ class Properties(Record):
     spec: ClassVar[PropertiesSpec]
 
     def __repr__(self) -> str:
-        given = (
+        given = [
             f"{field.attribute}={getattr(self, field.attribute)!r}"
             for field in self.spec.fields
             if getattr(self, field.attribute) is not None
-        )
+        ]
         return f"{type(self).__name__}({', '.join(given)})"
 
 

@@ -143,7 +143,7 @@ cdef class Messages:
                 return False
         # What `super()` finds from the class for messages that come in, and from that of all messages.
         above = heritage[heritage.index(self._incoming) + 1 :] if incoming else [self._message]
-        construct = next(base.__dict__["__init__"] for base in above if "__init__" in base.__dict__)
+        construct = [base.__dict__["__init__"] for base in above if "__init__" in base.__dict__][0]
         behind = heritage[heritage.index(self._message) + 1 :]
         return (
             (construct is self.message or construct is self.message.original)

@@ -292,7 +292,7 @@ class Channel:
 
     def waiting(self, sender: int) -> tuple[Any, ...]:
         """The requests of a side that wait for their reply, oldest first."""
-        return tuple(method for _, method in self._pending[sender])
+        return tuple([method for _, method in self._pending[sender]])
 
     def end(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]]:
         """Return what is open, now that the channel ends: publishes, deliveries and requests of this side."""

@@ -131,15 +131,16 @@ class Rule:
         # The specifications call one of the pair synchronous, mostly both.
         self.synchronous = (spec.synchronous or waited_for) and self.kind != FLOW
         self.strict = bool(requests) and (
-            spec.synchronous or all(request.synchronous for request in requests)
+            spec.synchronous or False not in [request.synchronous for request in requests]
         )
-        self.ordered = self.strict and all(_KINDS.get(request.name) != FLOW for request in requests)
+        self.ordered = self.strict and FLOW not in [_KINDS.get(request.name) for request in requests]
         names = [field.attribute for field in spec.fields]
         self.has_multiple = "multiple" in names
         self._tag_place = names.index("delivery_tag") if "delivery_tag" in names else -1
         self._consumer_place = names.index("consumer_tag") if "consumer_tag" in names else -1
         self._multiple_place = names.index("multiple") if self.has_multiple else -1
-        self.no_wait: str | None = next((name for name in _NO_WAIT if name in names), None)
+        no_wait = [name for name in _NO_WAIT if name in names]
+        self.no_wait: str | None = no_wait[0] if no_wait else None
 
     # The arguments that are asked for with every delivery and acknowledgement. C code knows their places.
 
@@ -176,8 +177,8 @@ def rules_of(dialect: Dialect) -> dict[Any, Rule]:
     rules = {}
     for cls in dialect.methods.values():
         answers = replies[cls.spec.name]
-        indexes = frozenset(answer.index for answer in answers)
-        waited_for = any(answer.synchronous for answer in answers)
+        indexes = frozenset([answer.index for answer in answers])
+        waited_for = True in [answer.synchronous for answer in answers]
         rules[cls] = Rule(cls.spec, indexes, requests[cls.spec.name], waited_for)
     return rules
 
