@@ -15,7 +15,8 @@ from .sinks import ConnectionSink, ErrorSink, FrameSink, MethodSink, PacketSink,
 
 if TYPE_CHECKING:
     from .binary_py import ValueReader
-    from .feeder_py import Feeder, PacketFeeder
+    from .feeder_py import Feeder
+    from .packet_feeder_py import PacketFeeder
 
 _SINKS: dict[str, type[Sink]] = {
     "frames": FrameSink,
@@ -58,7 +59,7 @@ def open_feeder(
         kept["totals"] = _backend.load("amqpcodec._columns.contents", decoding.impl).Totals
     sink = make_sink(table, columns, decoding, file=file, faults=faults, store=store, **kept)
     if table == "packets":
-        return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).PacketFeeder(sink)
+        return sink, _backend.load("amqpcodec._columns.packet_feeder", decoding.impl).PacketFeeder(sink)
     return sink, _backend.load("amqpcodec._columns.feeder", decoding.impl).Feeder(sink)
 
 

@@ -27,7 +27,7 @@ from .buffers_c cimport (
 from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, behind_value, put_value
 
 from .._generated.wire_types import NUMBERS
-from .following_py import step_of
+from .requests import step_of
 from .rows import ANSWERS
 from .trace import TRACERS, trace_of
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from amqpcodec.capture import Fault
 
-from .following_py import ANSWER, Message, step_of
+from .following_py import Message
 from .message_sink import INCOMPLETE, MessageSink, OpenMessage
+from .requests import ANSWER, step_of
 from .rows import NO_TIME, FrameOrigin, fault_code
 
 _CLOSED = "connection.close-ok"
@@ -48,7 +49,8 @@ class DeliverySink(MessageSink):
         message = self._message(
             content.origin, content.channel, content.dialect, step, frames, content.header_offset
         )
-        message.size, message.error, message.culprit = content.octets, content.error, content.culprit
+        message.size, message.complete = content.octets, content.complete
+        message.error, message.culprit = content.error, content.culprit
         self.follower.connection(content.origin.connection).take(message)
 
     def settle(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:

@@ -16,15 +16,14 @@ from libc.string cimport memcmp
 from .._kernel.framing cimport MORE, UNKNOWN_TYPE, WHOLE, WRONG_END, FrameStatus, frame_at
 from .._kernel.octets cimport u16, u32
 from .._kernel.wire cimport BODY, METHOD, OVERHEAD
-from ..capture.consumer_c cimport NOWHERE, TAKEN, OctetConsumer
+from ..capture.consumer_c cimport TAKEN, OctetConsumer
 from ..capture.direction_state_c cimport NO_NUMBER, DirectionState, Mark
-from ..capture.headers cimport Headers
 from ..capture.scanner_c cimport Scanner
 from ..capture.streams_c cimport StreamTracker
 from .buffers_c cimport NO_MEMORY, Columns, Table, put_int64, put_octets
 from .cells_c cimport (
     LEAST_HEADER, LEAST_METHOD, Layout, Origin, Plan, Position, Shape, Targets, add_frame, add_message, add_method,
-    add_packet, aim, is_valid, name_file, name_origin, put_outcome, put_queue, shape_of_method,
+    aim, is_valid, name_file, name_origin, put_outcome, put_queue, shape_of_method,
 )
 from .contents_c cimport (
     COMPLETED, DECLINED, OUT_OF_MEMORY, Channel, OpenContents, Totals, count, frame_origin, octets_at, or_none,
@@ -36,8 +35,8 @@ from .following_c cimport Followed, Message, Settler
 from ..capture.container import MAX_RECORD
 from ..capture.frames import CHUNK_BYTES, ConnectionDecoder
 from ..capture.model import Close, Data, Fault
-from .feeder_py import count_fault, dispatch
-from .following_py import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
+from .feeder_py import dispatch
+from .requests import ANSWER, DELIVER, GET_OK, PUBLISH, REQUEST
 from .sinks import flow_of
 
 cdef enum:  # the tables
@@ -555,7 +554,7 @@ cdef class Feeder(OctetConsumer):
         message.connection, message.dialect = direction.connection, <object>layout.module
         message.direction, message.channel = direction.origin.direction, u16(p + 1)
         message.packet, message.time_ns, message.offset = first.packet, first.time_ns, first.offset
-        message.header_offset, message.size = header_offset, <long long>size
+        message.header_offset, message.size, message.complete = header_offset, <long long>size, True
         message.step = shape_of_method(layout, u32(p + 7)).step
         message.frames = octets_at(p, <size_t>(header - p) + OVERHEAD + u32(header + 3))
         message.culprit, message.tag = b"", 0
@@ -585,7 +584,7 @@ cdef class Feeder(OctetConsumer):
         if direction is None or direction.connection is not message.connection:
             direction = self.direction(message.connection, message.direction)
         plan = direction.plan if direction.plan.module is message.dialect else self._plans.get(message.dialect)
-        if plan is None or message.error is not None or not _is_plain(&plan.layout, p, size):
+        if plan is None or message.error is not None or not message.complete or not _is_plain(&plan.layout, p, size):
             self._sink.settle(message, outcome, packet, time_ns)
             return 0
         origin = direction.origin
@@ -685,93 +684,6 @@ cdef bint _is_plain(const Layout *layout, const unsigned char *p, size_t size) n
         return False
     method = shape_of_method(layout, u32(p + 7))
     return method is not NULL and method.carries_content
-
-
-# -- the table `packets`: the octets of segments are not read
-
-
-@cython.final
-cdef class _Side:
-    """A direction of a connection."""
-
-    cdef Origin origin
-    cdef tuple names
-
-
-@cython.final
-cdef class PacketFeeder(OctetConsumer):
-    """Passes the segments of connections to a sink; see `feeder_py.PacketFeeder`. A scanner calls it itself."""
-
-    cdef object _sink
-    cdef Py_ssize_t _most_rows
-    cdef size_t _most_octets
-    cdef Targets _targets
-    cdef bytes _file
-    cdef dict _sides
-
-    def __cinit__(self, sink):
-        cdef Columns columns = sink.store
-        self.every_segment = True
-        self._sink = sink
-        self._most_rows = min(sink.decoding.batch_rows, 2**31 - 1)
-        self._most_octets = min(sink.decoding.batch_bytes, INT64_MAX)
-        aim(&self._targets, columns)
-        self._targets.files = <PyObject *>sink.make.files
-        self._file = name_file(&self._targets)
-        self._sides = {}
-
-    def feed(self, event):
-        """Take what a tracker has found, or a fault of the file; see `feeder_py`."""
-        self.event(event)
-
-    def begin_file(self, before, name):
-        """Packets behind the first `before` ones of the recording are of the file of this name."""
-        self._sink.make.files.begin(before, name)
-        self._file = name_file(&self._targets)
-
-    def snapshot(self, note):
-        """Return the state beside rows, for `restore`: it is empty."""
-        return []
-
-    def restore(self, state, flows):
-        """Go on from a state; see `feeder_py`."""
-        state.end()
-        self._file = name_file(&self._targets)
-
-    cdef void *state_of(self, object connection, int direction) except? NULL:
-        cdef _Side side = self._sides.get((connection, direction))
-        if side is None:
-            side = self._sides[connection, direction] = _Side()
-            side.origin.direction = direction
-            side.names = name_origin(&self._targets, &side.origin, self._sink.make.origin(connection))
-        return <void *>&side.origin
-
-    cdef int segment(
-        self, void *state, const Headers *headers, long long offset, long long packet, long long time_ns
-    ) except -1 nogil:
-        cdef Position position = Position(NO_NUMBER if offset == NOWHERE else offset, packet, time_ns)
-        add_packet(&self._targets, <Origin *>state, headers, &position)
-        if self._targets.table.trouble:
-            with gil:
-                (<Columns>self._sink.store).check()
-        if self._targets.table.rows >= self._most_rows or self._targets.table.octets >= self._most_octets:
-            with gil:
-                self._sink.cut()
-        return TAKEN
-
-    cdef int feed_segment(self, object segment, StreamTracker tracker) except -1:
-        for event in tracker.feed(segment):
-            self.event(event)
-        located = tracker.locate(segment)
-        if located is not None:
-            self._sink.packet(located)
-        return 0
-
-    cdef int event(self, object event) except -1:
-        count_fault(event, self._sink)
-        if isinstance(event, Close):
-            self._sides.pop((event.connection, event.direction), None)
-        return 0
 
 
 # -- captures

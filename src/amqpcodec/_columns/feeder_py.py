@@ -14,7 +14,6 @@ from amqpcodec.capture import (
     Connection,
     Event,
     Fault,
-    Gap,
     Item,
     Segment,
     read_packets,
@@ -24,8 +23,9 @@ from amqpcodec.capture.frames import ConnectionDecoder
 from amqpcodec.capture.position import FilePosition, read_part
 from amqpcodec.capture.streams_py import StreamTracker
 
+from .packet_feeder_py import PacketFeeder
 from .rows import FrameOrigin
-from .sinks import Flows, PacketSink, Sink, flow_of
+from .sinks import Flows, Sink, flow_of
 
 
 class Feeder:
@@ -109,57 +109,6 @@ def dispatch(item: Item, decoder: ConnectionDecoder, sink: Sink) -> None:
         sink.frame(origin, item.octets, dialect)
     if isinstance(item, Fault):
         sink.fault(item)
-
-
-# -- the table `packets`: the octets of segments are not read
-
-
-class PacketFeeder:
-    """Passes the segments of connections to a sink, in the order of the recording.
-
-    Args:
-        sink: where they go.
-    """
-
-    def __init__(self, sink: PacketSink) -> None:
-        self._sink = sink
-
-    def feed(self, event: Event | Fault) -> None:
-        """Take what a tracker has found, or a fault of the file: those are counted, and gaps."""
-        count_fault(event, self._sink)
-
-    def segment(self, segment: Segment, tracker: StreamTracker) -> None:
-        """Feed a tracker with a segment, and add a row for it if its connection is of interest."""
-        for event in tracker.feed(segment):
-            count_fault(event, self._sink)
-        located = tracker.locate(segment)
-        if located is not None:
-            self._sink.packet(located)
-
-    def begin_file(self, before: int, name: str | None) -> None:
-        """Packets behind the first `before` ones of the recording are of the file of this name."""
-        self._sink.make.files.begin(before, name)
-
-    def snapshot(self, note: Note) -> list[Any]:
-        """Return the state beside rows, for `restore`: it is empty."""
-        return []
-
-    def restore(self, state: Fields, flows: Flows) -> None:
-        """Go on from a state.
-
-        Raises:
-            ValueError: it is damaged.
-        """
-        state.end()
-
-
-def count_fault(event: Event | Fault, sink: PacketSink) -> None:
-    """Have a sink count a gap or a fault of the file."""
-    if isinstance(event, Fault):
-        sink.fault(event)
-    elif isinstance(event, Gap):
-        where = event.packet, event.time_ns, event.offset, event.length
-        sink.fault(Fault("gap", "octets are missing", event.connection, event.direction, *where))
 
 
 # -- captures

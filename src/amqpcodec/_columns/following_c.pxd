@@ -14,7 +14,7 @@ cdef class Message:
     cdef public object connection, dialect, error, queue, tag
     cdef public bytes frames, culprit
     cdef public int direction, channel, step
-    cdef public bint sure
+    cdef public bint complete, sure
     cdef public long long packet, time_ns, offset, header_offset, size
 
     cpdef Py_ssize_t header_at(self) except -1
@@ -38,7 +38,7 @@ cdef class Channel:
 
 @cython.final
 cdef class Followed:
-    cdef Follower _follower
+    cdef public Follower follower
     cdef public object connection
     cdef public dict channels
     cdef public int closes, forgotten
@@ -69,9 +69,9 @@ cdef class Followed:
     cpdef object lose(self, int direction)
     @cython.locals(channel=Channel)
     cdef object _end_all(self, long long packet, long long time_ns)
-    cdef object _end(self, Channel channel, long long packet, long long time_ns)
+    cpdef object end_channel(self, Channel channel, long long packet, long long time_ns)
     @cython.locals(message=Message, left=list, follower=Follower)
-    cdef object _drop(self, dict waiting, str outcome, long long packet, long long time_ns)
+    cpdef object drop(self, dict waiting, str outcome, long long packet, long long time_ns)
 
 
 @cython.final

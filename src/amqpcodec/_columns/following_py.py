@@ -7,7 +7,7 @@ answers count only at tx.commit, so channels in that mode are left out, as are c
 acknowledge.
 
 Contents and answers are read from the octets of their frames, since there may be very many. All five dialects
-have the same arguments there; `step_of` refuses others.
+have the same arguments there; `requests.step_of` refuses others. What requests mean is in `requests`.
 """
 
 from __future__ import annotations
@@ -22,58 +22,17 @@ from amqpcodec._state import Fields, Note
 from amqpcodec._typing import PURE
 from amqpcodec.capture import Connection
 
-from .following_states import (
-    LOST_COUNT,
-    Request,
-    Source,
-    channel_state,
-    none_for,
-    restore_channel,
-    restored_message,
-)
+from .following_states import LOST_COUNT, channel_state, none_for, restore_channel, restored_message
+from .requests import DELIVER, GET_OK, HANDLERS, PUBLISH, RETURN, Request, Source
 from .rows import NO_TIME, FrameOrigin
 from .text import clean
 
 MOST_WAITING = 200_000  # messages without an answer yet, in total
 MOST_OCTETS = 256 << 20  # of their methods and content headers
 MOST_CHANNELS = 20_000
-_MOST_ASKED = 1024  # requests of one kind without an answer, or consumers, on one channel
 _ARGUMENTS = 11  # octets of a method's frame before its arguments
 _UNKNOWN = NO_TIME  # a packet or time
 _METHOD = bytes([METHOD])  # the first octet of a method's frame
-
-# What a method is to a follower.
-PUBLISH, DELIVER, GET_OK, RETURN, ANSWER, REQUEST = range(1, 7)
-_STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "basic.publish": (PUBLISH, ("short", "shortstr")),
-    "basic.deliver": (DELIVER, ("shortstr", "longlong")),
-    "basic.get-ok": (GET_OK, ("longlong",)),
-    "basic.return": (RETURN, ()),
-    "basic.ack": (ANSWER, ("longlong", "bit")),
-    "basic.nack": (ANSWER, ("longlong", "bit", "bit")),
-    "basic.reject": (ANSWER, ("longlong", "bit")),
-}
-
-# What requests are asked for.
-_NEEDED = {
-    "queue.declare": frozenset(("queue",)),
-    "queue.declare-ok": frozenset(("queue", "message_count")),
-    "basic.consume": frozenset(("queue", "consumer_tag", "no_ack")),
-    "basic.consume-ok": frozenset(("consumer_tag",)),
-    "basic.cancel": frozenset(("consumer_tag",)),
-    "basic.cancel-ok": frozenset(("consumer_tag",)),
-    "basic.get": frozenset(("queue", "no_ack")),
-}
-
-
-def step_of(method: Any) -> int:
-    """Return what a method is to a follower, given its class; 0 for nothing."""
-    spec = method.spec
-    if spec.name in _REQUESTS:
-        needed = _NEEDED.get(spec.name, frozenset())
-        return REQUEST if needed <= {field.attribute for field in spec.fields} else 0
-    step, types = _STEPS.get(spec.name, (0, ()))
-    return step if types == tuple(field.type for field in spec.fields)[: len(types)] else 0
 
 
 class Message:
@@ -86,16 +45,17 @@ class Message:
         frames: its method and content header, one behind the other; none of a message without a method.
         header_offset: offset of that header.
         size: octets of all its frames.
+        complete: whether all of it came.
         error, culprit: what is wrong with the order of its frames, and the frame that is.
-        step: its method, as `step_of` says.
+        step: its method, as `requests.step_of` says.
         tag: its number; 0 for one that no answer can name.
         queue: where it comes from, if that is known.
         sure: whether its consumer is known to acknowledge.
     """
 
     __slots__ = (
-        "channel", "connection", "culprit", "dialect", "direction", "error", "frames", "header_offset",
-        "offset", "packet", "queue", "size", "step", "sure", "tag", "time_ns",
+        "channel", "complete", "connection", "culprit", "dialect", "direction", "error", "frames",
+        "header_offset", "offset", "packet", "queue", "size", "step", "sure", "tag", "time_ns",
     )  # fmt: skip
 
     def __init__(
@@ -118,6 +78,7 @@ class Message:
         self.frames = frames
         self.header_offset = header_offset
         self.size = len(frames)
+        self.complete = False
         self.error: DecodeError | None = None
         self.culprit = b""
         self.tag = 0
@@ -218,15 +179,17 @@ class Followed:
     """The channels of one connection. A `Follower` makes it.
 
     Attributes:
+        follower: that one.
+        connection: the connection.
         channels: by number.
         closes: how many of its directions have ended.
         forgotten: how often its channels were forgotten to make room for others.
     """
 
-    __slots__ = ("_follower", "channels", "closes", "connection", "forgotten")
+    __slots__ = ("channels", "closes", "connection", "follower", "forgotten")
 
     def __init__(self, follower: Follower, connection: Connection) -> None:
-        self._follower = follower
+        self.follower = follower
         self.connection = connection
         self.channels: dict[int, Channel] = {}
         self.closes = self.forgotten = 0
@@ -235,7 +198,7 @@ class Followed:
         """Return a channel, which may be new."""
         channel = self.channels.get(number)
         if channel is None:
-            self._follower.make_room(self)
+            self.follower.make_room(self)
             channel = self.channels[number] = Channel()
         return channel
 
@@ -267,7 +230,7 @@ class Followed:
             self._publish(channel, message)
         else:
             outcome = "returned" if step == RETURN else None if message.frames[:1] == _METHOD else "unknown"
-            self._follower.settler.settle(message, outcome, _UNKNOWN, _UNKNOWN)
+            self.follower.settler.settle(message, outcome, _UNKNOWN, _UNKNOWN)
 
     def _deliver(self, channel: Channel, message: Message) -> None:
         frames = message.frames
@@ -287,17 +250,17 @@ class Followed:
         if channel.gets:
             _, message.queue, silent = channel.gets[0]
             channel.gets = channel.gets[1:]
-        if self._follower.depth is not None:
+        if self.follower.depth is not None:
             end = message.header_at() - 1  # the number of messages left is the last argument
-            self._follower.depth(message.queue, int.from_bytes(message.frames[end - 4 : end], "big"))
+            self.follower.depth(message.queue, int.from_bytes(message.frames[end - 4 : end], "big"))
         self._follow(channel, message, _ARGUMENTS, silent)
 
     def _follow(self, channel: Channel, message: Message, tag_at: int, silent: bool) -> None:
         message.tag = _number(message.frames, tag_at)
         if silent:
-            self._follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
+            self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
         elif channel.transacted or not message.tag:
-            self._follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
+            self.follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
         else:
             waiting = channel.delivered
             if waiting is None:
@@ -309,9 +272,9 @@ class Followed:
     def _publish(self, channel: Channel, message: Message) -> None:
         tag = channel.next_tag
         if tag == 0:
-            self._follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
+            self.follower.settler.settle(message, None, _UNKNOWN, _UNKNOWN)
         elif tag < 0:
-            self._follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
+            self.follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
         else:
             channel.next_tag = tag + 1
             message.tag = tag
@@ -323,7 +286,7 @@ class Followed:
             self._wait(waiting, message)
 
     def _wait(self, waiting: dict[int, Message], message: Message) -> None:
-        follower, tag = self._follower, message.tag
+        follower, tag = self.follower, message.tag
         if message.time_ns == _UNKNOWN:
             follower.settler.settle(message, "unknown", _UNKNOWN, _UNKNOWN)
             return
@@ -346,7 +309,7 @@ class Followed:
 
     def _leave(self, message: Message, outcome: str | None, packet: int, time_ns: int) -> None:
         """Count a message no more that has waited, and pass it on."""
-        follower = self._follower
+        follower = self.follower
         follower.waiting -= 1
         follower.octets -= len(message.frames)
         if follower.watch is not None:
@@ -383,14 +346,14 @@ class Followed:
         if method.spec.name == "connection.close-ok":
             self._end_all(packet, time_ns)
             return
-        _REQUESTS[method.spec.name](self, self.channel(number), direction, method, packet, time_ns)
+        HANDLERS[method.spec.name](self, self.channel(number), direction, method, packet, time_ns)
 
     def lose(self, direction: int) -> None:
         """Octets are missing: counting no longer matches requests and answers."""
         for channel in self.channels.values():
             channel.consumes = channel.gets = ()
             if direction == 0 and channel.next_tag:
-                self._drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
+                self.drop(channel.published, "unknown", _UNKNOWN, _UNKNOWN)
                 channel.next_tag = LOST_COUNT
 
     def end(self) -> None:
@@ -400,24 +363,24 @@ class Followed:
     def forget(self) -> None:
         """Make room for other connections."""
         for channel in self.channels.values():
-            self._drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
-            self._drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
-        self._follower.channels -= len(self.channels)
+            self.drop(channel.delivered, "dropped", _UNKNOWN, _UNKNOWN)
+            self.drop(channel.published, "dropped", _UNKNOWN, _UNKNOWN)
+        self.follower.channels -= len(self.channels)
         self.channels.clear()
         self.forgotten += 1
 
     def _end_all(self, packet: int, time_ns: int) -> None:
         for channel in self.channels.values():
-            self._end(channel, packet, time_ns)
-        self._follower.channels -= len(self.channels)
+            self.end_channel(channel, packet, time_ns)
+        self.follower.channels -= len(self.channels)
         self.channels.clear()
 
-    def _end(self, channel: Channel, packet: int, time_ns: int) -> None:
+    def end_channel(self, channel: Channel, packet: int, time_ns: int) -> None:
         """No more answers will come."""
-        self._drop(channel.delivered, "none", packet, time_ns)
-        self._drop(channel.published, "none", packet, time_ns)
+        self.drop(channel.delivered, "none", packet, time_ns)
+        self.drop(channel.published, "none", packet, time_ns)
 
-    def _drop(self, waiting: dict[int, Message] | None, outcome: str, packet: int, time_ns: int) -> None:
+    def drop(self, waiting: dict[int, Message] | None, outcome: str, packet: int, time_ns: int) -> None:
         if not waiting:
             return
         left = list(waiting.values())
@@ -426,63 +389,6 @@ class Followed:
             # A consumer whose beginning was not recorded may be one that does not acknowledge.
             doubtful = outcome == "none" and message.step == DELIVER and not message.sure
             self._leave(message, "unknown" if doubtful else outcome, packet, time_ns)
-
-    def _reset(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        """A channel is opened, or its end is agreed on."""
-        self._end(channel, packet, time_ns)
-        channel.begin()
-
-    def _confirm_select(
-        self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int
-    ) -> None:
-        if not channel.next_tag:
-            channel.next_tag = 1
-
-    def _recover(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        """The waiting deliveries will come again, or a commit settles them."""
-        self._drop(channel.delivered, "unknown", packet, time_ns)
-        channel.transacted = channel.transacted or method.spec.name == "tx.select"
-
-    def _declare(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        if method.queue:
-            channel.queue = clean(method.queue)
-            if direction and self._follower.depth is not None:
-                self._follower.depth(channel.queue, method.message_count)
-
-    def _consume(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        request = method.consumer_tag, _queue(channel, method), method.no_ack
-        if getattr(method, "no_wait", False) or getattr(method, "nowait", False):
-            self._consumer(channel, method.consumer_tag, request)
-        else:
-            channel.consumes = _asked(channel.consumes, request)
-
-    def _consume_ok(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        tag = method.consumer_tag
-        for index, request in enumerate(channel.consumes):
-            if request[0] in ("", tag):
-                channel.consumes = channel.consumes[:index] + channel.consumes[index + 1 :]
-                self._consumer(channel, tag, request)
-                return
-
-    def _consumer(self, channel: Channel, tag: str, request: Request) -> None:
-        if channel.consumers is None:
-            channel.consumers = {}
-        key = tag.encode("utf-8", "surrogateescape")
-        if len(channel.consumers) < _MOST_ASKED or key in channel.consumers:
-            channel.consumers[key] = request[1], request[2]
-
-    def _cancelled(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        """Forget a consumer whose end the broker confirms, or decides on."""
-        if direction and channel.consumers is not None:
-            channel.consumers.pop(method.consumer_tag.encode("utf-8", "surrogateescape"), None)
-
-    def _get(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        channel.gets = _asked(channel.gets, ("", _queue(channel, method), method.no_ack))
-
-    def _get_empty(self, channel: Channel, direction: int, method: Any, packet: int, time_ns: int) -> None:
-        if channel.gets and self._follower.depth is not None:
-            self._follower.depth(channel.gets[0][1], 0)
-        channel.gets = channel.gets[1:]
 
 
 class Follower:
@@ -566,7 +472,7 @@ class Follower:
             number = fields.number(0, 0xFFFF)
 
             def restored(waiting: Fields, number: int = number) -> Message:
-                return restored_message(waiting, connection, number, dialects, Message, step_of)
+                return restored_message(waiting, connection, number, dialects, Message)
 
             for message in restore_channel(followed.channel(number), fields, restored):
                 self.waiting += 1
@@ -599,7 +505,7 @@ def _up_to(waiting: dict[int, Message], first: int, tag: int) -> Iterable[int]:
         return list(waiting)
     if tag - first < 2 * len(waiting) + 64:
         return range(first, tag + 1)
-    return sorted(each for each in waiting if each <= tag)
+    return sorted([each for each in waiting if each <= tag])
 
 
 if PURE:
@@ -623,34 +529,5 @@ def _text(octets: bytes) -> str:
     return clean(octets.decode("utf-8", "surrogateescape"))
 
 
-def _queue(channel: Channel, method: Any) -> str | None:
-    return clean(method.queue) if method.queue else channel.queue
-
-
-def _asked(asked: tuple[Request, ...], request: Request) -> tuple[Request, ...]:
-    """Return requests, and one more; the oldest of too many is forgotten."""
-    return (*asked[1 - _MOST_ASKED :], request)
-
-
 def _number_of(followed: Followed) -> int:
     return followed.connection.number
-
-
-_Handler = Callable[[Followed, Channel, int, Any, int, int], None]
-_REQUESTS: dict[str, _Handler] = {
-    "basic.recover": Followed._recover,
-    "basic.recover-async": Followed._recover,
-    "tx.select": Followed._recover,
-    "confirm.select": Followed._confirm_select,
-    "queue.declare": Followed._declare,
-    "queue.declare-ok": Followed._declare,
-    "basic.consume": Followed._consume,
-    "basic.consume-ok": Followed._consume_ok,
-    "basic.cancel": Followed._cancelled,
-    "basic.cancel-ok": Followed._cancelled,
-    "basic.get": Followed._get,
-    "basic.get-empty": Followed._get_empty,
-    "channel.open": Followed._reset,
-    "channel.close-ok": Followed._reset,
-    "connection.close-ok": Followed._reset,
-}

@@ -12,13 +12,12 @@ from amqpcodec._state import Fields, Note, damaged
 from amqpcodec.capture import Connection
 from amqpcodec.capture.envelopes import method_ids
 
+from .requests import Request, Source, step_of
 from .rows import NO_TIME, FrameOrigin
 
 if TYPE_CHECKING:
     from .following_py import Channel, Message
 
-Source = tuple[str | None, bool]  # of messages: a queue, and whether they are not acknowledged
-Request = tuple[str, str | None, bool]  # a consumer tag and such a source
 LOST_COUNT = -1  # in place of the number of the next publish
 _LEAST_METHOD = 12  # octets of a frame with the ids of a method
 
@@ -66,7 +65,6 @@ def restored_message(
     channel: int,
     dialects: Mapping[str, ModuleType],
     make: Callable[..., Message],
-    step_of: Callable[[Any], int],
 ) -> Message:
     """Return the message that a state was made of.
 
@@ -75,7 +73,6 @@ def restored_message(
         connection, channel: where it was seen.
         dialects: their modules, by name.
         make: the class of messages.
-        step_of: says what a method is to a follower.
 
     Raises:
         ValueError: the state is damaged.
@@ -93,7 +90,7 @@ def restored_message(
         raise damaged("there is a message of a method that nobody knows")
     if header is not None and not _is_frame(header, HEADER, OVERHEAD):
         raise damaged("there is a message without a content header")
-    message.size, message.tag = state.number(0), state.number(1, 2**64 - 1)
+    message.size, message.complete, message.tag = state.number(0), state.flag(), state.number(1, 2**64 - 1)
     message.queue, message.sure = state.text_or_none(), state.flag()
     wrong = state.fields()
     if code := wrong.later(0, 0xFFFF):
@@ -115,7 +112,7 @@ def _message_state(message: Message, note: Note) -> list[Any]:
     return [
         note(none_for(message.packet)), none_for(message.time_ns), message.offset, message.direction,
         message.dialect.DIALECT.name, message.step, message.frames, message.header_offset, message.size,
-        message.tag, message.queue, message.sure, wrong,
+        message.complete, message.tag, message.queue, message.sure, wrong,
     ]  # fmt: skip
 
 

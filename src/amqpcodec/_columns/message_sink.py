@@ -34,7 +34,8 @@ from amqpcodec.capture import Close, Connection, Fault
 from amqpcodec.capture.envelopes import method_ids
 
 from .contents_py import OpenContents
-from .following_py import ANSWER, DELIVER, GET_OK, REQUEST, Follower, step_of
+from .following_py import Follower
+from .requests import ANSWER, DELIVER, GET_OK, REQUEST, step_of
 from .rows import ENVELOPE, NO_TIME, FrameOrigin
 from .sinks import Flows, Sink, flow_of
 

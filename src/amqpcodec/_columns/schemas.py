@@ -87,6 +87,7 @@ TRACE = (
     Column("span_id", "string", label="span that sent it, as its headers say"),
 )
 HEADERS = Column("headers", "map")
+_COMPLETE = Column("complete", "bool", label="whether all of it came")
 _CONTENT = (
     *TRACE,
     HEADERS._replace(label="property headers, with its values as text"),
@@ -95,7 +96,7 @@ _CONTENT = (
     Column("body_size", "int64", label="octets of the body, as the content header says"),
     Column("frames", "int32", label="frames of the message, its method included"),
     Column("ts_last", "timestamp", label="time of the packet that completed its last frame"),
-    Column("complete", "bool", label="whether all of it came"),
+    _COMPLETE,
 )
 # What a field of a method with content must not be called in the table of messages.
 MESSAGE_NAMES = frozenset(("properties", *(column.name for column in LEAD + _MESSAGES + _CONTENT + _FAULT)))
@@ -110,6 +111,7 @@ _DELIVERIES = (
     Column("delivery_tag", "int64", label="delivery tag; of a publish its number on a channel with confirms"),
     Column("redelivered", "bool", label="whether it was delivered before"),
     Column("body_size", "int64", label="octets of the body, as the content header says"),
+    _COMPLETE,
     Column("message_id", "string", label="property message-id"),
     Column("correlation_id", "string", label="property correlation-id"),
     Column("reply_to", "string", label="property reply-to"),

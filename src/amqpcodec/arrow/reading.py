@@ -11,7 +11,8 @@ import pyarrow as pa
 from .. import _backend
 from .._columns.build import open_feeder
 from .._columns.decoding import Decoding
-from .._columns.feeder_py import Feeder, PacketFeeder
+from .._columns.feeder_py import Feeder
+from .._columns.packet_feeder_py import PacketFeeder
 from .._columns.schemas import stream_table
 from .._columns.text import clean
 from .._options import select, takes

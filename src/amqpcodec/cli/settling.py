@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import _backend
-from .._columns.following_py import ANSWER, GET_OK, PUBLISH, REQUEST, step_of
+from .._columns.requests import ANSWER, GET_OK, PUBLISH, REQUEST, step_of
 from .._columns.rows import ANSWERS, NO_TIME, FrameOrigin
 from ..capture import CapturedFrame, Close, Event, Fault
 from ..capture.dialects import module

@@ -42,9 +42,6 @@ _TRAFFIC = ("messages", "octets", "published", "octets_published", "delivered", 
 _DELIVERED = ("deliver", "get-ok")
 _ERRORS = ("kind", "code", "flow", "direction", "offset", "length", "packet", "ts_ns", "message")
 _CONNECTIONS = (*_CONNECTION_KEYS[1:5], "ts_first", "ts_last", *_CONNECTION_KEYS[7:], *_COUNTS)
-_MESSAGES = (
-    "kind", "exchange", "routing_key", "queue", "redelivered", "ts_ns", "body_size", "complete",
-)  # fmt: skip
 _METHODS = ("flow", "direction", "ts_ns", "offset", "packet", "channel", "name")
 _FEW_ROWS = 1000  # that are dicts at a time: those of a connection are larger than what is kept of it
 _METHOD_ROW = partial(tuple.__new__, MethodRow)  # as MethodRow._make, without a step in Python
@@ -74,7 +71,7 @@ class Collector:
         arguments = tuple(f"args.{argument}" for argument in self._arguments)
         tables = {
             "connections": _CONNECTIONS, "errors": _ERRORS, "methods": (*_METHODS, *arguments),
-            "messages": _MESSAGES, "deliveries": Delivery._fields,
+            "deliveries": (*Delivery._fields, "body_size", "complete"),
         }  # fmt: skip
         self._of_streams = options["input"] == "stream"
         self._depths = Depths()
@@ -192,10 +189,9 @@ class Collector:
         self._add_errors(name, rows["errors"])
         for batch in rows["methods"]:
             watcher.feed(self._method_rows(batch))
-        for batch in map(_with_octets, rows["messages"]):
+        for batch in map(_with_octets, rows["deliveries"]):
             self._add_messages(batch)
             self._add_queues(batch)
-        for batch in rows["deliveries"]:
             self._outcomes.add(name, batch)
         for row in _rows(rows["connections"]):
             self._add_connection(name, row)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from .._columns.following_py import PUBLISH
+from .._columns.requests import PUBLISH
 from .._columns.rows import NO_TIME
 from .cells import cells
 from .durations import Answers, Durations

@@ -13,8 +13,9 @@ import pyarrow as pa
 from .._columns.build import make_sink, open_feeder
 from .._columns.decoding import Decoding
 from .._columns.delivery_sink import DeliverySink
-from .._columns.feeder_py import Feeder, PacketFeeder
+from .._columns.feeder_py import Feeder
 from .._columns.following_py import Message
+from .._columns.packet_feeder_py import PacketFeeder
 from .._columns.sinks import ErrorSink, Sink
 from .._options import resolve, select
 from ..arrow.arrays import record_batch, schema_of
