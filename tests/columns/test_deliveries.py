@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from support import make_capture as make
 from support.make_capture import CLIENT, SERVER
@@ -18,6 +19,7 @@ from support.troubled import Talk
 
 from amqpcodec import _backend, arrow
 from amqpcodec import rabbitmq as amqp
+from amqpcodec._columns.trace import TRACERS
 
 US = 100  # microseconds between packets; an answer that is sent next comes two of them later
 
@@ -311,6 +313,30 @@ def test_ids_of_traces_come_from_the_headers_of_tracers(build: str, name: str) -
             rows = talk.rows(build, table, columns=columns)
             assert shown(rows, "trace_id", "span_id") == [ids]
         assert shown(talk.rows(build, table, columns=["span_id"]), "span_id") == [(ids[1],)]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("name", ["b3", "jaeger", "skywalking"])
+def test_an_interrupt_while_ids_of_traces_are_read_is_raised(
+    build: str, name: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(text: str) -> Any:
+        raise error
+
+    headers, _ = TRACED[name]
+    talk = Recorded()
+    talk.publish(headers=headers)
+    values = pa.array([b"".join(message(deliver(1), headers=headers))])
+    decoder = arrow.ValueDecoder("messages", _impl=build)
+    with monkeypatch.context() as patch:
+        for key in headers:
+            patch.setitem(TRACERS, key, interrupted)
+        for table in ("messages", "deliveries"):
+            with pytest.raises(error):
+                talk.rows(build, table, columns=["span_id"])
+        with pytest.raises(error):
+            decoder.decode(values)
+    assert decoder.decode(values).num_rows == 1
 
 
 def test_a_stream_and_a_capture_have_the_same_columns_of_messages() -> None:

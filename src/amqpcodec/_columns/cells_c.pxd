@@ -34,6 +34,7 @@ cdef struct Shape:  # of a method's arguments, or of the properties of a class
 
 cdef struct Layout:  # of the frames of a dialect
     PyObject *module  # of the dialect, borrowed
+    PyObject *columns  # that have the columns below, borrowed
     unsigned char kinds[256]  # table tag to wire kind, 0 for a tag nobody knows
     bint checks  # whether fields that nobody asked for are looked into
     unsigned int frame_types  # a bit each

@@ -21,7 +21,7 @@ from .._kernel.octets cimport u16, u32, u64
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from ..capture.direction_state_c cimport NO_NUMBER
 from .buffers_c cimport (
-    BLOCK, NO_MEMORY, Column, Columns, add_octets, claim, cut_row, put_bool, put_constant, put_int8, put_int16,
+    BLOCK, Column, Columns, add_octets, claim, cut_row, put_bool, put_constant, put_int8, put_int16,
     put_int32, put_int64, put_number, put_octets, put_text,
 )
 from .text_c cimport MOST_OCTETS, Keys, add_key, are_entries, behind_value, put_value
@@ -70,6 +70,7 @@ cdef class Plan:
         self._kept = []
         self.module = module
         layout.module = <PyObject *>module
+        layout.columns = <PyObject *>columns
         dialect = module.DIALECT
         layout.checks = checks
         layout.connection_class = dialect.connection_class or 0
@@ -440,8 +441,8 @@ cdef void _put_ids(const Layout *layout, const Traced *found, Py_ssize_t row) no
             if text is not None and columns[index] is not NULL:
                 octets = text.encode()
                 put_octets(columns[index], row, PyBytes_AS_STRING(octets), <size_t>PyBytes_GET_SIZE(octets))
-    except BaseException:  # an interrupt, if not a lack of memory
-        (layout.trace_id if layout.trace_id is not NULL else layout.span_id).trouble[0] = NO_MEMORY
+    except BaseException as error:  # an interrupt, if not a lack of memory
+        (<Columns>layout.columns).fail(error)
 
 
 # -- rows
