@@ -97,10 +97,10 @@ def modules():
     """The extension modules to build."""
     if MODE == "skip":
         return []
-    reason = None
-    if MODE == "auto":
-        cpython = sys.implementation.name == "cpython"
-        reason = obstacle() if cpython else f"{sys.implementation.name} is served by the pure build"
+    name = sys.implementation.name
+    reason = obstacle() if name == "cpython" or MODE == "require" else f"{name} is served by the pure build"
+    if reason and MODE == "require":
+        raise SystemExit(f"amqpcodec cannot be compiled here: {reason}")
     if reason:
         # pip runs this file several times: the run that builds tells.
         if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):
