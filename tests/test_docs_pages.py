@@ -214,6 +214,7 @@ def test_links_of_written_pages_lead_somewhere_in_the_repository_and_in_the_site
         ("- one\n  more\n\n  | a |\n\n      code\n", "- one\n    more\n\n    | a |\n\n        code\n"),
         ("1. two\n\n   after\n\ntext\n\n    code\n", "1. two\n\n    after\n\ntext\n\n    code\n"),
         ("```\n- no item\n  x\n```\n", "```\n- no item\n  x\n```\n"),
+        ("1. one\n2. two\n\n   after\n3. three\n", "1. one\n2. two\n\n    after\n\n3. three\n"),
     ],
 )
 def test_what_belongs_to_an_item_of_a_list_is_indented_for_the_site(written: str, read: str) -> None:

@@ -8,6 +8,7 @@ from lunr import lunr
 
 SEARCHES = {
     "install": "start/install.html",
+    "uninstall": "start/install.html",
     "publisher confirms": "client.html",
     "dead letter": "cookbook.html",
     "slow consumer": "cookbook.html",
@@ -21,6 +22,7 @@ SEARCHES = {
     "parquet": "convert.html",
     "celery": "start/speed-up.html",
     "benchmark": "benchmarks.html",
+    "property test": "tests.html",
 }
 """Words, and a page that the first results must have."""
 FIRST = 5

@@ -10,6 +10,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "spec/README.md": "spec.md",
+    "tests/README.md": "tests.md",
 }
 """Pages that are not in `docs`, and where they are in the site."""
 GENERATED = {
@@ -28,16 +29,21 @@ _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
 def indented(markdown: str) -> str:
     """Text whose lists are as Python-Markdown wants them: what belongs to an item is 4 columns in.
 
-    Elsewhere, as where the repository is read, it begins where the text of the item begins.
+    Elsewhere, as where the repository is read, it begins where the text of the item begins. There, an item also
+    follows the last paragraph of another without an empty line.
     """
-    lines, column, fenced = [], 0, False
+    lines: list[str] = []
+    column, apart, fenced = 0, False, False
     for line in markdown.splitlines():
         if item := None if fenced else _ITEM.match(line):
-            column = len(item[0])
+            if apart and lines[-1]:
+                lines.append("")
+            column, apart = len(item[0]), False
         elif column and line.startswith(" " * column):
+            apart |= not lines[-1]
             line = " " * (4 - column) + line
         elif line.strip():
-            column = 0
+            column, apart = 0, False
             fenced ^= line.startswith("```")
         lines.append(line)
     return "\n".join(lines) + "\n"
