@@ -22,6 +22,18 @@ from types import CodeType, ModuleType, TracebackType
 VARIABLE = "AMQPCODEC_COMPAT"
 OPTIONS = ("loops", "tolerant")
 USAGE = "usage: python -m amqpcodec.run [-m] program [arguments]"
+HELP = f"""{USAGE}
+
+Run a program as python does, with its AMQP library accelerated. {VARIABLE} names what decodes in it:
+
+  pamqp      for aio-pika, aiormq, AMQPStorm and rabbitpy
+  pika       for pika
+  amqp       for kombu, Celery and py-amqp
+  +loops     behind a name: the loops that read and write, too
+  +tolerant  behind a name: tables that cannot be read are delivered
+
+What cannot be accelerated gets a line on the standard error, and the program begins none the less.
+"""
 
 
 def peers(text: str) -> tuple[dict[str, dict[str, bool]], list[str]]:
@@ -51,8 +63,12 @@ def main(arguments: list[str]) -> None:
     """Install what the environment asks for, and become the program.
 
     Args:
-        arguments: a path or ``-m`` and a module, and what the program finds in ``sys.argv`` behind its name.
+        arguments: a path or ``-m`` and a module, and what the program finds in ``sys.argv`` behind its name;
+            or ``--help``.
     """
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(HELP, end="")
+        return
     module = arguments[:1] == ["-m"]
     if len(arguments) < 1 + module:
         sys.exit(USAGE)

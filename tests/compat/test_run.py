@@ -92,6 +92,16 @@ def test_without_a_program_it_says_how_it_is_called(folder: Path, arguments: tup
     assert errors == "usage: python -m amqpcodec.run [-m] program [arguments]\n"
 
 
+@pytest.mark.parametrize("argument", ["-h", "--help"])
+def test_asked_for_help_it_names_the_variable_the_peers_and_their_options(
+    folder: Path, argument: str
+) -> None:
+    status, printed, errors = run(folder, "-m", "amqpcodec.run", argument, wanted="pamqp")
+    assert (status, errors) == (0, "")
+    for part in ("usage: python -m amqpcodec.run", VARIABLE, "pamqp", "pika", "amqp ", "+loops", "+tolerant"):
+        assert part in printed
+
+
 def test_peers_are_named_with_their_options() -> None:
     assert peers("") == ({}, [])
     assert peers("pamqp") == ({"pamqp": {}}, [])
