@@ -101,6 +101,7 @@ async def test_the_log_has_what_an_operator_asks_for(world: World, caplog: pytes
     text = caplog.text
     for part in ("low on memory", "takes messages again", "connecting again", "maintenance"):
         assert part in text
+    assert [record.getMessage() for record in caplog.records].count("connected") == 2
     assert {record.name.partition(".")[0] for record in caplog.records} == {"amqpcodec"}
     assert max(record.levelno for record in caplog.records) == logging.WARNING
 

@@ -293,6 +293,7 @@ class Client:
             await link.stream.leave()
             raise
         self._stats.connections += 1
+        log.info("connected")
         link.is_set_up = True
         self._changed.set()
         for channel in list(self._channels):
