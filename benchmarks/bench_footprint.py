@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -67,7 +66,7 @@ def test_import(benchmark: Any, name: str) -> None:
 
     benchmark.group = "import"
     benchmark.pedantic(start, rounds=9, warmup_rounds=1)
-    benchmark.extra_info.update(peer=name, item="import", operations=1, milliseconds=median(taken[1:]))
+    benchmark.extra_info.update(peer=name, item="import", operations=1, milliseconds=min(taken[1:]))
 
 
 @pytest.mark.parametrize(("name", "impl"), [("amqpcodec", "c"), ("amqpcodec pure", "py")])
