@@ -34,9 +34,9 @@ INTRODUCTION = """\
 `spark-equality`.
 
 All libraries do the same work on the same octets, in one process and one run. Their results are compared
-before the work is timed. `make bench` makes three such runs, minutes apart, and keeps the time of the shortest
-round of each library, since other work on the machine only adds to it. Ratios are meaningful; times
-on another machine will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
+before the work is timed. `make bench` makes some such runs, minutes apart, and keeps the shortest round of
+each library, since other work on the machine only adds to it. Ratios are meaningful; times on another machine
+will differ. The work items are in `benchmarks/bench_*.py`. The code for each library is in
 `benchmarks/peers/`.
 
 - *Consume* items are what programs meet, and come first: 2,000 deliveries in chunks of 64 KiB, a loop in
