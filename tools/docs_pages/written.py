@@ -29,8 +29,8 @@ _LINK = re.compile(r"(\]\()([^)\s:#]+)(#[^)\s]*)?\)")
 def indented(markdown: str) -> str:
     """Text whose lists are as Python-Markdown wants them: what belongs to an item is 4 columns in.
 
-    Elsewhere, as where the repository is read, it begins where the text of the item begins. There, an item also
-    follows the last paragraph of another without an empty line.
+    Elsewhere, as where the repository is read, it begins where the text of the item begins. There, no empty
+    line is needed between the last paragraph of an item and the next item.
     """
     lines: list[str] = []
     column, apart, fenced = 0, False, False
