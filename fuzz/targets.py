@@ -43,6 +43,7 @@ from amqpcodec.options import AllStreamOptions
 from amqpcodec.profiles import PROFILES
 
 MAX_FRAMES = 64
+LIMITS = {0: Limits(), 8: Limits(table_depth=8, table_entries=64, array_items=16)}
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
@@ -50,6 +51,12 @@ HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 def modules(dialect: str) -> tuple[ModuleType, ModuleType]:
     """A dialect in both builds."""
     return BUILDS[0].dialect(dialect), BUILDS[1].dialect(dialect)
+
+
+@cache
+def encoder_of(module: ModuleType, profile: str | None) -> Any:
+    """Return the encoder for what was decoded by a profile."""
+    return module.Encoder(profile=profile)
 
 
 def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
@@ -79,7 +86,7 @@ def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
 
 def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool) -> None:
     """A decoded value can be encoded; the result, decoded and encoded again, is the same."""
-    encoder = module.Encoder(profile=profile)
+    encoder = encoder_of(module, profile)
     for value in values[:MAX_FRAMES]:
         if type(value).__name__ == "Message" and not value.complete:
             continue
@@ -107,7 +114,7 @@ def stream(data: bytes) -> None:
         "tolerant": bool(profile_number & 16),
         "profile": profile,
         "frame_max": 4096 if options & 4 else 0,
-        "limits": Limits(table_depth=8, table_entries=64, array_items=16) if options & 8 else Limits(),
+        "limits": LIMITS[options & 8],
     }
     kind = "FrameDecoder"
     if options & 16:
