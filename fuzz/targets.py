@@ -84,8 +84,9 @@ def decoded(decoder: Any, chunks: list[bytes]) -> tuple[list[Any], Any]:
     return values, (seen, decoder.offset, decoder.pending)
 
 
-def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool) -> None:
+def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool, tolerant: bool) -> None:
     """A decoded value can be encoded; the result, decoded and encoded again, is the same."""
+    reading: dict[str, Any] = {"tables": "raw" if raw else "dict", "tolerant": tolerant}
     encoder = encoder_of(module, profile)
     for value in values[:MAX_FRAMES]:
         if type(value).__name__ == "Message" and not value.complete:
@@ -96,7 +97,7 @@ def stable(module: ModuleType, profile: str | None, values: list[Any], raw: bool
             demand(not raw, "a frame with raw tables cannot be encoded", value)
             continue  # a Python value may be one that no tag of the profile carries
         kind = module.MessageDecoder if type(value).__name__ == "Message" else module.FrameDecoder
-        decoder = kind(profile=profile, frame_max=0, tables="raw" if raw else "dict")
+        decoder = kind(profile=profile, frame_max=0, **reading)
         [again] = decoder.feed(octets)
         demand(encoder.encode(again, frame_max=0) == octets, "encoding is not stable", octets)
 
@@ -131,7 +132,7 @@ def stream(data: bytes) -> None:
             _, cut = decoded(make(**given), chunked(octets, size))
             demand(cut[0] == seen[0], "the cut of the stream matters", dialect, given)
         outcomes.append(seen)
-        stable(module, profile, values, raw)
+        stable(module, profile, values, raw, given["tolerant"])
     demand(outcomes[0] == outcomes[1], "the builds differ", dialect, given)
 
 
