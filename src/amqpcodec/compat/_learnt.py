@@ -142,6 +142,10 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
             "6bf7258f163ca077": "1.3",
         },
         "pika.callback.CallbackManager.pending": {"eaa16c386736abca": "1.4", "c0a6f445dae9d323": "1.3"},
+        "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport.write": {
+            "a4e48224458b1b9c": "1.4",
+            "71342ffae14b1d1f": "1.3",
+        },
         "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES": {
             "69818acf1376bc14": "1.4",
             "869ee5690600c5ea": "1.3",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from logging import DEBUG
+from time import monotonic
 
 from .._backend import load
 from .._kernel import fields as field_kinds
@@ -24,6 +26,7 @@ DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
 OUTPUT = "pika.connection.Connection._output_marshaled_frames"
 PENDING = "pika.callback.CallbackManager.pending"
+WRITE = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport.write"
 MOST_RECEIVED = "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES"
 
 _FRAMES = (
@@ -52,6 +55,12 @@ _OWN = 0  # the C code reads and writes it itself
 
 _RECEIVED = 65536
 """Octets that one call to the socket may bring."""
+
+_WATCHED = "_amqpcodec_watched"
+"""Attribute of a transport: when it last was written to by pika's own function."""
+
+_AT_ONCE = 0.001
+"""Seconds from then on in which pika's loop need not run for what is written."""
 
 _DEPTH = 32
 """Tables nested deeper are left to pika, which may run out of stack."""
@@ -142,7 +151,7 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
 
 
 def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
-    """Frames are read from a buffer that is cut once a read, and sent together; callbacks come sooner."""
+    """Frames are read from a buffer that is cut once a read, and sent together and soon."""
     compiled: Any = load("amqpcodec.compat._pika_loops", "c")
     connection = import_module("pika.connection").Connection
     if OUTPUT in rules:
@@ -161,6 +170,37 @@ def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[s
         pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
         note(stock, [pending])
         yield Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending))
+    transports: Any = import_module("pika.adapters.utils.io_services_utils")
+    if WRITE in rules:
+        plaintext = transports._AsyncPlaintextTransport
+        yield Patch(plaintext, "write", _writing_at_once(plaintext.write, transports))
     if MOST_RECEIVED in rules:
-        transport = import_module("pika.adapters.utils.io_services_utils")._AsyncTransportBase
-        yield Patch(transport, "_MAX_RECV_BYTES", _RECEIVED)
+        yield Patch(transports._AsyncTransportBase, "_MAX_RECV_BYTES", _RECEIVED)
+
+
+def _writing_at_once(stock: Callable[[Any, Any], None], transports: Any) -> Callable[[Any, Any], None]:
+    """Return a `write` of transports that sends at once where pika would watch the socket for room.
+
+    pika sends when its loop has found room. A `BlockingConnection` runs the loop for each message, which also
+    reads what has come and calls what is due. That is done once a millisecond here: the first write, and each
+    that comes later than that, goes to pika's own function.
+
+    Args:
+        stock: the function to replace.
+        transports: its module.
+    """
+    logger = transports._LOGGER
+
+    def write(self: Any, data: Any) -> None:
+        own, now = vars(self), monotonic()
+        late = now - own.get(_WATCHED, float("-inf")) > _AT_ONCE
+        if late or self._tx_buffers or not data or logger.isEnabledFor(DEBUG):
+            own[_WATCHED] = now
+            return stock(self, data)
+        self._buffer_tx_data(data)
+        self._on_socket_writable()  # which handles errors, and what there is no room for
+        if self._tx_buffers:
+            self._nbio.set_writer(self._sock.fileno(), self._on_socket_writable)
+        return None
+
+    return write

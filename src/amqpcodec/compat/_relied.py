@@ -62,6 +62,7 @@ _APART = {
         "pika.callback.LOGGER",
         *_in("pika.frame", "Frame", "Method", "Header", "Body", "Heartbeat", "ProtocolHeader"),
         *_in("pika.spec", "methods", "props"), "pika.adapters.utils.io_services_utils._LOGGER",
+        "pika.adapters.utils.nbio_interface", "pika.adapters.blocking_connection.LOGGER",
     ),
     "amqp": (
         "amqp.exceptions", "amqp.connection", "amqp.transport", "amqp.method_framing.AMQP_LOGGER",
@@ -157,6 +158,7 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 _TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
+_PLAINTEXT = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
         "pika.connection.Connection._on_data_available": (
@@ -166,6 +168,11 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
         "pika.connection.Connection._output_marshaled_frames": (),
         "pika.callback.CallbackManager.pending": (
             *_in("pika.callback", "name_or_value", "sanitize_prefix"),
+        ),
+        f"{_PLAINTEXT}.write": (
+            f"{_PLAINTEXT}._on_socket_writable",
+            *_in(_TRANSPORT, "_buffer_tx_data", "_produce", "get_write_buffer_size"),
+            "pika.adapters.blocking_connection.BlockingConnection._flush_output",
         ),
         f"{_TRANSPORT}._MAX_RECV_BYTES": (
             *_in(_TRANSPORT, "_consume", "_MAX_CONSUME_BYTES"),

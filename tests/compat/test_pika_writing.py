@@ -1,0 +1,196 @@
+"""How transports of pika write with `loops=True` and without: the same octets, errors and rests."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+from support.compat.engine import Copy, Pair, pair
+from support.implementation import wanted
+
+from amqpcodec import compat
+
+pytest.importorskip("pika")
+pytestmark = pytest.mark.skipif("c" not in wanted(), reason="the pure build changes nothing")
+
+MORE_THAN_A_SOCKET_HOLDS = 4_000_000  # octets
+LATE = 0.005  # seconds; more than a millisecond
+
+
+@pytest.fixture
+def both() -> Iterator[Pair]:
+    """The two copies, one of them with its loop replaced."""
+    copies = pair("pika")
+    with compat.installed("pika", loops=True):
+        yield copies
+
+
+class Writing:
+    """A transport of a copy of pika on its loop, and the other end of its socket."""
+
+    def __init__(self, peer: Copy) -> None:
+        self.loop = getattr(peer, "adapters.select_connection").IOLoop()
+        self.loop.activate_poller()
+        adapter = getattr(peer, "adapters.utils.selector_ioloop_adapter").SelectorIOServicesAdapter(self.loop)
+        self.near, self.far = socket.socketpair()
+        self.near.setblocking(False)
+        self.far.settimeout(5)
+        self.watched = 0
+        self.lost: list[Any] = []
+        set_writer = adapter.set_writer
+
+        def counted(*arguments: Any) -> None:
+            self.watched += 1
+            set_writer(*arguments)
+
+        adapter.set_writer = counted
+        module = getattr(peer, "adapters.utils.io_services_utils")
+        self.transport = module._AsyncPlaintextTransport(self.near, self, adapter)
+
+    def connection_lost(self, error: Any) -> None:
+        self.lost.append((type(error).__name__, getattr(error, "errno", None)))
+
+    def eof_received(self) -> bool:
+        return True
+
+    def data_received(self, octets: bytes) -> None:
+        raise AssertionError("nothing is sent to it")
+
+    def run(self) -> None:
+        """Let the loop do what is ready."""
+        self.loop.add_callback(lambda: None)
+        self.loop.poll()
+        self.loop.process_timeouts()
+
+    def write(self, octets: Any) -> str:
+        """Write, as fast as the last write; the name of an exception."""
+        try:
+            self.transport.write(octets)
+        except Exception as error:
+            return type(error).__name__
+        return ""
+
+    def received(self, count: int) -> bytes:
+        """So many octets, as the other end receives them while the loop runs."""
+        octets = b""
+        while len(octets) < count:
+            self.run()
+            octets += self.far.recv(min(65536, count - len(octets)))
+        return octets
+
+    def close(self) -> None:
+        self.near.close()
+        self.far.close()
+        self.loop.deactivate_poller()
+        self.loop.close()
+
+
+@pytest.fixture
+def pairs(both: Pair) -> Iterator[tuple[Writing, Writing]]:
+    """A transport of each copy; that of the accelerated one is written to at once."""
+    stock, accelerated = (Writing(peer) for peer in both)
+    yield stock, accelerated
+    stock.close()
+    accelerated.close()
+
+
+def settled(writing: Writing) -> None:
+    """Make a first write, which goes to pika's own function."""
+    writing.write(b"first")
+    assert writing.received(5) == b"first"
+
+
+def test_the_other_end_receives_the_same_octets(pairs: tuple[Writing, Writing]) -> None:
+    for writing in pairs:
+        random, sent, received = Random(7), b"", b""
+        for _ in range(200):
+            octets = random.randbytes(random.choice((1, 30, 300, 40_000)))
+            assert not writing.write(octets)
+            sent += octets
+            if random.random() < 0.4:
+                received += writing.received(len(sent) - len(received))
+        received += writing.received(len(sent) - len(received))
+        assert received == sent
+        writing.run()
+        assert not writing.transport._tx_buffers
+        assert writing.transport.get_write_buffer_size() == 0
+
+
+def test_what_is_written_soon_after_leaves_at_once_without_watching(pairs: tuple[Writing, Writing]) -> None:
+    watched = []
+    for writing in pairs:
+        settled(writing)
+        for _ in range(200):
+            writing.write(b"more")
+            at_once = not writing.transport.get_write_buffer_size()
+            assert (writing.far.recv(4) if at_once else writing.received(4)) == b"more"
+        watched.append(writing.watched)
+    assert watched[0] == 201
+    assert watched[1] < 150
+
+
+def test_a_late_write_waits_for_the_loop_which_reads_as_well(pairs: tuple[Writing, Writing]) -> None:
+    for writing in pairs:
+        settled(writing)
+        time.sleep(LATE)
+        writing.write(b"late")
+        assert writing.transport.get_write_buffer_size() == 4
+        assert writing.received(4) == b"late"
+
+
+def test_what_a_full_socket_does_not_take_is_sent_when_there_is_room(pairs: tuple[Writing, Writing]) -> None:
+    _, writing = pairs
+    large = Random(3).randbytes(MORE_THAN_A_SOCKET_HOLDS)
+    for _ in range(100):  # one of them comes within the millisecond
+        settled(writing)
+        before = writing.watched
+        writing.write(large)
+        at_once = writing.transport.get_write_buffer_size() < len(large)
+        writing.write(b"behind")
+        assert writing.watched == before + 1
+        assert writing.received(len(large) + 6) == large + b"behind"
+        writing.run()
+        if at_once:
+            return
+    raise AssertionError("nothing was sent at once")
+
+
+def test_an_other_end_that_has_gone_is_told_as_ever(pairs: tuple[Writing, Writing]) -> None:
+    lost = []
+    for writing in pairs:
+        settled(writing)
+        writing.far.close()
+        assert writing.write(b"nobody reads it") == ""
+        for _ in range(3):
+            writing.run()
+        assert writing.write(b"nor that") == ""
+        lost.append(writing.lost)
+    assert lost[0] == lost[1]
+    assert len(lost[0]) == 1
+
+
+@pytest.mark.parametrize("octets", [b"", None])
+def test_nothing_to_write_is_refused_as_ever(pairs: tuple[Writing, Writing], octets: Any) -> None:
+    for writing in pairs:
+        settled(writing)
+    assert pairs[1].write(octets) == pairs[0].write(octets) != ""
+
+
+def test_who_reads_the_log_finds_every_watcher_in_it(
+    pairs: tuple[Writing, Writing], caplog: pytest.LogCaptureFixture
+) -> None:
+    said = []
+    for writing in pairs:
+        settled(writing)
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG, "pika"):
+            writing.write(b"logged")
+            assert writing.received(6) == b"logged"
+        said.append([record.msg for record in caplog.records])
+    assert said[1] == said[0]
+    assert any("Turned on" in line for line in said[0])
