@@ -11,14 +11,14 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 
-from .._kernel.guards_c import Guards
+from .._kernel.guards_c import Guards, TypeGuard
 from .._kernel.peer_writer_c import PeerRules
 from .._kernel.reader_c import ReaderRules
 from .._kernel.readers_c import ReaderPool
 from .._typing import Any, NamedTuple
 from ..limits import Limits
 from ._amqp_c import Codec
-from ._amqp_frames_c import Framing
+from ._amqp_frames_c import Dispatch, Framing
 from ._amqp_message_c import Messages
 from ._before import note, untouched
 from ._counts_c import Counts
@@ -35,6 +35,7 @@ DECODE = "amqp.serialization.decode_properties_basic"
 SERIALIZE = "amqp.serialization.GenericContent._serialize_properties"
 HANDLER = "amqp.method_framing.frame_handler"
 WRITER = "amqp.method_framing.frame_writer"
+DISPATCH = "amqp.abstract_channel.AbstractChannel.dispatch_method"
 MESSAGE = "amqp.basic_message.Message.__init__"
 
 _LOOKED_AFTER = ("loads", "dumps", "PROPERTY_CLASSES")
@@ -95,8 +96,18 @@ def fast(options: Options, writers: Sequence[Patch] = ()) -> Fast:
         return Fast(codec, messages, None, counts)
     framing = import_module("amqp.method_framing")
     called = Guards(guards([framing, serialization.GenericContent], _LOOKED_AFTER, expected(writers)))
-    made = Framing(codec, messages, _WithAll(framing), called, options.loops and AMQP_LOOP in known)
+    dispatch = _dispatch(messages) if DISPATCH in known else None
+    made = Framing(codec, messages, _WithAll(framing), called, dispatch, options.loops and AMQP_LOOP in known)
     return Fast(codec, messages, made, counts)
+
+
+def _dispatch(messages: Messages) -> Dispatch:
+    """Return what hands on methods as py-amqp does."""
+    connection, channel = import_module("amqp.connection"), import_module("amqp.abstract_channel")
+    owners = {connection.Connection: "on_inbound_method", channel.AbstractChannel: "dispatch_method"}
+    looked_up = guards([getattr(owner, name) for owner, name in owners.items()], ("loads",))
+    called = Guards(looked_up, [TypeGuard(owner, (name,)) for owner, name in owners.items()])
+    return Dispatch(messages, connection, channel, called)
 
 
 def _properties() -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ the cells of that: which frame a channel expects, the messages that are not whol
 have any single frame, and no connection has two states.
 """
 
-from types import FunctionType
+from types import FunctionType, MethodType
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_DelItem, PyDict_SetItem
@@ -34,6 +34,9 @@ cdef enum:
     HEAD = 12  # octets of a content header before the flags
     DELIVER = 60 << 16 | 60
 
+cdef object _NOTHING = object()
+
+
 cdef class Framing:
     """The functions that take the place of py-amqp's.
 
@@ -42,6 +45,7 @@ cdef class Framing:
         messages: for the class of messages.
         framing: the module `amqp.method_framing`.
         called: guards what the functions look up in their modules.
+        dispatch: hands on what has come; None to leave that to py-amqp.
         loops: connections made from now on read ahead once they consume.
     """
 
@@ -49,20 +53,22 @@ cdef class Framing:
     cdef readonly FastFunction frame_writer
     cdef readonly list replaced  # of what frames are read and written by, before these functions were made
     cdef Codec _codec
+    cdef Dispatch _dispatch
     cdef bint _loops
     cdef Messages _messages
     cdef Guards _called
     cdef uint32_t _content_methods[MOST_CONTENT_METHODS]
     cdef int _content_count
 
-    def __cinit__(self, Codec codec, Messages messages, framing, Guards called, bint loops):
+    def __cinit__(self, Codec codec, Messages messages, framing, Guards called, Dispatch dispatch, bint loops):
         self._codec = codec
+        self._dispatch = dispatch
         self._loops = loops
         self.frame_handler = fast_function(unwrapped(framing.frame_handler), _make_handler, self)
         self.frame_writer = fast_function(unwrapped(framing.frame_writer), _make_writer, self)
         self._messages = messages
         self._called = called
-        self.replaced = called.replaced
+        self.replaced = called.replaced + ([] if dispatch is None else dispatch._called.replaced)
         for class_id, method_id in framing._CONTENT_METHODS:
             self._content_methods[self._content_count] = <uint32_t>(class_id << 16 | method_id)
             self._content_count += 1
@@ -95,10 +101,78 @@ cdef dict _cells(object function, FastFunction maker):
     return dict(zip(function.__code__.co_freevars, [cell.cell_contents for cell in function.__closure__]))
 
 
+cdef class Dispatch:
+    """What py-amqp's `on_inbound_method` of connections and `dispatch_method` of channels do with a method.
+
+    A message that is new has no attribute but its properties, so it is not asked for one that it lacks: py-amqp makes
+    an exception and its text for that. Connections and channels with other functions than these are left to them.
+
+    Args:
+        messages: for the class of messages.
+        connection: the module `amqp.connection`.
+        channel: the module `amqp.abstract_channel`.
+        called: guards the two functions, and what they look up but `loads`.
+    """
+
+    cdef Messages _messages
+    cdef object _receive
+    cdef object _dispatch
+    cdef dict _there
+    cdef Guards _called
+
+    def __cinit__(self, Messages messages, connection, channel, Guards called):
+        self._messages = messages
+        self._receive = connection.Connection.on_inbound_method
+        self._dispatch = channel.AbstractChannel.dispatch_method
+        self._there = vars(channel)
+        self._called = called
+
+    cdef bint serves(self, object callback, object connection) except -1:
+        """Return whether a handler hands on to nothing but py-amqp's own function for its connection."""
+        return type(callback) is MethodType and callback.__func__ is self._receive and callback.__self__ is connection
+
+    cdef object channel(self, object connection, object number):
+        """A channel that dispatches methods as py-amqp's do; None if it does not, or if there is none."""
+        channels = connection.channels
+        if type(channels) is not dict or not self._called.unchanged():
+            return None
+        channel = look_up(channels, number, None)
+        dispatch = None if channel is None else channel.dispatch_method
+        if type(dispatch) is not MethodType or dispatch.__func__ is not self._dispatch or channel.is_closing:
+            return None
+        return channel
+
+    cdef bint take(self, object channel, object signature, bytes octets, object message) except -1:
+        """Hand a method to those who wait for it; False, and nothing has changed, if py-amqp should."""
+        methods, listeners, pending = channel._METHODS, channel._callbacks, channel._pending
+        if type(methods) is not dict or type(listeners) is not dict or type(pending) is not dict:
+            return False
+        method, loads = look_up(methods, signature, None), look_up(self._there, "loads", None)
+        if method is None or loads is None or message is not None and not self._messages.tells_its_encoding():
+            return False
+        if message is not None and channel.auto_decode:
+            self._messages.decode_body(message)
+        listener = look_up(listeners, signature, _NOTHING)
+        waiting = pending.pop(signature, _NOTHING)
+        if listener is _NOTHING and waiting is _NOTHING:
+            return True
+        values = []
+        if method.args:
+            values, _ = loads(method.args, octets, 4)
+        if method.content:
+            values.append(message)
+        if listener is not _NOTHING:
+            listener(*values)
+        if waiting is not _NOTHING and waiting:
+            waiting(signature, *values)
+        return True
+
+
 cdef class Handler:
     """The state of one connection's frame handler."""
 
     cdef Framing _framing
+    cdef Dispatch _dispatch  # None where py-amqp's functions do it
     cdef object _connection
     cdef object _callback
     cdef object _expected  # a defaultdict
@@ -145,7 +219,7 @@ cdef class Handler:
         signature = (<int>u16(p), <int>u16(p + 2))
         if not self._framing.carries_content(u32(p)):
             self._count()
-            self._callback(channel, signature, octets, None)
+            self._hand_on(channel, signature, octets, None)
             return True
         if not messages.makes_its_own() or not self._framing._called.unchanged():
             return None
@@ -218,8 +292,14 @@ cdef class Handler:
         cdef Messages messages = self._framing._messages
         PyDict_SetItem(self._expected, channel, METHOD)
         PyDict_DelItem(self._partial, channel)
-        self._callback(channel, messages.get(message, FRAME_METHOD), messages.get(message, FRAME_ARGS), message)
+        self._hand_on(channel, messages.get(message, FRAME_METHOD), messages.get(message, FRAME_ARGS), message)
         return True
+
+    cdef int _hand_on(self, object number, object signature, object octets, object message) except -1:
+        channel = None if self._dispatch is None else self._dispatch.channel(self._connection, number)
+        if channel is None or not self._dispatch.take(channel, signature, octets, message):
+            self._callback(number, signature, octets, message)
+        return 0
 
 
 cdef class Outgoing:
@@ -239,9 +319,12 @@ cdef class Outgoing:
             return None
         if self._lock is None:
             self._send(octets)
-        else:
-            with self._lock:
-                self._send(octets)
+            return True
+        self._lock.acquire()  # `with` makes two methods of it first
+        try:
+            self._send(octets)
+        finally:
+            self._lock.release()
         return True
 
     cdef int _send(self, object octets) except -1:
@@ -373,6 +456,8 @@ cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t
     handler._expected = cells["expected_types"]
     handler._partial = cells["partial_messages"]
     handler._may_read_ahead = framing._loops
+    if framing._dispatch is not None and framing._dispatch.serves(handler._callback, handler._connection):
+        handler._dispatch = framing._dispatch
     if framing._loops:
         look_at_once(handler._connection)
     return fast_function(stock, _on_frame, handler)

@@ -55,10 +55,12 @@ try:
 
     _read_frame = _AbstractTransport.read_frame
     _blocking_read = Connection.blocking_read
+    _on_inbound_frame = Connection.on_inbound_frame
     _having_timeout = _AbstractTransport.having_timeout
     _reading = TypeGuard(TCPTransport, ("read_frame", "_read"))
 except (ImportError, AttributeError):  # a release that is not known: nothing is replaced
     Connection = TCPTransport = _AbstractTransport = _read_frame = _blocking_read = _having_timeout = None
+    _on_inbound_frame = None
 
 
 cdef class Reading:
@@ -102,6 +104,14 @@ cdef class ReadAhead(Reading):
             return False
         self.octets = LEAST_AHEAD
         return True
+
+    cdef object handler(self):
+        """The connection's function for frames; without a call of its property if it is py-amqp's."""
+        if type(self.connection).on_inbound_frame is _on_inbound_frame:
+            handler = self.connection._on_inbound_frame
+            if handler is not None:
+                return handler
+        return self.connection.on_inbound_frame
 
     cdef bint reads_exactly(self) except -1:
         """Return whether a channel waits for an answer, or somebody has replaced `read_frame`."""
@@ -217,7 +227,7 @@ cdef object _read(PyObject *function, PyObject *const *arguments, size_t nargsf,
     cdef ReadAhead self = <ReadAhead>(<FastFunction>function).state
     frame = self.next_frame()
     if frame is not None:
-        return self.connection.on_inbound_frame(frame)
+        return self.handler()(frame)
     return _look(function, arguments, nargsf, names)
 
 

@@ -14,6 +14,7 @@ cdef class Messages:
     cdef Guards _called
     cdef TypeGuard _base
     cdef TypeGuard _outbound
+    cdef TypeGuard _encoding
     cdef FastFunction _serialize
     cdef Counts _counts
 
@@ -22,4 +23,6 @@ cdef class Messages:
     cdef object get(self, object message, int field)
     cdef int set(self, object message, int field, object value) except -1
     cdef bint may_come_in(self, object message) except -1
+    cdef bint tells_its_encoding(self) except -1
+    cdef int decode_body(self, object message) except -1
     cdef bint may_go_out(self, object message) except -1

@@ -10,6 +10,7 @@ from cpython.object cimport PyObject
 from .._kernel.layout_c cimport call_init, set_slot, slot
 from .._kernel.values import Declined
 from ._amqp_c cimport index_of, stands_for
+from ._lookup cimport look_up
 
 cdef extern from "Python.h":
     ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
@@ -25,6 +26,7 @@ _SLOTS = (
 )  # fmt: skip
 _INBOUND = ("inbound_header", "inbound_body", "_load_properties")
 _OUTBOUND = ("__getattribute__", "PROPERTIES", "properties", "body")
+_ENCODING = ("__getattribute__", "__getattr__", "__bool__", "__len__", "content_encoding", "properties", "body")
 cdef frozenset _ARGUMENTS = frozenset(("self", "body", "children", "channel", "frame_method", "frame_args"))
 
 # Whose class it is that `_construct` is called for; a class has one constructor, and py-amqp one `Message`.
@@ -51,6 +53,7 @@ cdef class Messages:
             raise TypeError("Message has other slots than these")
         self._base = TypeGuard(cls.__base__, ("__init__",))
         self._outbound = TypeGuard(cls, _OUTBOUND)
+        self._encoding = TypeGuard(cls, _ENCODING)
         self._serialize = serialize
         self._called = called
         self._counts = counts
@@ -102,6 +105,21 @@ cdef class Messages:
             and index_of(self.get(message, SIZE)) >= 0
             and index_of(self.get(message, RECEIVED)) >= 0
         )
+
+    cdef bint tells_its_encoding(self) except -1:
+        """Return whether a message says by its properties alone how its body is encoded."""
+        return self._encoding.unchanged()
+
+    cdef int decode_body(self, object message) except -1:
+        """Make a text of the body of a message that has come in, where its properties say how and that can be done."""
+        encoding = look_up(self.get(message, PROPERTIES), "content_encoding", None)
+        if encoding is None:  # nothing that `decode` takes
+            return 0
+        try:
+            self.set(message, CONTENT, self.get(message, CONTENT).decode(encoding))
+        except Exception:  # it stays as it is
+            pass
+        return 0
 
     cdef bint may_go_out(self, object message) except -1:
         """Return whether a message going out is py-amqp's own in all that it does."""

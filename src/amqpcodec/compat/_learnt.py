@@ -253,6 +253,7 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
             "d54c0e039997e5e6": "5.2",
             "0db4cfe34d8578dd": "5.2",
         },
+        "amqp.abstract_channel.AbstractChannel.dispatch_method": {"4bd3ff6e5a06c5ea": "5.4.2"},
     },
     "aiormq": {
         "aiormq.connection.FrameReceiver.get_frame": {

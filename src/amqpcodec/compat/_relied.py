@@ -145,6 +145,10 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
             *_in(_CONTENT, "__slots__", "_serialize_properties"),
             *_in(_CLASS, "__slots__", "PROPERTIES", "CLASS_ID"),
         ),
+        "amqp.abstract_channel.AbstractChannel.dispatch_method": (
+            "amqp.connection.Connection.on_inbound_method", *_in(_CONTENT, "__slots__", "__getattr__"),
+            *_in(_CLASS, "__slots__", "__getattr__", "__getattribute__", "__bool__", "__len__"),
+        ),
         f"{_CLASS}.__init__": _MESSAGE,
     },
     "aio_pika": {
@@ -195,6 +199,9 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }  # fmt: skip
+_CALLED = {"amqp.abstract_channel.AbstractChannel.dispatch_method": ("amqp.serialization.loads",)}
+"""What a replacement calls in the library, so that it need not be known: not followed either."""
+
 _ALSO_IN = {"amqp": ("amqp.abstract_channel", "amqp.connection")}
 """Modules that bind names of replaced functions when they are imported."""
 
@@ -216,7 +223,7 @@ def table(library: str) -> Iterator[Replacement]:
     apart = (*_APART[library], *dict.fromkeys(f"{within}.{name.partition('.')[0]}" for name in classes))
     for is_loop, entries in ((False, _ROOTS), (True, _LOOPS)):
         for name, roots in entries.get(library, {}).items():
-            yield Replacement(name, (name, *roots), apart, is_loop)
+            yield Replacement(name, (name, *roots), (*apart, *_CALLED.get(name, ())), is_loop)
     for name in classes:
         roots = (f"{within}.{name}", *_bases(library, name))
         yield Replacement(name, roots, (*apart, *_VALUES))
