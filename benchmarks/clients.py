@@ -2,7 +2,7 @@
 
 Whole clients publish and consume messages of 256 octets at a RabbitMQ that is started for it, each time in a
 process of their own that checks what has arrived. Figures are medians; ratios are medians of those within a
-round.
+round. Then each consumes once more, and the functions are sampled that run meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from results import store
 from support.broker import NoBrokerError, broker
-from support.clients import CLIENTS, LEFT_ALONE, ON_ASYNCIO, PEERS, UVLOOP
+from support.clients import CLIENTS, LEFT_ALONE, ON_ASYNCIO, PEERS, SAMPLED, UVLOOP
 from support.clients.play import TESTS, Played, play, queue
 from support.compat.seam import seamed
 
@@ -54,6 +54,8 @@ TABLE = {
     "nothing": None,
 }
 SECONDS = 0.02  # of a measurement of a call
+SAMPLES = 5  # times as many messages, where functions are sampled
+SHOWN = 12  # functions
 
 
 class Calls(NamedTuple):
@@ -264,10 +266,10 @@ def summary(times: dict[str, list[float]]) -> dict[str, Any]:
     return {"microseconds": {mode: median(found) for mode, found in times.items()}, "ratios": ratios}
 
 
-def clients(names: list[str], count: int, rounds: int) -> dict[str, Any]:
+def clients(url: str, names: list[str], count: int, rounds: int) -> dict[str, Any]:
     """Every client by turns."""
     times: dict[str, Times] = {name: {"publish": {}, "consume": {}} for name in names}
-    with broker() as url, TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         path = os.pathsep.join([str(seamed(SEAMED, Path(folder))), str(TESTS)])
         for number in range(rounds):
             for name in names:
@@ -277,6 +279,30 @@ def clients(names: list[str], count: int, rounds: int) -> dict[str, Any]:
                 one_round(url, name, count, modes if number % 2 == 0 else modes[::-1], times[name], path)
             print(f"round {number + 1} of {rounds}", flush=True)
     return {name: {action: summary(found) for action, found in times[name].items()} for name in names}
+
+
+def profiles(url: str, names: list[str], count: int) -> dict[str, dict[str, float]]:
+    """Return to which functions the time of each client goes that consumes with its loop."""
+    found = {}
+    for client in names:
+        if client not in LOOPLESS:
+            with queue(url) as name:
+                play(client, "publish", url, name, count)
+                played = play(client, "consume", url, name, count, f"{PEERS[client]}+loops", **{SAMPLED: "1"})
+            found[client] = dict(list(played.shares.items())[:SHOWN])
+    return found
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print what whole clients took."""
+    for client, actions in results["clients"].items():
+        for action, figures in actions.items():
+            times = ", ".join(f"{mode} {time:.1f} us" for mode, time in figures["microseconds"].items())
+            ratios = ", ".join(f"{mode} {ratio:.2f}x" for mode, ratio in figures["ratios"].items())
+            print(f"{client}, {action}: {times}; {ratios}")
+    for client, found in results["profiles"].items():
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in found.items())
+        print(f"{client}, consume, loops: {shares}")
 
 
 def main() -> int:
@@ -297,21 +323,21 @@ def main() -> int:
         "versions": {project: version(project) for project in PROJECTS},
         "calls": {},
         "clients": {},
+        "profiles": {},
     }
     if not arguments.client:
         for item, calls in CALLS.items():
             found = results["calls"][item] = measure_calls(calls, 25)
             print(f"{item}: {found['stock']:.2f} us, {found['accelerated']:.2f} us: {found['ratio']:.1f}x")
+    names = arguments.client or list(CLIENTS)
     try:
-        results["clients"] = clients(arguments.client or list(CLIENTS), arguments.messages, arguments.rounds)
+        with broker() as url:
+            results["clients"] = clients(url, names, arguments.messages, arguments.rounds)
+            results["profiles"] = profiles(url, names, arguments.messages * SAMPLES)
     except NoBrokerError as reason:
         print(f"bench-clients: {reason}; no whole clients, and nothing is stored")
         return 1
-    for client, actions in results["clients"].items():
-        for action, figures in actions.items():
-            times = ", ".join(f"{mode} {time:.1f} us" for mode, time in figures["microseconds"].items())
-            ratios = ", ".join(f"{mode} {ratio:.2f}x" for mode, ratio in figures["ratios"].items())
-            print(f"{client}, {action}: {times}; {ratios}")
+    show(results)
     if not arguments.client:
         store("clients", results)
     return 0

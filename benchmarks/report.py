@@ -18,6 +18,7 @@ from targets import MB, PEERS, broker_verdicts, client_verdicts, column_verdicts
 DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
 MODES = ("accelerated", "loops")  # of clients
+FUNCTIONS = 6  # of each client, where the time is left
 ASYNCIO_MODES = ("uvloop", "loops", "loops, uvloop", "seam")
 INTERPRETER_ITEMS = tuple(
     f"{action}, {kind}"
@@ -364,6 +365,24 @@ def _clients(results: Results) -> Iterator[str]:
         yield f"| {item} | {times} | {call['ratio']:.1f}x |"
     yield ""
     yield from _gains(results)
+    yield from _left(results)
+
+
+def _left(results: Results) -> Iterator[str]:
+    """What the time of clients goes to that consume with their loops."""
+    profiles = results.clients.get("profiles")
+    if not profiles:
+        return
+    yield ""
+    yield from paragraph("""
+        Where the time goes that is left: consumers with their loops, sampled by CPU time. What runs in C and
+        in the system, such as `send` and this codec, counts to the function of Python that runs next. That is
+        the one that has called it, or the one that it calls.
+    """)
+    yield "| client | functions |\n| --- | --- |"
+    for client, shares in profiles.items():
+        listed = ", ".join(f"`{name}` {share:.0%}" for name, share in list(shares.items())[:FUNCTIONS])
+        yield f"| {client} | {listed} |"
 
 
 RECEIVERS = {

@@ -10,6 +10,9 @@ ON_ASYNCIO = ("aiormq", "aio_pika")
 UVLOOP = "AMQPCODEC_CLIENT_UVLOOP"
 """Variable of the environment: clients on asyncio run on uvloop."""
 
+SAMPLED = "AMQPCODEC_CLIENT_SAMPLED"
+"""Variable of the environment: say as well which functions the time goes to."""
+
 LEFT_ALONE = {"Basic.RecoverAsync"}  # classes that are never accelerated: this one warns when it is made
 PEERS = {
     "aiormq": "pamqp",

@@ -9,12 +9,13 @@ from importlib import import_module
 from itertools import zip_longest
 from typing import Any
 
-from . import UVLOOP
+from . import SAMPLED, UVLOOP
 from .samples import Clock, Sample, samples
+from .sampling import SamplingClock
 
 
 def main(name: str, action: str, url: str, queue: str, count: int) -> None:
-    """Do it, and print CPU time a message and what `amqpcodec.compat` says of itself.
+    """Do it, and print CPU time a message, what `amqpcodec.compat` says of itself, and shares of functions.
 
     Raises:
         AssertionError: something else arrived than was sent.
@@ -22,12 +23,13 @@ def main(name: str, action: str, url: str, queue: str, count: int) -> None:
     client = import_module(f"{__package__}.on_{name}")
     if os.environ.get(UVLOOP):
         import_module("uvloop").install()
-    clock = Clock()
+    clock = SamplingClock() if os.environ.get(SAMPLED) else Clock()
     if action == "publish":
         client.publish(url, queue, list(samples(count)), clock)
     else:
         compare(client.consume(url, queue, count, clock), count)
-    print(json.dumps({"microseconds": clock.seconds * 1e6 / count, "status": status()}))
+    shares = clock.shares() if isinstance(clock, SamplingClock) else {}
+    print(json.dumps({"microseconds": clock.seconds * 1e6 / count, "status": status(), "shares": shares}))
 
 
 def compare(received: list[Sample], count: int) -> None:

@@ -24,6 +24,7 @@ class Played(NamedTuple):
 
     microseconds: float  # of CPU time, a message
     status: dict[str, Any]
+    shares: dict[str, float] = {}  # noqa: RUF012  # of functions, if it was asked for
 
 
 @contextmanager
