@@ -385,7 +385,7 @@ def test_the_finder_gives_what_other_finders_find(
     made: list[Any] = []
 
     def make() -> Any:
-        from amqpcodec.compat._counts_c import Counts
+        from amqpcodec.compat._fast_c import Counts
 
         module = sys.modules["watched_module"]
         made.append(vars(module)["value"])

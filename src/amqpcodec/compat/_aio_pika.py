@@ -9,7 +9,7 @@ from .._kernel.guards_c import Guards, ModuleGuard, TypeGuard
 from .._typing import Any
 from ._aio_pika_c import Messages
 from ._before import REPLACED, note, untouched
-from ._counts_c import Counts
+from ._fast_c import Counts
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 

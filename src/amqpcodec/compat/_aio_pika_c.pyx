@@ -14,8 +14,7 @@ from cpython.tuple cimport PyTuple_GET_SIZE
 from libc.stdint cimport uint64_t
 
 from .._kernel.guards_c cimport NO_VERSION, Guards, type_version
-from ._counts_c cimport Counts
-from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 
 cdef enum:

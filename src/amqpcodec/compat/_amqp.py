@@ -17,12 +17,11 @@ from .._kernel.reader_c import ReaderRules
 from .._kernel.readers_c import ReaderPool
 from .._typing import Any, NamedTuple
 from ..limits import Limits
-from ._amqp_c import Codec
+from ._amqp_c import Codec, Messages
 from ._amqp_frames_c import Dispatch, Framing
-from ._amqp_message_c import Messages
 from ._before import note, untouched
-from ._counts_c import Counts
 from ._facts import formats
+from ._fast_c import Counts
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 from ._relied import AMQP_LOOP

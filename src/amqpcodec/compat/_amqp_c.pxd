@@ -1,16 +1,20 @@
 from cpython.object cimport PyObject
 
-from .._kernel.guards_c cimport Guards
+from .._kernel.fields_c cimport RecordLayout
+from .._kernel.guards_c cimport Guards, TypeGuard
 from .._kernel.reader_c cimport Reader
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.writer_c cimport Writer, WriterRules
-from ._counts_c cimport Counts
-from ._fast_c cimport FastFunction
+from ._fast_c cimport Counts, FastFunction
 
 cdef enum:
     MOST_LETTERS = 32
     MOST_FORMATS = 256  # that are kept compiled
-    PROPERTIES = 14
+    PROPERTY_COUNT = 14
+
+# The slots of a message that are set and read, in the order of `_SLOTS`.
+cdef enum:
+    FRAME_METHOD, FRAME_ARGS, PROPERTIES, CHUNKS, RECEIVED, SIZE, READY, CONTENT, DELIVERY, CHANNEL
 
 
 cdef class Format:
@@ -38,7 +42,7 @@ cdef class Codec:
     cdef dict _there  # the names of `amqp.serialization`
     cdef tuple _listed  # what `Message.PROPERTIES` lists
     cdef tuple _names
-    cdef unsigned char _kinds[PROPERTIES]
+    cdef unsigned char _kinds[PROPERTY_COUNT]
 
     cdef Format _format(self, object letters)
     cdef object _loaded(self, PyObject *const *arguments, size_t nargsf, PyObject *names, ReaderPool pool)
@@ -54,6 +58,26 @@ cdef class Codec:
     cdef bint writes_properties(self, object listed) except -1
     cdef dict read_properties(self, Reader reader)
     cdef int write_properties(self, Writer writer, dict properties) except -1
+
+
+cdef class Messages:
+    cdef readonly type cls
+    cdef RecordLayout _record
+    cdef Guards _called
+    cdef TypeGuard _base
+    cdef TypeGuard _outbound
+    cdef TypeGuard _encoding
+    cdef FastFunction _serialize
+    cdef Counts _counts
+
+    cdef bint makes_its_own(self) except -1
+    cdef object make(self, dict properties)
+    cdef object get(self, object message, int field)
+    cdef int set(self, object message, int field, object value) except -1
+    cdef bint may_come_in(self, object message) except -1
+    cdef bint tells_its_encoding(self) except -1
+    cdef int decode_body(self, object message) except -1
+    cdef bint may_go_out(self, object message) except -1
 
 
 cdef Py_ssize_t index_of(object number) noexcept

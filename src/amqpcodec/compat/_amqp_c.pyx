@@ -1,8 +1,12 @@
 # cython: boundscheck=False, wraparound=False
-"""py-amqp's `loads` and `dumps`, and the properties of its messages, in C.
+"""py-amqp's `loads` and `dumps`, its class `Message`, and the properties of messages, in C.
 
 py-amqp describes arguments by a string of letters, one for each. Such a format is compiled once. Whatever is
 not the common case, be it octets, values or the call itself, goes to py-amqp's own function unchanged.
+
+Messages are made without their constructors, their slots filled and read where they lie. `Message.__init__` and that of
+its base stay what counts: a call that is not the common case goes there, and every call does once somebody has replaced
+one of them.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -14,12 +18,17 @@ from .._kernel.fields cimport (
     BIT_FIELD, LONG_FIELD, LONGLONG_FIELD, OCTET_FIELD, SHORT_FIELD, SHORTSTR_FIELD, TABLE_FIELD, TEXT_FIELD,
 )
 from .._kernel.guards_c cimport Guards
+from .._kernel.layout_c cimport call_init, set_slot, slot
 from .._kernel.octets cimport put16
 from .._kernel.peer_writer_c cimport put_field
+from .._kernel.values import Declined
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 
 cdef extern from "Python.h":
+    ctypedef object (*vectorcallfunc)(PyObject *, PyObject *const *, size_t, PyObject *)
+    ctypedef struct CallableType "PyTypeObject":
+        vectorcallfunc tp_vectorcall
     list PyList_New(Py_ssize_t size)
     void PyList_SET_ITEM(object items, Py_ssize_t at, object value)
     Py_ssize_t PyList_GET_SIZE(object items)
@@ -49,6 +58,21 @@ cdef dict _KINDS = {
     "b": BIT_FIELD, "o": OCTET_FIELD, "B": SHORT_FIELD, "l": LONG_FIELD, "L": LONGLONG_FIELD,
     "s": SHORTSTR_FIELD, "S": TEXT_FIELD, "F": TABLE_FIELD,
 }  # fmt: skip
+
+
+# By what the constructors fill the slots; the dict and the list are new ones each time.
+_SLOTS = (
+    ("frame_method", None), ("frame_args", None), ("properties", None), ("_pending_chunks", None),
+    ("body_received", 0), ("body_size", 0), ("ready", False), ("body", ""), ("delivery_info", None),
+    ("channel", None),
+)  # fmt: skip
+_INBOUND = ("inbound_header", "inbound_body", "_load_properties")
+_OUTBOUND = ("__getattribute__", "PROPERTIES", "properties", "body")
+_ENCODING = ("__getattribute__", "__getattr__", "__bool__", "__len__", "content_encoding", "properties", "body")
+cdef frozenset _ARGUMENTS = frozenset(("self", "body", "children", "channel", "frame_method", "frame_args"))
+
+# Whose class it is that `_construct` is called for; a class has one constructor, and py-amqp one `Message`.
+cdef Messages _served = None
 
 
 cdef Py_ssize_t index_of(object number) noexcept:
@@ -292,9 +316,9 @@ cdef class Codec:
     cdef bint writes_properties(self, object listed) except -1:
         """Return whether these are the properties that are known, and nobody has replaced what writes them but us."""
         cdef Py_ssize_t at
-        if type(listed) is not list or PyList_GET_SIZE(listed) != PROPERTIES:
+        if type(listed) is not list or PyList_GET_SIZE(listed) != PROPERTY_COUNT:
             return False
-        for at in range(PROPERTIES):
+        for at in range(PROPERTY_COUNT):
             if (<list>listed)[at] is not self._listed[at]:
                 return False
         return self._writing.unchanged() and stands_for(look_up(self._there, "dumps", None), self.dumps)
@@ -304,7 +328,7 @@ cdef class Codec:
         cdef int flags = reader.flag_word()
         cdef dict properties = {}
         cdef Py_ssize_t at
-        for at in range(PROPERTIES):
+        for at in range(PROPERTY_COUNT):
             if flags & 0x8000 >> at:
                 value = reader.field(self._kinds[at])
                 PyDict_SetItem(properties, <object>PyTuple_GET_ITEM(self._names, at), value)
@@ -317,7 +341,7 @@ cdef class Codec:
         cdef unsigned int flags = 0
         cdef Py_ssize_t at
         writer.word(0)
-        for at in range(PROPERTIES):
+        for at in range(PROPERTY_COUNT):
             if left == 0:
                 break
             value = look_up(properties, <object>PyTuple_GET_ITEM(self._names, at), _NOTHING)
@@ -328,6 +352,102 @@ cdef class Codec:
                     _put(writer, self._kinds[at], value)
         put16(writer._out + start, flags)
         return 0
+
+
+cdef class Messages:
+    """Knows the class `Message` of py-amqp.
+
+    Args:
+        cls: the class.
+        serialize: what takes the place of its `_serialize_properties`.
+        called: guards what its constructors look up in their modules.
+        counts: to count the calls of the class.
+
+    Raises:
+        TypeError: the class has other slots than py-amqp's.
+    """
+
+    def __cinit__(self, type cls, FastFunction serialize, Guards called, Counts counts):
+        self.cls = cls
+        self._record = RecordLayout(cls, [(name, 0, held) for name, held in _SLOTS], _INBOUND)
+        if self._record.layout is NULL:
+            raise TypeError("Message has other slots than these")
+        self._base = TypeGuard(cls.__base__, ("__init__",))
+        self._outbound = TypeGuard(cls, _OUTBOUND)
+        self._encoding = TypeGuard(cls, _ENCODING)
+        self._serialize = serialize
+        self._called = called
+        self._counts = counts
+
+    def serve(self):
+        """Let calls of the class be served here."""
+        global _served
+        _served = self
+        (<CallableType *>self.cls).tp_vectorcall = _construct
+
+    def stop(self):
+        """Leave calls of the class to the interpreter again."""
+        global _served
+        (<CallableType *>self.cls).tp_vectorcall = NULL
+        _served = None
+
+    cdef bint makes_its_own(self) except -1:
+        """Return whether nobody has replaced what makes a message, or takes in what comes for it."""
+        return self._record.unchanged() and self._base.unchanged() and self._called.unchanged()
+
+    cdef object make(self, dict properties):
+        """A message as the constructors leave it."""
+        message = self._record.make()
+        self.set(message, PROPERTIES, properties)
+        self.set(message, CHUNKS, [])
+        return message
+
+    cdef int set(self, object message, int field, object value) except -1:
+        """Fill a slot that has been filled before."""
+        set_slot(slot(self._record.layout, <PyObject *>message, field), <PyObject *>value)
+        return 0
+
+    cdef object get(self, object message, int field):
+        """Return the value of a slot; None if it is empty."""
+        try:
+            return self._record.value(message, field)
+        except (AttributeError, Declined):  # somebody has deleted it
+            return None
+
+    cdef bint may_come_in(self, object message) except -1:
+        """Return whether a message coming in is py-amqp's own in all that it does, and has what it was made with."""
+        return (
+            type(message) is self.cls
+            and self.makes_its_own()
+            and type(self.get(message, PROPERTIES)) is dict
+            and type(self.get(message, CHUNKS)) is list
+            and self.get(message, READY) is not None
+            and self.get(message, CONTENT) is not None
+            and index_of(self.get(message, SIZE)) >= 0
+            and index_of(self.get(message, RECEIVED)) >= 0
+        )
+
+    cdef bint tells_its_encoding(self) except -1:
+        """Return whether a message says by its properties alone how its body is encoded."""
+        return self._encoding.unchanged()
+
+    cdef int decode_body(self, object message) except -1:
+        """Make a text of the body of a message that has come in, where its properties say how and that can be done."""
+        encoding = look_up(self.get(message, PROPERTIES), "content_encoding", None)
+        if encoding is None:  # nothing that `decode` takes
+            return 0
+        try:
+            self.set(message, CONTENT, self.get(message, CONTENT).decode(encoding))
+        except Exception:  # it stays as it is
+            pass
+        return 0
+
+    cdef bint may_go_out(self, object message) except -1:
+        """Return whether a message going out is py-amqp's own in all that it does."""
+        if type(message) is not self.cls or not self._outbound.unchanged():
+            return False
+        serialize = self.cls._serialize_properties
+        return stands_for(serialize, self._serialize)
 
 
 # -- entries: calls as the interpreter has them
@@ -370,3 +490,31 @@ cdef object _serialize(PyObject *function, PyObject *const *arguments, size_t na
             return found
     self.counts.decline("_serialize_properties")
     return call_original(function, arguments, nargsf, names)
+
+
+cdef object _construct(PyObject *cls, PyObject *const *arguments, size_t nargsf, PyObject *keywords):
+    """`Message(body, **properties)`, with the arguments as the interpreter has them."""
+    cdef Py_ssize_t count = count_of(nargsf)
+    cdef Messages messages = _served
+    cdef dict properties
+    if messages is not None and <PyObject *>messages.cls is cls and count <= 1 and messages.makes_its_own():
+        properties = {} if keywords is NULL else _properties(arguments + count, <tuple>keywords)
+        if properties is not None:
+            message = messages.make(properties)
+            if count:
+                messages.set(message, CONTENT, <object>arguments[0])
+            messages._counts.fast += 1
+            return message
+    return call_init(cls, arguments, count, keywords)
+
+
+cdef dict _properties(PyObject *const *values, tuple names):
+    """Keywords that are nothing but properties; None if one is more than that."""
+    cdef dict properties = {}
+    cdef Py_ssize_t at
+    for at in range(len(names)):
+        name = names[at]
+        if name in _ARGUMENTS:
+            return None
+        properties[name] = <object>values[at]
+    return properties

@@ -23,11 +23,13 @@ from .._kernel.reader_c cimport Reader
 from .._kernel.wire cimport BODY, HEADER, HEARTBEAT, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer
 from ..errors import EncodeError
-from ._amqp_c cimport Codec, index_of, stands_for, unwrapped
+from ._amqp_c cimport (
+    CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Codec, Messages, index_of, stands_for,
+    unwrapped,
+)
 from ._fast_c cimport FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 from ._amqp_loops_c cimport look_at_once, read_ahead
-from ._amqp_message_c cimport CHUNKS, CONTENT, FRAME_ARGS, FRAME_METHOD, PROPERTIES, READY, RECEIVED, SIZE, Messages
 
 cdef enum:
     MOST_CONTENT_METHODS = 8

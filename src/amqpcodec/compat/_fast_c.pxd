@@ -3,6 +3,14 @@ from cpython.object cimport PyObject
 ctypedef object (*fast_call)(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names)
 
 
+cdef class Counts:
+    cdef public long long fast
+    cdef public long long tolerated
+    cdef readonly dict declined
+
+    cdef int decline(self, str reason) except -1
+
+
 cdef class FastFunction:
     cdef fast_call vectorcall
     cdef readonly object original

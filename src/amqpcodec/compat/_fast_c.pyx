@@ -1,4 +1,4 @@
-"""Compiled functions that stand in the place of a peer's Python functions.
+"""Compiled functions that stand in the place of a peer's Python functions, and counts of their calls.
 
 They get arguments as the interpreter has them, without a tuple or dict made for the call, and hand the same on to
 the function they stand for. In all else they look like that function: name, module, signature, text, how it is
@@ -23,6 +23,25 @@ cdef extern from "Python.h":
         object function, PyObject *const *arguments, size_t nargsf, PyObject *names
     )
     Py_ssize_t PyVectorcall_NARGS(size_t nargsf) noexcept
+
+
+cdef class Counts:
+    """Calls served by the fast path, and calls left to the peer's own functions by reason.
+
+    Threads without a global lock may lose some: what is counted is for people to look at.
+    """
+
+    def __init__(self):
+        self.declined = {}
+
+    cdef int decline(self, str reason) except -1:
+        """Count a call that was left to the peer."""
+        self.declined[reason] = self.declined.get(reason, 0) + 1
+        return 0
+
+    def add(self, reason):
+        """Count a call that Python code has left to the peer."""
+        self.decline(reason)
 
 
 cdef class FastFunction:

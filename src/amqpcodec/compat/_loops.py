@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .._kernel.guards_c import is_own
 from .._kernel.wire import BODY, HEADER, METHOD, OVERHEAD
 from ._before import REPLACED
-from ._counts_c import Counts
+from ._fast_c import Counts
 from ._patches import Patch, PatchPlan
 
 Replacing = Callable[[Any], Callable[..., Any]]

@@ -21,8 +21,8 @@ from .._kernel.reader_c import ReaderRules
 from .._typing import Any
 from ..limits import Limits
 from ._before import REPLACED, note, untouched
-from ._counts_c import Counts
 from ._facts import Record, characters, differing, known_records, live, records
+from ._fast_c import Counts
 from ._looked_up import Expected, guards
 from ._pamqp_c import Codec, PeerClass
 from ._patches import Options, Patch, PatchPlan

@@ -23,8 +23,7 @@ from .._kernel.reader_c cimport Reader, ReaderRules
 from .._kernel.readers_c cimport ReaderPool
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, FRAME_END, HEADER, MAX_PAYLOAD, METHOD
 from .._kernel.writer_c cimport Writer
-from ._counts_c cimport Counts
-from ._fast_c cimport FastFunction, call_original, count_of, fast_function
+from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(object text)

@@ -17,7 +17,7 @@ from .._typing import TYPE_CHECKING, Any, NamedTuple
 from ._relied import LOOPING, Known
 
 if TYPE_CHECKING:
-    from ._counts_c import Counts
+    from ._fast_c import Counts
 
 _MISSING = object()
 _LOCK = RLock()

@@ -15,7 +15,7 @@ from .._typing import Any
 from ..limits import Limits
 from . import _facts
 from ._before import REPLACED, note, untouched
-from ._counts_c import Counts
+from ._fast_c import Counts
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
 from ._relied import class_names
@@ -152,7 +152,7 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
 
 def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
     """Frames are read from a buffer that is cut once a read, and sent together and soon."""
-    compiled: Any = load("amqpcodec.compat._pika_loops", "c")
+    compiled: Any = load("amqpcodec.compat._pika", "c")
     connection = import_module("pika.connection").Connection
     if OUTPUT in rules:
         sending = Guards(guards((connection._output_marshaled_frames,)))
