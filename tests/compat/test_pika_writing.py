@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 import time
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
+from itertools import repeat, starmap
 from random import Random
 from typing import Any
 
@@ -14,6 +17,7 @@ from support.compat.engine import Copy, Pair, pair
 from support.implementation import wanted
 
 from amqpcodec import compat
+from amqpcodec.testing import running_broker
 
 pytest.importorskip("pika")
 pytestmark = pytest.mark.skipif("c" not in wanted(), reason="the pure build changes nothing")
@@ -194,3 +198,39 @@ def test_who_reads_the_log_finds_every_watcher_in_it(
         said.append([record.msg for record in caplog.records])
     assert said[1] == said[0]
     assert any("Turned on" in line for line in said[0])
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_who_publishes_in_a_row_is_told_of_a_channel_that_the_broker_has_closed(loops: bool) -> None:
+    peer = pair("pika").accelerated
+    with running_broker() as broker, compat.installed("pika", loops=loops):
+        connection = peer.root.BlockingConnection(peer.root.URLParameters(broker.url))
+        channel = connection.channel()
+        publish = partial(channel.basic_publish, "no such exchange", "key", b"lost")
+        with pytest.raises(peer.exceptions.ChannelClosedByBroker, match="404"):
+            deque(starmap(publish, repeat((), 100_000)), maxlen=0)
+        connection.close()
+
+
+def test_a_consumer_that_acknowledges_in_its_callback_leaves_nothing_behind() -> None:
+    peer = pair("pika").accelerated
+    count, received = 300, []
+    with running_broker() as broker, compat.installed("pika", loops=True):
+        connection = peer.root.BlockingConnection(peer.root.URLParameters(broker.url))
+        channel = connection.channel()
+        channel.queue_declare("orders")
+        for number in range(count):
+            channel.basic_publish("", "orders", b"%d" % number)
+
+        def take(source: Any, method: Any, _: Any, body: bytes) -> None:
+            received.append(int(body))
+            source.basic_ack(method.delivery_tag)
+            if len(received) == count:
+                source.stop_consuming()
+
+        channel.basic_qos(prefetch_count=50)
+        channel.basic_consume("orders", take)
+        channel.start_consuming()
+        connection.close()
+        broker.assert_queue("orders", ready=[])
+    assert received == list(range(count))
