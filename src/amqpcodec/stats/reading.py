@@ -26,7 +26,7 @@ from ..options import AllCaptureOptions, AllStreamOptions, TrackingOptions
 _CHUNK = 256  # events that one table after the other takes
 _MOST_CHUNKS = 1000  # until there are rows, however few
 _MOST_ENDED = 5000  # connections with a row: much more is kept of each until the row is taken
-_FULL = {"batch_rows": 50_000, "_batch_bytes": 16 << 20}
+_FULL = {"batch_rows": 10_000, "_batch_bytes": 4 << 20}
 
 
 class Stretch(NamedTuple):
