@@ -201,14 +201,12 @@ def consumer_priority(where: str, arguments: dict[str, Any]) -> int:
         raise AmqpPreconditionFailed(f"invalid arg 'x-priority' for {where}: {bad}") from None
 
 
-def expiration(value: str | None) -> float | None:
+def expiration(value: str) -> float:
     """Return the seconds that a message says it lives.
 
     Raises:
         AmqpPreconditionFailed: it is no number of milliseconds.
     """
-    if value is None:
-        return None
     try:
         milliseconds = int(value) if value.strip() == value and "_" not in value else None
     except ValueError:

@@ -313,8 +313,7 @@ class Broker:
         """
         host = self._host(virtual_host)
         made = self._amqp.BasicProperties(**properties)
-        message = Message(exchange, routing_key, made, body, virtual_host=host.name)
-        message.hide_bcc()
+        message = Message(exchange, routing_key, made, body, host.name)
         queues = host.route(message, host.exchange(exchange))
         message.returned = not queues
         host.deliver(message, queues)

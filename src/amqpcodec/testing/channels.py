@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from .. import replace
 from .. import reply_errors as refused
 from . import messages as states
-from .arguments import expiration, wire_type
 from .exchanges import Exchange
 from .messages import Entry, Message
 from .queues import Queue
@@ -16,6 +14,7 @@ from .queues import Queue
 if TYPE_CHECKING:
     from .session import Session
 
+Settling = Callable[[Queue, Entry], object]
 REPLY_TO = "amq.rabbitmq.reply-to"
 
 
@@ -47,17 +46,20 @@ class Subscription:
         """Send it a message."""
         channel = self.channel
         channel.last_tag = tag = channel.last_tag + 1
+        channel.last_delivery = entry
         message = entry.message
         if self.no_ack:
             self.queue.acknowledge(entry)
         else:
             self.held += 1
             channel.held_by_consumers += 1
-            channel.held[tag] = entry, self.queue, self
-        basic = channel.session.amqp.Basic
-        method = basic.Deliver(self.tag, tag, entry.redelivered, message.exchange, message.routing_key)
-        channel.last_delivery = self.queue, entry
-        channel.session.send(channel.number, method, message)
+            entry.consumer = self
+            channel.held[tag] = entry
+        session = channel.session
+        method = session.amqp.Basic.Deliver(
+            self.tag, tag, entry.redelivered, message.exchange, message.routing_key
+        )
+        session.send(channel.number, method, message)
 
     def cancelled(self) -> None:
         """Take note that the queue is gone: the client is told, if it can be."""
@@ -75,6 +77,7 @@ class Channel:
         consumer_prefetch: of consumers to come; 0 for no limit.
         prefetch: of all consumers together; 0 for no limit.
         held: what is to be acknowledged, by delivery tag.
+        taken: what is to be confirmed, by sequence number.
         transaction: publishes and settlements that wait for tx.commit; None outside of transactions.
         reply_name: the name by which replies come to this channel; empty without a consumer for them.
     """
@@ -88,9 +91,10 @@ class Channel:
         self.last_queue = ""
         self.last_tag = 0
         self.consumers: dict[str, Subscription] = {}
-        self.held: dict[int, tuple[Entry, Queue, Subscription | None]] = {}
+        self.held: dict[int, Entry] = {}
         self.held_by_consumers = 0
-        self.last_delivery: tuple[Queue, Entry] | None = None
+        self.last_delivery: Entry | None = None
+        self.taken: dict[int, Message] = {}
         self.transaction: list[Any] | None = None
         self.reply_name = ""
         self.reply_tag = ""
@@ -105,6 +109,12 @@ class Channel:
         """Return the queue of a name, empty for the one declared last, if this connection may use it."""
         return self.host.queue(self.queue_name(name), self.session)
 
+    def send(self, method: Any, message: Message | None = None) -> None:
+        """Send a method behind the confirms that are due."""
+        if self.taken:
+            self.confirm_taken()
+        self.session.send(self.number, method, message)
+
     def answer(self, method: Any, *values: Any) -> None:
         """Answer a method, if it has an answer and one is wanted."""
         reply = self.session.broker.replies.get(type(method))
@@ -113,103 +123,109 @@ class Channel:
             and not getattr(method, "no_wait", False)
             and not getattr(method, "nowait", False)
         ):
-            self.session.send(self.number, reply(*values))
+            self.send(reply(*values))
 
     # -- publishing
 
     def publish(self, event: Any) -> None:
         """Take a message of the client, and tell what has become of it as far as it wants to know."""
-        method = event.method
+        _, method, raw, body, _, sequence_number = event
         if method.immediate:
             raise refused.AmqpNotImplemented("immediate=true")
-        exchange = self.host.exchange(method.exchange)
+        host, session = self.host, self.session
+        exchange = host.exchange(method.exchange)
         if exchange.internal:
-            where = f"exchange '{exchange.name}' in vhost '{self.host.name}'"
+            where = f"exchange '{exchange.name}' in vhost '{host.name}'"
             raise refused.AmqpAccessRefused(f"cannot publish to internal {where}")
+        properties = raw.decoded()
+        if properties.reply_to == REPLY_TO:
+            if not self.reply_name:
+                raise refused.AmqpPreconditionFailed("fast reply consumer does not exist")
+            properties.reply_to, raw = self.reply_name, None
+        user = properties.user_id
+        if user is not None and user != session.user:
+            text = f"user_id property set to '{user}' but authenticated user was '{session.user}'"
+            raise refused.AmqpPreconditionFailed(text)
         message = Message(
-            method.exchange, method.routing_key, event.properties.decoded(), event.body,
-            raw=event.properties, mandatory=method.mandatory, virtual_host=self.host.name,
-            connection=self.session.number, channel=self.number,
+            exchange.name, method.routing_key, properties, body, host.name, method.mandatory, session.number,
+            self.number, raw,
         )  # fmt: skip
-        self._check(message)
-        self.session.broker.history.add(message)
         if self.transaction is None:
-            self.pass_on(message, exchange, event.sequence_number)
+            self.pass_on(message, exchange, sequence_number)
         else:
-            self.session.broker.store.taken(message.size)
+            session.broker.store.taken(message.size)
             self.transaction.append((message, exchange))
 
     def pass_on(self, message: Message, exchange: Exchange, number: int | None) -> None:
         """Route a message; return it, confirm it."""
         accepted = True
+        broker = self.session.broker
         if exchange.name == "" and message.routing_key.startswith(REPLY_TO + "."):
-            routed = self.session.broker.reply(message)
+            routed = broker.reply(message)
         else:
             queues = self.host.route(message, exchange)
             routed = bool(queues)
             accepted = self.host.deliver(message, queues)
-        basic = self.session.amqp.Basic
         if not routed and message.mandatory:
             message.returned = True
-            method = basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
+            method = self.session.amqp.Basic.Return(312, "NO_ROUTE", message.exchange, message.routing_key)
             self.session.send(self.number, method, message)
-        self.session.broker.history.settles(message)
+        broker.history.add(message)
         if number is not None:
             self.confirm(message, number, accepted)
 
     def confirm(self, message: Message, number: int, accepted: bool) -> None:
-        """Confirm a publish, or refuse it."""
-        basic = self.session.amqp.Basic
-        message.confirm = "ack" if accepted else "nack"
-        self.session.send(self.number, basic.Ack(number) if accepted else basic.Nack(number))
+        """Confirm a publish with what else comes now, or refuse it at once."""
+        if accepted:
+            self.taken[number] = message
+            if len(self.taken) == 1:
+                self.session.confirming.append(self)
+            if self.session.faults.armed:  # which may be for one of them
+                self.confirm_taken()
+        else:
+            message.confirm = "nack"
+            self.send(self.session.amqp.Basic.Nack(number))
 
-    def _check(self, message: Message) -> None:
-        """Refuse a message whose properties are not right; let replies to this channel find it."""
-        properties = message.properties
-        user = properties.user_id
-        if user is not None and user != self.session.user:
-            text = f"user_id property set to '{user}' but authenticated user was '{self.session.user}'"
-            raise refused.AmqpPreconditionFailed(text)
-        if properties.expiration is not None:
-            expiration(properties.expiration)
-        if message.may_have_keys and properties.headers:
-            for name in ("CC", "BCC"):
-                if name in properties.headers:
-                    _check_keys(name, properties.headers[name])
-            message.hide_bcc()
-        if properties.reply_to == REPLY_TO:
-            if not self.reply_name:
-                raise refused.AmqpPreconditionFailed("fast reply consumer does not exist")
-            message.properties = replace(properties, reply_to=self.reply_name)
-            message.raw = None
+    def confirm_taken(self) -> None:
+        """Confirm what is taken and not confirmed: together, unless something in between is open."""
+        taken, self.taken = self.taken, {}
+        for message in taken.values():
+            message.confirm = "ack"
+        session = self.session
+        numbers = tuple(taken)
+        if len(numbers) > 1 and numbers == session.connection.unconfirmed(self.number)[: len(numbers)]:
+            session.send(self.number, session.amqp.Basic.Ack(numbers[-1], True))
+        else:
+            for number in numbers:
+                session.send(self.number, session.amqp.Basic.Ack(number))
 
     # -- settling
 
-    def settle(self, tags: Iterable[int], how: str) -> None:
+    def settle(self, tags: Iterable[int], how: Settling) -> None:
         """Settle deliveries, or keep that for the end of the transaction.
 
         Args:
             tags: delivery tags.
-            how: ``"acknowledge"``, ``"reject"`` or ``"requeue"``: a method of `Queue`.
+            how: a method of `Queue`.
         """
         if self.transaction is not None:
             self.transaction.append((tuple(tags), how))
         else:
             self.settle_now(tags, how)
 
-    def settle_now(self, tags: Iterable[int], how: str) -> None:
+    def settle_now(self, tags: Iterable[int], how: Settling) -> None:
         """Settle deliveries; consumers get what there is room for then."""
         touched: dict[Queue, None] = {}
+        held = self.held
         for tag in tags:
-            held = self.held.pop(tag, None)
-            if held is None:
+            entry = held.pop(tag, None)
+            if entry is None:
                 continue
-            entry, queue, consumer = held
-            if consumer is not None:
-                consumer.held -= 1
+            if entry.consumer is not None:
+                entry.consumer.held -= 1
                 self.held_by_consumers -= 1
-            getattr(queue, how)(entry)
-            touched[queue] = None
+            how(entry.queue, entry)
+            touched[entry.queue] = None
         if self.prefetch:  # room for one queue is room for all that this channel consumes from
             touched.update(dict.fromkeys(consumer.queue for consumer in self.consumers.values()))
         for queue in touched:
@@ -242,6 +258,7 @@ class Channel:
 
     def end(self) -> None:
         """Give back what is held, and cancel the consumers: the channel is closed."""
+        self.taken.clear()
         self.end_transaction(commits=False)
         self.transaction = None
         self.session.broker.forget_replies(self)
@@ -252,7 +269,7 @@ class Channel:
         self.consumers.clear()
         for queue, consumers in gone.items():
             queue.remove_consumers(consumers)
-        self.settle_now(list(self.held), "requeue")  # others get it
+        self.settle_now(list(self.held), Queue.requeue)  # others get it
         for queue in gone:
             queue.unused()
             queue.dispatch()
@@ -262,7 +279,7 @@ class Channel:
         basic = self.session.amqp.Basic
         entry = queue.get()
         if entry is None:
-            self.session.send(self.number, basic.GetEmpty())
+            self.send(basic.GetEmpty())
             return
         self.last_tag = tag = self.last_tag + 1
         message = entry.message
@@ -270,14 +287,14 @@ class Channel:
         if no_ack:
             queue.acknowledge(entry)
         else:
-            self.held[tag] = entry, queue, None
-        self.session.send(self.number, method, message)
+            entry.consumer = None
+            self.held[tag] = entry
+        self.send(method, message)
 
     def deliver_again(self) -> None:
         """Put the message that was delivered last into its queue again."""
         if self.last_delivery is not None:
-            queue, entry = self.last_delivery
-            queue.put_copy(entry)
+            self.last_delivery.queue.put_copy(self.last_delivery)
 
     def deliver_reply(self, message: Message) -> None:
         """Send the consumer of replies a message, without a queue."""
@@ -286,14 +303,6 @@ class Channel:
         method = basic.Deliver(self.reply_tag, tag, False, message.exchange, message.routing_key)
         message.settled[REPLY_TO] = states.ACKNOWLEDGED
         self.session.send(self.number, method, message)
-
-
-def _check_keys(name: str, keys: Any) -> None:
-    """Refuse a header of routing keys that is no array of texts."""
-    wrong = [key for key in keys if not isinstance(key, str)] if isinstance(keys, list) else [keys]
-    if wrong:
-        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{wire_type(wrong[0])}}}'
-        raise refused.AmqpPreconditionFailed(text)
 
 
 __all__ = ["REPLY_TO", "Channel", "Subscription"]

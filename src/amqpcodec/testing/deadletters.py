@@ -69,10 +69,11 @@ class DeadLetters:
         letter = Message(
             exchange.name, message.routing_key if key is None else key,
             _properties(message, queue.name, reason, self._host.clock.now(), key is not None),
-            message.body, virtual_host=message.virtual_host,
+            message.body, message.virtual_host,
         )  # fmt: skip
         if key is None:
             letter.bcc = message.bcc
+            letter.also_by(message.bcc)
         queues = self._host.route(letter, exchange)
         if reason != states.REJECTED:
             queues = [each for each in queues if not _is_cycle(letter, each.name)]
@@ -81,26 +82,27 @@ class DeadLetters:
 
 def _is_cycle(letter: Message, target: str) -> bool:
     """Return whether a letter would come back to a queue without having been rejected on the way."""
-    deaths = _deaths(letter)
+    deaths = _deaths(letter.headers)
     for place, death in enumerate(deaths):
         if death.get("queue") == target:
             return all(each.get("reason") != states.REJECTED for each in deaths[: place + 1])
     return False
 
 
-def _deaths(message: Message) -> list[dict[str, Any]]:
+def _deaths(headers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the deaths of a message so far, the last one first."""
-    found = message.headers.get("x-death")
+    found = headers.get("x-death")
     return [death for death in found if isinstance(death, dict)] if isinstance(found, list) else []
 
 
 def _properties(message: Message, queue: str, reason: str, now: datetime, own_key: bool) -> Any:
     """Return the properties of a dead letter: its headers tell how it died."""
-    headers = dict(message.headers)
+    properties = message.properties
+    headers = dict(properties.headers or {})
     keys = [message.routing_key, *(headers.get("CC") or ())]
     if own_key:
         headers.pop("CC", None)
-    deaths = _deaths(message)
+    deaths = _deaths(headers)
     same = next((each for each in deaths if (each.get("queue"), each.get("reason")) == (queue, reason)), None)
     if same is None:
         death = {
@@ -111,8 +113,8 @@ def _properties(message: Message, queue: str, reason: str, now: datetime, own_ke
             "exchange": message.exchange,
             "routing-keys": keys,
         }
-        if message.properties.expiration is not None:
-            death["original-expiration"] = message.properties.expiration
+        if properties.expiration is not None:
+            death["original-expiration"] = properties.expiration
     else:
         deaths.remove(same)
         before = same.get("count")
@@ -120,7 +122,7 @@ def _properties(message: Message, queue: str, reason: str, now: datetime, own_ke
     headers["x-death"] = [death, *deaths]
     for name, value in (("exchange", message.exchange), ("queue", queue), ("reason", reason)):
         headers.setdefault(f"x-first-death-{name}", value)
-    return replace(message.properties, headers=headers, expiration=None)
+    return replace(properties, headers=headers, expiration=None)
 
 
 __all__ = ["DeadLetters"]

@@ -122,8 +122,11 @@ class Exchange:
                 found = (binding for key in keys for binding in self._by_key.get(key, {}).values())
             case "topic":
                 found = self._topics.matching(keys)
+            case "headers":
+                headers = message.headers
+                found = (binding for binding in self.bindings.values() if binding.takes(headers))
             case _:
-                found = (binding for binding in self.bindings.values() if binding.takes(message.headers))
+                found = self.bindings.values()
         return dict.fromkeys(binding.destination for binding in found)
 
 

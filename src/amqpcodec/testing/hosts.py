@@ -114,8 +114,10 @@ class VirtualHost:
 
     def deliver(self, message: Message, queues: list[Queue]) -> bool:
         """Put a message into queues; return False if one of them refuses it."""
+        if len(queues) < 2:
+            return not queues or queues[0].put(message)
         accepted = True
-        holds = len(queues) > 1 and self.dead_letters.hold()
+        holds = self.dead_letters.hold()
         for queue in queues:
             accepted = queue.put(message) and accepted
         if holds:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from .. import replace
+from ..reply_errors import AmqpPreconditionFailed
+from .arguments import expiration, wire_type
+
+if TYPE_CHECKING:
+    from .channels import Subscription
+    from .queues import Queue
 
 # Octets that a message takes in memory beyond its body, about, and each octet of its properties.
 MEMORY_BESIDE_BODY = 1024
@@ -21,67 +28,92 @@ PURGED = "purged"
 DELETED = "deleted"
 
 
-@dataclass(slots=True, eq=False, repr=False)
 class Message:
     """A message that was published, and how it went on.
 
+    Args:
+        properties: as they are read; of `raw` those are kept alone.
+        raw: the properties as they came; None where they have changed.
+
     Attributes:
-        exchange, routing_key, body, properties: as published.
-        bcc: the routing keys of its header BCC, which goes no further.
-        raw: the properties as they came, to go on as they are; None where they have changed.
+        exchange, routing_key, body: as published.
         mandatory: whether it was to be returned where no queue takes it.
         virtual_host: where.
         connection, channel: the numbers of who has published it; 0 for the broker and the test.
+        bcc: the routing keys of its header BCC, which goes no further.
+        routing_keys: its routing key, and those of the headers CC and BCC; each once.
+        lifetime: seconds that it lives in a queue, as it says itself; None for no limit.
+        to_send: its properties, as they go on.
         returned: whether it went back, because no queue took it.
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
         settled: for each queue that took it, what became of it there: ``"ready"``, ``"unacknowledged"``,
             ``"acknowledged"``, ``"rejected"``, ``"expired"``, ``"maxlen"``, ``"purged"``, ``"deleted"``.
         size: octets that it takes in memory, about.
+
+    Raises:
+        AmqpPreconditionFailed: RabbitMQ refuses its properties.
     """
 
-    exchange: str
-    routing_key: str
-    properties: Any
-    body: bytes
-    raw: Any = None
-    mandatory: bool = False
-    virtual_host: str = "/"
-    connection: int = 0
-    channel: int = 0
-    bcc: list[str] = field(default_factory=list)
-    returned: bool = False
-    confirm: str = ""
-    settled: dict[str, str] = field(default_factory=dict)
-    size: int = field(init=False)
+    __slots__ = (
+        "bcc", "body", "channel", "confirm", "connection", "exchange", "lifetime", "mandatory", "returned",
+        "routing_key", "routing_keys", "settled", "size", "to_send", "virtual_host",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        octets = len(self.raw.octets) if self.raw is not None else len(repr(self.properties))
-        self.size = len(self.body) + MEMORY_BESIDE_BODY + MEMORY_OF_OCTET * octets
+    def __init__(
+        self,
+        exchange: str,
+        routing_key: str,
+        properties: Any,
+        body: bytes,
+        virtual_host: str,
+        mandatory: bool = False,
+        connection: int = 0,
+        channel: int = 0,
+        raw: Any = None,
+    ) -> None:
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.body = body
+        self.virtual_host = virtual_host
+        self.mandatory = mandatory
+        self.connection = connection
+        self.channel = channel
+        octets = len(repr(properties)) if raw is None else len(raw.octets)
+        self.size = len(body) + MEMORY_BESIDE_BODY + MEMORY_OF_OCTET * octets
+        self.lifetime = None if properties.expiration is None else expiration(properties.expiration)
+        self.to_send = properties if raw is None else raw
+        self.bcc: Iterable[str] = ()
+        self.routing_keys: Iterable[str] = (routing_key,)
+        headers = properties.headers
+        if headers and ("CC" in headers or "BCC" in headers):
+            self._read_keys(properties)
+        self.returned = False
+        self.confirm = ""
+        self.settled: dict[str, str] = {}
+
+    def _read_keys(self, properties: Any) -> None:
+        """Take the routing keys of its headers; BCC goes no further."""
+        headers = dict(properties.headers)
+        for name in ("CC", "BCC"):
+            _check_keys(name, headers.get(name, []))
+        if "BCC" in headers:
+            self.bcc = headers.pop("BCC")
+            self.to_send = replace(properties, headers=headers)
+        self.also_by((*headers.get("CC", ()), *self.bcc))
+
+    def also_by(self, keys: Iterable[str]) -> None:
+        """Have further routing keys."""
+        self.routing_keys = dict.fromkeys((*self.routing_keys, *keys))
+
+    @property
+    def properties(self) -> Any:
+        """Its properties, to be looked at."""
+        return self.to_send.decoded() if hasattr(self.to_send, "decoded") else self.to_send
 
     @property
     def headers(self) -> dict[str, Any]:
         """Its headers; empty if it has none."""
         return self.properties.headers or {}
-
-    @property
-    def may_have_keys(self) -> bool:
-        """False where it has neither of the headers CC and BCC, so that its headers need not be read."""
-        return self.raw is None or b"CC" in self.raw.octets
-
-    @property
-    def routing_keys(self) -> dict[str, None]:
-        """Its routing key, and those of the headers CC and BCC; each once."""
-        if not self.may_have_keys:
-            return {self.routing_key: None}
-        return dict.fromkeys((self.routing_key, *(self.headers.get("CC") or ()), *self.bcc))
-
-    def hide_bcc(self) -> None:
-        """Take the header BCC out, and keep what it says."""
-        headers = self.headers
-        if "BCC" in headers:
-            self.bcc = headers["BCC"]
-            headers = {name: value for name, value in headers.items() if name != "BCC"}
-            self.properties, self.raw = replace(self.properties, headers=headers), None
 
     def __repr__(self) -> str:
         body = self.body if len(self.body) <= 40 else self.body[:40] + b"..."
@@ -90,23 +122,33 @@ class Message:
         return f"<message to {self.exchange!r} by {self.routing_key!r}: {body!r}; {fate}>"
 
 
+def _check_keys(name: str, keys: Any) -> None:
+    """Refuse a header of routing keys that is no array of texts."""
+    wrong = [key for key in keys if not isinstance(key, str)] if isinstance(keys, list) else [keys]
+    if wrong:
+        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{wire_type(wrong[0])}}}'
+        raise AmqpPreconditionFailed(text)
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """A message in one queue.
 
     Attributes:
         message: the message.
-        position: where it stands in the queue, which requeueing restores.
-        priority: of those that the queue tells apart.
+        queue: the queue.
+        place: where it stands in the queue, the lowest first; requeueing restores it.
         expires_at: when it ends, in seconds of the clock; None for never.
         redelivered: whether it was delivered before.
+        consumer: who was delivered it last; None for nobody, and for who has asked for it by basic.get.
     """
 
     message: Message
-    position: int
-    priority: int
+    queue: Queue
+    place: int
     expires_at: float | None
     redelivered: bool = False
+    consumer: Subscription | None = None
 
 
 __all__ = ["Entry", "Message"]

@@ -8,6 +8,7 @@ from typing import Any
 from .. import reply_errors as refused
 from .arguments import consumer_priority
 from .channels import REPLY_TO, Channel, Subscription
+from .queues import Queue
 
 Handler = Callable[[Channel, Any], None]
 
@@ -149,7 +150,7 @@ def basic_recover(channel: Channel, method: Any) -> None:
         raise refused.AmqpNotImplemented("requeue=false")
     recovered = list(channel.held)
     channel.answer(method)
-    channel.settle_now(recovered, "requeue")
+    channel.settle_now(recovered, Queue.requeue)
 
 
 def confirm_select(channel: Channel, method: Any) -> None:
@@ -197,8 +198,6 @@ HANDLERS: dict[str, Handler] = {
     "tx.rollback": tx_rollback,
 }
 
-SETTLING = {"basic.ack": "acknowledge", "basic.nack": "reject", "basic.reject": "reject"}
-
 
 def by_class(named: dict[str, Any], amqp: Any) -> dict[type, Any]:
     """Return what belongs to methods, by their classes in a dialect instead of their names."""
@@ -215,4 +214,4 @@ def replies_of(amqp: Any) -> dict[type, type]:
     }
 
 
-__all__ = ["HANDLERS", "SETTLING", "by_class", "replies_of"]
+__all__ = ["HANDLERS", "by_class", "replies_of"]

@@ -6,13 +6,14 @@ A queue knows its consumers, and nothing of connections. Its virtual host gets w
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Container, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from . import messages as states
-from .arguments import expiration, settings, weight
+from .arguments import settings, weight
 from .clock import Timer
 from .messages import Entry, Message
 
@@ -21,33 +22,50 @@ if TYPE_CHECKING:
     from .hosts import VirtualHost
 
 
+POSITIONS = 1 << 62  # in a queue: a message of a higher priority stands so much further in front
+
+
 class Ready:
-    """The messages of a queue that wait: those of higher priorities first, each in the order of positions."""
+    """The messages of a queue that wait, in the order of their places.
+
+    Attributes:
+        octets: of their bodies.
+    """
 
     def __init__(self) -> None:
         self.octets = 0
-        self._heap: list[tuple[int, int, int, Entry]] = []
-        self._serial = count()  # of two that have one position the later one stands behind
+        self._line: deque[Entry] = deque()  # most come in order,
+        self._heap: list[tuple[int, int, Entry]] = []  # and others are found when it is their turn
+        self._serial = count()  # of two in one place the later one stands behind
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._line) + len(self._heap)
 
     def __iter__(self) -> Iterator[Entry]:
-        return (entry for *_, entry in sorted(self._heap))
+        others = (entry for *_, entry in sorted(self._heap))
+        return merge(self._line, others, key=lambda entry: entry.place)
 
     def add(self, entry: Entry) -> None:
-        """Add a message where its position says, mostly last."""
-        heappush(self._heap, (-entry.priority, entry.position, next(self._serial), entry))
+        """Add a message where its place is, mostly last."""
         self.octets += len(entry.message.body)
+        line = self._line
+        if not line or line[-1].place <= entry.place:
+            line.append(entry)
+        else:
+            heappush(self._heap, (entry.place, next(self._serial), entry))
 
-    @property
-    def ends_at(self) -> float | None:
-        """When the first message ends: no other ends before it, even if its own time is over."""
-        return self._heap[0][-1].expires_at if self._heap else None
+    def first(self) -> Entry | None:
+        """Return the first message; None if there is none."""
+        if self._heap and not (self._line and self._line[0].place <= self._heap[0][0]):
+            return self._heap[0][-1]
+        return self._line[0] if self._line else None
 
     def take(self) -> Entry:
         """Take the first message away."""
-        entry = heappop(self._heap)[-1]
+        if self._heap and self.first() is self._heap[0][-1]:
+            entry = heappop(self._heap)[-1]
+        else:
+            entry = self._line.popleft()
         self.octets -= len(entry.message.body)
         return entry
 
@@ -74,6 +92,8 @@ class Queue:
         self.settings = settings(host.where(name), arguments)
         self.owner = owner
         self._is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
+        self._refuses = self._is_limited and self.settings.overflow != "drop-head"
+        self._drops = self._is_limited and not self._refuses
         self.ready = Ready()
         self.unacknowledged: dict[Entry, None] = {}
         self.consumers: list[Subscription] = []
@@ -88,38 +108,39 @@ class Queue:
 
     def put(self, message: Message) -> bool:
         """Take a message; return False if the queue is full and refuses it."""
-        overflow, most = self.settings.overflow, self.settings.max_priority
-        if overflow != "drop-head" and self._is_limited and self._is_full(1, len(message.body)):
+        settings, ready = self.settings, self.ready
+        if self._refuses and self._is_full(1, len(message.body)):
             message.settled[self.name] = states.REJECTED
-            if overflow == "reject-publish-dlx":
+            if settings.overflow == "reject-publish-dlx":
                 self.host.dead_letters.add(self, message, states.MAXLEN)
             return False
-        priority = min(message.properties.priority or 0, most) if most else 0
-        entry = Entry(message, next(self._positions), priority, self._ends_at(message))
+        place = next(self._positions)
+        if settings.max_priority:
+            place -= min(message.properties.priority or 0, settings.max_priority) * POSITIONS
+        ends_at = None
+        if message.lifetime is not None or settings.message_ttl is not None:
+            ends_at = self._ends_at(message)
         message.settled[self.name] = states.READY
-        if entry.expires_at is not None:
-            self._is_timed = True
         self.host.store.taken(message.size)
-        self.ready.add(entry)
-        if len(self.ready) == 1:  # else no consumer has room
+        was_empty = ready.first() is None
+        ready.add(Entry(message, self, place, ends_at))
+        if was_empty:  # else no consumer has room
             self.dispatch()  # who has room has it, however short it lives
-        if self._drop_head() or len(self.ready) == 1:
+        has_dropped = self._drops and self._drop_head()
+        if self._is_timed and (has_dropped or len(ready) == 1):
             self._expire()
         return True
 
     def _drop_head(self) -> bool:
         """End what is too much; return whether there was any."""
-        if not self._is_limited or self.settings.overflow != "drop-head":
-            return False
         before = len(self.ready)
-        while self.ready and self._is_full(0, 0):
+        while self._drops and self.ready and self._is_full(0, 0):
             self._die(self.ready.take(), states.MAXLEN)
         return len(self.ready) < before
 
     def put_copy(self, entry: Entry) -> None:
         """Put the same message again where it was, as a broker does that has lost track of it."""
-        copy = Entry(entry.message, entry.position, entry.priority, entry.expires_at)
-        copy.redelivered = True
+        copy = Entry(entry.message, self, entry.place, entry.expires_at, redelivered=True)
         self.host.store.taken(entry.message.size)
         self.ready.add(copy)
         self.host.clock.call_soon(self.dispatch)
@@ -131,18 +152,17 @@ class Queue:
             size is not None and self.ready.octets + octets > size
         )
 
-    def _ends_at(self, message: Message) -> float | None:
-        own = expiration(message.properties.expiration)
-        shared = self.settings.message_ttl
-        if own is None and shared is None:
-            return None
-        return self.host.clock.time() + min(time for time in (own, shared) if time is not None)
+    def _ends_at(self, message: Message) -> float:
+        """Return when a message ends that says so, or of which the queue does."""
+        self._is_timed = True
+        lifetimes = (message.lifetime, self.settings.message_ttl)
+        return self.host.clock.time() + min(seconds for seconds in lifetimes if seconds is not None)
 
     # -- messages go
 
     def dispatch(self) -> None:
         """Deliver as long as there is a message, and a consumer that takes more."""
-        while len(self.ready):
+        while self.ready.first() is not None:
             consumer = self._next_consumer()
             if consumer is None:
                 return
@@ -153,7 +173,8 @@ class Queue:
         entry = self.ready.take()
         entry.message.settled[self.name] = states.UNACKNOWLEDGED
         self.unacknowledged[entry] = None
-        self._expire()
+        if self._is_timed:
+            self._expire()
         return entry
 
     def get(self) -> Entry | None:
@@ -217,12 +238,18 @@ class Queue:
     # -- time
 
     def _expire(self) -> None:
-        """End what comes first and whose time is over; come back for the next."""
+        """End what comes first and whose time is over; come back for the next.
+
+        No other ends before the first, even if its own time is over.
+        """
         if not self._is_timed:
             return
         now = self.host.clock.time()
-        while (following := self.ready.ends_at) is not None and following <= now:
+        first = self.ready.first()
+        while first is not None and first.expires_at is not None and first.expires_at <= now:
             self._die(self.ready.take(), states.EXPIRED)
+            first = self.ready.first()
+        following = None if first is None else first.expires_at
         if self._expiry is not None:
             if self._expiry.when() == following:
                 return

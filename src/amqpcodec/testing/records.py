@@ -145,23 +145,14 @@ class History:
         self.left_out = 0
 
     def add(self, message: Message) -> None:
-        """Keep a message."""
-        self._messages.append(message)
-        self._grow(message.size)
-
-    def settles(self, message: Message) -> None:
-        """Take note that a message is in its queues, each of which has a fate for it."""
-        self._grow(len(message.settled) * SETTLED_OCTETS)
-
-    def _grow(self, octets: int) -> None:
-        """Count octets; drop the oldest messages where it is too much."""
-        self._octets += octets
-        while self._messages and (len(self._messages) > self._most or self._octets > LOG_OCTETS):
-            oldest = self._messages.popleft()
+        """Keep a message that is in its queues, each of which has a fate for it; drop the oldest for it."""
+        messages = self._messages
+        messages.append(message)
+        self._octets += message.size + len(message.settled) * SETTLED_OCTETS
+        while len(messages) > self._most or self._octets > LOG_OCTETS:
+            oldest = messages.popleft()
             self._octets -= oldest.size + len(oldest.settled) * SETTLED_OCTETS
             self.left_out += 1
-        if not self._messages:
-            self._octets = 0
 
     def find(self, wanted: dict[str, Any]) -> list[Message]:
         """Return the messages that are as wanted.
@@ -212,7 +203,7 @@ def differences(message: Message, wanted: dict[str, Any]) -> list[str]:
 
 
 def _value(message: Message, name: str) -> Any:
-    if name in Message.__slots__ or name == "headers":
+    if name in Message.__slots__ or name in ("headers", "properties"):
         return getattr(message, name)
     if name in {field.attribute for field in message.properties.spec.fields}:
         return getattr(message.properties, name)

@@ -23,18 +23,19 @@ from ..reply_errors import AmqpNotImplemented
 from .arguments import NotInTestsError
 from .channels import Channel
 from .faults import Sent
-from .methods import SETTLING
+from .queues import Queue
 from .records import ConnectionState
 
 if TYPE_CHECKING:
     from .broker import Broker
     from .hosts import VirtualHost
     from .messages import Message
-    from .queues import Queue
     from .wire import BrokerStream, Wire
 
 MECHANISMS = "PLAIN AMQPLAIN"
+ENDED = ("closing", "closed")
 UNREAD_OCTETS = 16 << 20  # answers that a client has not read, beyond which it is not read either
+WAITING_OCTETS = 1 << 18  # the same beyond which no message is delivered to it
 CAPABILITIES = {
     "publisher_confirms": True,
     "exchange_exchange_bindings": True,
@@ -64,6 +65,7 @@ class Session:
         user: who has logged in.
         host: the virtual host, once it is opened.
         wire: its transport.
+        confirming: channels with publishes to be confirmed.
         is_cut_off: whether a fault has ended it.
     """
 
@@ -87,6 +89,7 @@ class Session:
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
         self._seen: Event | None = None  # by faults
+        self.confirming: list[Channel] = []
         self.is_cut_off = False
 
     def connected(self, wire: Wire) -> None:
@@ -100,8 +103,10 @@ class Session:
         """Take an event of the stream, now or after what it has to wait for."""
         if self._pauses or self._deferred:
             self._deferred.append(event)
-        else:
+        elif self.is_cut_off or self.faults.armed:
             self._take(event)
+        else:
+            self.handle(event)
 
     def _take(self, event: Event) -> None:
         """Do what an event asks for, unless faults deal with it. Those see each event once."""
@@ -121,15 +126,21 @@ class Session:
             self.pause("answers")
 
     def _handle(self, event: Event) -> None:
-        match event:
-            case MessageReceived(number) if number in self.channels:
+        if type(event) is MessageReceived:
+            channel = self.channels.get(event.channel)
+            if channel is not None:  # else it was closed while this message had to wait
                 if self.broker.blocked:
                     self.pause("blocked")
-                self.channels[number].publish(event)
+                channel.publish(event)
+        else:
+            self._on_other(event)
+
+    def _on_other(self, event: Event) -> None:
+        match event:
             case Settled(number, method, tags) if number in self.channels:
-                how = SETTLING[method.spec.name]
-                if how == "reject" and method.requeue:  # type: ignore[attr-defined]
-                    how = "requeue"
+                how = Queue.acknowledge
+                if type(method) is not self.amqp.Basic.Ack:
+                    how = Queue.requeue if method.requeue else Queue.reject  # type: ignore[attr-defined]
                 self.channels[number].settle(tags, how)
             case MethodReceived(0, method):
                 self._on_connection_method(method)
@@ -219,22 +230,27 @@ class Session:
 
     def send(self, channel: int, method: Any, message: Message | None = None) -> None:
         """Send a method, with what it carries, while the connection is open; a fault may come first."""
-        if self.connection.state in ("closing", "closed"):
-            return
-        if self.faults.armed and self.faults.met(self, Sent(channel, method)):
+        if self.connection.state in ENDED or (
+            self.faults.armed and self.faults.met(self, Sent(channel, method))
+        ):
             return
         try:
             if message is None:
                 self.connection.send(channel, method)
             else:
-                properties = message.properties if message.raw is None else message.raw
-                self.connection.send_message(channel, method, properties, message.body)
+                self.connection.send_message(channel, method, message.to_send, message.body)
         except (EncodeError, LocalProtocolError) as error:  # its own fault, not of who has published
             self.close(506, f"RESOURCE_ERROR - {error}")
 
+    def tell_confirms(self) -> None:
+        """Confirm the publishes that were taken since the last time."""
+        confirming, self.confirming = self.confirming, []
+        for channel in confirming:
+            channel.confirm_taken()
+
     def takes_deliveries(self, queue: Queue) -> bool:
         """Return whether the client reads; if not, its queue is asked again once it does."""
-        if not self.stream.writable:
+        if self.connection.bytes_to_send > WAITING_OCTETS:
             self._waiting[queue] = None
             return False
         return self.connection.state == "open"
@@ -269,6 +285,7 @@ class Session:
         self._pauses.remove(reason)
         while self._deferred and not self._pauses:
             self._take(self._deferred.popleft())
+        self.tell_confirms()
         if not self._pauses and not self.wire.is_closing():
             self.wire.resume_reading()
 
@@ -313,13 +330,15 @@ class Session:
 
     def close_channel(self, number: int, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
         """Close a channel."""
+        self.tell_confirms()
         self._forget(number)
         if self.connection.channel_state(number) == "open":
             self.connection.close_channel(number, code, fitting(text), class_id, method_id)
 
     def close(self, code: int, text: str, class_id: int = 0, method_id: int = 0) -> None:
         """Close the connection."""
-        if self.connection.state in ("handshake", "open"):
+        self.tell_confirms()
+        if self.connection.state not in ENDED:
             try:
                 self.connection.close(code, fitting(text), class_id, method_id)
             except LocalProtocolError:  # nobody has said anything yet

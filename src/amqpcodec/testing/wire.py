@@ -143,6 +143,7 @@ class BrokerStream(AmqpStream):
             session.faults.received(session, session.wire.received)
         if not session.is_cut_off:
             super().buffer_updated(nbytes)
+            session.tell_confirms()
 
 
 __all__ = ["BrokerStream", "Wire"]
