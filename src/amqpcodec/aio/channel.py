@@ -181,7 +181,8 @@ class Channel:
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
-        await self._publishes.room()
+        if self._publishes.is_full():
+            await self._publishes.room()
         return self._publishes.put(method, properties, body).confirmed
 
     # -- consuming

@@ -112,9 +112,13 @@ class Publishes:
 
     # -- what a program publishes
 
+    def is_full(self) -> bool:
+        """Return whether a message has to wait for room; not where there is an error to be raised."""
+        return self._error is None and len(self._sent) + len(self._unsent) >= self._window
+
     async def room(self) -> None:
         """Wait while the window is full."""
-        while self._error is None and len(self) >= self._window:
+        while self.is_full():
             if self._purge():
                 continue
             self._refuse_in_set_up()

@@ -117,7 +117,10 @@ class Session:
     def handle(self, event: Event) -> None:
         """Do what an event asks for, and close what it says if that cannot be."""
         try:
-            self._handle(event)
+            if type(event) is MessageReceived:
+                self._on_message(event)
+            else:
+                self._on_other(event)
         except ReplyError as error:
             self._refuse(event, error.code, str(error), error.closes)
         except DecodeError as error:  # of properties, which are read when they are asked for
@@ -125,15 +128,12 @@ class Session:
         if self.connection.bytes_to_send > UNREAD_OCTETS:
             self.pause("answers")
 
-    def _handle(self, event: Event) -> None:
-        if type(event) is MessageReceived:
-            channel = self.channels.get(event.channel)
-            if channel is not None:  # else it was closed while this message had to wait
-                if self.broker.blocked:
-                    self.pause("blocked")
-                channel.publish(event)
-        else:
-            self._on_other(event)
+    def _on_message(self, event: MessageReceived) -> None:
+        channel = self.channels.get(event.channel)
+        if channel is not None:  # else it was closed while this message had to wait
+            if self.broker.blocked:
+                self.pause("blocked")
+            channel.publish(event)
 
     def _on_other(self, event: Event) -> None:
         match event:
