@@ -253,6 +253,19 @@ async def test_a_client_that_reads_late_gets_all(broker: Broker) -> None:
         broker.assert_queue("q", ready=0)
 
 
+async def test_a_consumer_gets_what_is_more_than_waits_for_a_client(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_module, "ConnectionLimits", partial(ConnectionLimits, send_buffer=1 << 20))
+    async with Broker(**options) as broker, talk(broker) as client:
+        await client.say(queue(), *[publish("", "q", bytes(1 << 17))] * 40)
+        await client.say(consume("c", no_ack=True))
+        while len(client.deliveries) < 40 and not client.over:
+            client.came.clear()
+            await client.came.wait()
+        broker.assert_queue("q", ready=0, consumers=["c"])
+
+
 async def test_answers_that_are_read_late_all_come(broker: Broker) -> None:
     async with talk(broker) as client:
         await client.say(queue(), publish("", "q", bytes(1 << 20)))

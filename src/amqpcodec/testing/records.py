@@ -223,9 +223,9 @@ def check_queue(state: QueueState, wanted: dict[str, Any]) -> None:
             raise TypeError(f"queues have no {name!r}")
         current = getattr(state, name)
         if name in ("ready", "unacknowledged"):
-            current = len(current) if isinstance(value, int) else [message.body for message in current]
-        elif name == "consumers" and isinstance(value, int):
-            current = len(current)
+            current = [message.body for message in current]
+        if isinstance(current, (list, tuple)):
+            current = len(current) if isinstance(value, int) else list(current)
         if current != (list(value) if isinstance(value, tuple) else value):
             wrong.append(f"  {name} is {current!r}, not {value!r}")
     if wrong:
