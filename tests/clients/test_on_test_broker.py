@@ -1,11 +1,9 @@
 """Whole clients at the broker for tests, as at a RabbitMQ: messages arrive, and tasks of Celery are done.
 
-`make test-clients` has a thousand tasks done in each pool of Celery, too.
+`make test-clients` has each scenario done at both.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -17,13 +15,12 @@ pytest.importorskip("pika")
 pytest.importorskip("rabbitpy")
 
 from support.clients import CLIENTS
-from support.clients.play import lines, play, played, queue, worker
-from support.clients.samples import task
+from support.clients.play import play, queue
+from support.clients.scenarios import SCENARIOS, NotInstalledError
 
 from amqpcodec.testing import running_broker
 
 MESSAGES = 300
-TASKS = 1000
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -35,12 +32,10 @@ def test_all_messages_arrive(client: str) -> None:
         broker.assert_queue(name, ready=0, unacknowledged=0)
 
 
-@pytest.mark.broker
-@pytest.mark.parametrize("pool", ["solo", "prefork", "threads"])
-def test_all_tasks_of_celery_are_done(pool: str, tmp_path: Path) -> None:
-    with running_broker() as broker, queue(broker.url) as name:
-        variables = {"AMQP_URL": broker.url, "AMQPCODEC_QUEUE": name, "AMQPCODEC_FOLDER": str(tmp_path)}
-        with worker(pool, "", **variables):
-            played(["support.clients.celery_app", str(TASKS)], "", **variables)
-            assert lines(tmp_path, TASKS, 60) == [task(number) for number in range(TASKS)]
-        broker.assert_queue(name, ready=0, unacknowledged=0)
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_client_sees_at_the_broker_for_tests_what_it_sees_at_a_rabbitmq(name: str, rabbitmq: str) -> None:
+    with running_broker() as broker:
+        try:
+            assert SCENARIOS[name](broker.url) == SCENARIOS[name](rabbitmq)
+        except NotInstalledError as reason:
+            pytest.skip(f"not installed: {reason}")

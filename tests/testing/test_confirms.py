@@ -40,9 +40,7 @@ async def test_publishes_that_come_together_are_confirmed_together(broker: Broke
 
 
 async def test_confirms_come_before_the_answer_to_what_follows(broker: Broker) -> None:
-    found = await answers(
-        broker, CONFIRMING + published() * 2 + amqp.encode_method(1, queue()) + published()
-    )
+    found = await answers(broker, CONFIRMING + published() * 2 + amqp.encode_method(1, queue()) + published())
     assert found == [Basic.Ack(2, True), amqp.Queue.DeclareOk("q", 2, 0), Basic.Ack(3)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..reply_errors import AmqpNotImplemented, AmqpPreconditionFailed
 
 MOST_PRIORITY = 255
+NEVER = float("inf")
 OBJECT_OCTETS = 256  # of arguments, as many as count like another object
 OVERFLOWS = ("drop-head", "reject-publish", "reject-publish-dlx")
 OTHER_KINDS = ("quorum", "stream")  # that RabbitMQ has
@@ -20,9 +21,9 @@ class NotInTestsError(AmqpNotImplemented):
 
 
 class Settings:
-    """Holds what the arguments of a queue say. Times are in seconds; None is no limit."""
+    """Holds what the arguments of a queue say. Times are in seconds; None is no limit, as is `NEVER`."""
 
-    message_ttl: float | None = None
+    message_ttl: float = NEVER
     expires: float | None = None
     max_length: int | None = None
     max_length_bytes: int | None = None
@@ -219,6 +220,6 @@ def expiration(value: str) -> float:
 
 
 __all__ = [
-    "COMPARED", "NotInTestsError", "Settings", "consumer_priority", "expiration", "require_same", "settings",
-    "shown", "weight", "wire_type",
+    "COMPARED", "NEVER", "NotInTestsError", "Settings", "consumer_priority", "expiration", "require_same",
+    "settings", "shown", "weight", "wire_type",
 ]  # fmt: skip

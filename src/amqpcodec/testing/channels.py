@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import reply_errors as refused
@@ -18,20 +19,23 @@ Settling = Callable[[Queue, Entry], object]
 REPLY_TO = "amq.rabbitmq.reply-to"
 
 
+@dataclass(eq=False)
 class Subscription:
-    """A consumer of a channel."""
+    """A consumer of a channel.
 
-    def __init__(
-        self, channel: Channel, tag: str, queue: Queue, no_ack: bool, priority: int, exclusive: bool
-    ) -> None:
-        self.channel = channel
-        self.tag = tag
-        self.queue = queue
-        self.no_ack = no_ack
-        self.priority = priority
-        self.exclusive = exclusive
-        self.prefetch = 0 if no_ack else channel.consumer_prefetch
-        self.held = 0  # delivered and not settled
+    Attributes:
+        prefetch: how much may be held; 0 for no limit.
+        held: how much was delivered and is not settled.
+    """
+
+    channel: Channel
+    tag: str
+    queue: Queue
+    no_ack: bool
+    exclusive: bool
+    priority: int
+    prefetch: int
+    held: int = 0
 
     def takes_more(self) -> bool:
         """Return whether it may get a message now: it has room, and its client reads."""

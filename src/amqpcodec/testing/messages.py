@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import replace
 from ..reply_errors import AmqpPreconditionFailed
-from .arguments import expiration, wire_type
+from .arguments import NEVER, expiration, wire_type
 
 if TYPE_CHECKING:
     from .channels import Subscription
@@ -42,7 +42,7 @@ class Message:
         connection, channel: the numbers of who has published it; 0 for the broker and the test.
         bcc: the routing keys of its header BCC, which goes no further.
         routing_keys: its routing key, and those of the headers CC and BCC; each once.
-        lifetime: seconds that it lives in a queue, as it says itself; None for no limit.
+        lifetime: seconds that it lives in a queue, as it says itself; `NEVER` for no limit.
         to_send: its properties, as they go on.
         returned: whether it went back, because no queue took it.
         confirm: ``"ack"`` or ``"nack"`` as the publisher was told; empty if it was not.
@@ -80,7 +80,7 @@ class Message:
         self.channel = channel
         octets = len(repr(properties)) if raw is None else len(raw.octets)
         self.size = len(body) + MEMORY_BESIDE_BODY + MEMORY_OF_OCTET * octets
-        self.lifetime = None if properties.expiration is None else expiration(properties.expiration)
+        self.lifetime = NEVER if properties.expiration is None else expiration(properties.expiration)
         self.to_send = properties if raw is None else raw
         self.bcc: Iterable[str] = ()
         self.routing_keys: Iterable[str] = (routing_key,)
@@ -138,7 +138,7 @@ class Entry:
         message: the message.
         queue: the queue.
         place: where it stands in the queue, the lowest first; requeueing restores it.
-        expires_at: when it ends, in seconds of the clock; None for never.
+        expires_at: when it ends, in seconds of the clock; or `NEVER`.
         redelivered: whether it was delivered before.
         consumer: who was delivered it last; None for nobody, and for who has asked for it by basic.get.
     """
@@ -146,7 +146,7 @@ class Entry:
     message: Message
     queue: Queue
     place: int
-    expires_at: float | None
+    expires_at: float
     redelivered: bool = False
     consumer: Subscription | None = None
 

@@ -126,7 +126,8 @@ def basic_consume(channel: Channel, method: Any) -> None:
         raise refused.AmqpAccessRefused(f"{where} in exclusive use")
     priority = consumer_priority(where, method.arguments or {})
     session.broker.store.made(1)
-    consumer = Subscription(channel, tag, queue, method.no_ack, priority, method.exclusive)
+    prefetch = 0 if method.no_ack else channel.consumer_prefetch
+    consumer = Subscription(channel, tag, queue, method.no_ack, method.exclusive, priority, prefetch)
     channel.consumers[tag] = consumer
     channel.answer(method, tag)
     queue.add_consumer(consumer)

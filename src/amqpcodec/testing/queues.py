@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from . import messages as states
-from .arguments import settings, weight
+from .arguments import NEVER, settings, weight
 from .clock import Timer
 from .messages import Entry, Message
 
@@ -117,13 +117,14 @@ class Queue:
         place = next(self._positions)
         if settings.max_priority:
             place -= min(message.properties.priority or 0, settings.max_priority) * POSITIONS
-        ends_at = None
-        if message.lifetime is not None or settings.message_ttl is not None:
-            ends_at = self._ends_at(message)
+        expires_at = min(message.lifetime, settings.message_ttl)
+        if expires_at != NEVER:
+            expires_at += self.host.clock.time()
+            self._is_timed = True
         message.settled[self.name] = states.READY
         self.host.store.taken(message.size)
         was_empty = ready.first() is None
-        ready.add(Entry(message, self, place, ends_at))
+        ready.add(Entry(message, self, place, expires_at))
         if was_empty:  # else no consumer has room
             self.dispatch()  # who has room has it, however short it lives
         has_dropped = self._drops and self._drop_head()
@@ -151,12 +152,6 @@ class Queue:
         return (messages is not None and len(self.ready) + more > messages) or (
             size is not None and self.ready.octets + octets > size
         )
-
-    def _ends_at(self, message: Message) -> float:
-        """Return when a message ends that says so, or of which the queue does."""
-        self._is_timed = True
-        lifetimes = (message.lifetime, self.settings.message_ttl)
-        return self.host.clock.time() + min(seconds for seconds in lifetimes if seconds is not None)
 
     # -- messages go
 
@@ -245,17 +240,15 @@ class Queue:
         if not self._is_timed:
             return
         now = self.host.clock.time()
-        first = self.ready.first()
-        while first is not None and first.expires_at is not None and first.expires_at <= now:
+        while (first := self.ready.first()) is not None and first.expires_at <= now:
             self._die(self.ready.take(), states.EXPIRED)
-            first = self.ready.first()
-        following = None if first is None else first.expires_at
+        following = NEVER if first is None else first.expires_at
         if self._expiry is not None:
             if self._expiry.when() == following:
                 return
             self._expiry.cancel()
             self._expiry = None
-        if following is not None:
+        if following != NEVER:
             self._expiry = self.host.clock.call_at(following, self._on_expiry)
 
     def _on_expiry(self) -> None:
