@@ -19,7 +19,7 @@ Settling = Callable[[Queue, Entry], object]
 REPLY_TO = "amq.rabbitmq.reply-to"
 
 
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class Subscription:
     """A consumer of a channel.
 

@@ -91,9 +91,9 @@ class Queue:
         self.size = weight(arguments)
         self.settings = settings(host.where(name), arguments)
         self.owner = owner
-        self._is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
-        self._refuses = self._is_limited and self.settings.overflow != "drop-head"
-        self._drops = self._is_limited and not self._refuses
+        is_limited = (self.settings.max_length, self.settings.max_length_bytes) != (None, None)
+        self._drops = is_limited and self.settings.overflow == "drop-head"
+        self._refuses = is_limited and not self._drops
         self.ready = Ready()
         self.unacknowledged: dict[Entry, None] = {}
         self.consumers: list[Subscription] = []
@@ -135,7 +135,7 @@ class Queue:
     def _drop_head(self) -> bool:
         """End what is too much; return whether there was any."""
         before = len(self.ready)
-        while self._drops and self.ready and self._is_full(0, 0):
+        while self.ready and self._is_full(0, 0):
             self._die(self.ready.take(), states.MAXLEN)
         return len(self.ready) < before
 
@@ -206,7 +206,8 @@ class Queue:
             entry.redelivered = True
             entry.message.settled[self.name] = states.READY
             self.ready.add(entry)
-            self._drop_head()
+            if self._drops:
+                self._drop_head()
             self._expire()
 
     def _die(self, entry: Entry, reason: str) -> None:
