@@ -80,6 +80,14 @@ async def test_names_that_messages_do_not_have_are_errors(broker: Broker) -> Non
         broker.published(rooting_key="q")
 
 
+async def test_what_a_transaction_publishes_is_seen_once_it_is_committed(broker: Broker) -> None:
+    async with talk(broker) as client:
+        await client.say(queue(), amqp.Tx.Select(), publish("", "q", b"1"))
+        assert broker.published() == []
+        await client.say(amqp.Tx.Rollback(), publish("", "q", b"2"), amqp.Tx.Commit())
+        assert [message.body for message in broker.published(settled="ready")] == [b"2"]
+
+
 async def test_old_messages_are_counted_alone(options: dict[str, Any]) -> None:
     async with Broker(kept=2, **options) as broker, talk(broker) as client:
         await client.say(*[publish("", "none", b"%d" % number) for number in range(5)])

@@ -114,7 +114,7 @@ def basic_qos(channel: Channel, method: Any) -> None:
 def basic_consume(channel: Channel, method: Any) -> None:
     """Begin to deliver."""
     session = channel.session
-    tag = method.consumer_tag or f"amq.ctag-{next(session.tags)}"
+    tag = method.consumer_tag or f"amq.ctag-{next(session.broker.consumer_tags)}"
     if method.queue == REPLY_TO:
         session.broker.take_replies(channel, tag, method.no_ack)
         channel.answer(method, tag)

@@ -83,8 +83,6 @@ class Session:
         self.user = ""
         self.client_properties: dict[str, Any] = {}
         self.channels: dict[int, Channel] = {}
-        self.tags = broker.consumer_tags
-        self._handlers = broker.handlers
         self._deferred: deque[Event] = deque()
         self._pauses: set[str] = set()  # why nothing is read
         self._waiting: dict[Queue, None] = {}  # queues to go on with once the client has read
@@ -164,7 +162,7 @@ class Session:
         channel = self.channels.get(number)
         if channel is None:
             return  # closed while this method had to wait
-        handler = self._handlers.get(type(method))
+        handler = self.broker.handlers.get(type(method))
         if handler is None:
             raise NotInTestsError(method.spec.name)
         handler(channel, method)
