@@ -74,10 +74,9 @@ cdef class MessagePieces:
         validate: as for `encode`.
     """
 
-    def __cinit__(self):
-        self._lock = Lock()
-
     def __init__(self, messages, encode, dialect, WriterRules rules not None, frame_max, bint validate):
+        if self._lock is None:
+            self._lock = Lock()
         self._messages = iter(messages)
         self._encode = encode
         self._methods = dialect.method_dispatch
@@ -91,7 +90,7 @@ cdef class MessagePieces:
         return self
 
     def __next__(self):
-        if not self._lock.acquire():
+        if self._lock is None or not self._lock.acquire():
             raise ValueError("the next piece is being made")
         try:
             piece = self._piece()
