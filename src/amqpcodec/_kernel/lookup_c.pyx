@@ -37,8 +37,8 @@ cdef int _levels = min(DEFAULT_LIMITS.table_depth, _DEEPEST)
 
 cpdef object look_up(bytes octets, object key, str profile, object limits):
     """Return the value of a key in a tuple; see `lookup_py.look_up`."""
-    cdef const unsigned char *p = <const unsigned char *>PyBytes_AS_STRING(octets)
-    cdef const unsigned char *end = p + PyBytes_GET_SIZE(octets)
+    cdef const unsigned char *p
+    cdef const unsigned char *end
     cdef const unsigned char *found = NULL
     cdef const unsigned char *tag
     cdef const unsigned char *name
@@ -46,6 +46,10 @@ cpdef object look_up(bytes octets, object key, str profile, object limits):
     cdef Py_ssize_t size
     cdef long long most = _most
     cdef int levels = _levels
+    if octets is None:  # of a table that was made without its constructor
+        return None
+    p = <const unsigned char *>PyBytes_AS_STRING(octets)
+    end = p + PyBytes_GET_SIZE(octets)
     if limits is not None:
         most = min(limits.table_octets, limits.table_entries, limits.array_items)
         levels = min(limits.table_depth, _DEEPEST)
