@@ -272,7 +272,7 @@ cdef class Rest:
         return self.octets[self.at :]
 
     def __len__(self):
-        return PyBytes_GET_SIZE(self.octets) - self.at
+        return len(self.octets) - self.at
 
     def __getitem__(self, key):
         return bytes(self)[key]
