@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from amqpcodec import DecodeError, EncodeError
@@ -10,20 +11,36 @@ from amqpcodec import DecodeError, EncodeError
 
 def describe(value: Any) -> Any:
     """A value with the types of all its parts, so that 1, True and 1.0 differ, and NaN equals NaN."""
-    name = type(value).__name__
+    return _form(type(value))(value)
+
+
+@cache
+def _form(kind: type) -> Callable[[Any], Any]:
+    """How values of a type are described, which is found out once: tests describe millions."""
+    name = kind.__name__
     if name == "UnreadableTable":
-        return name, value.octets, describe_error(value.error)
-    if isinstance(value, dict):
-        return name, tuple((describe(key), describe(item)) for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return name, tuple(map(describe, value))
+        return lambda value: (name, value.octets, describe_error(value.error))
+    if issubclass(kind, dict):
+        return lambda value: (
+            name, tuple([(describe(key), describe(item)) for key, item in value.items()])
+        )  # fmt: skip
+    if issubclass(kind, (list, tuple)):
+        return lambda value: (name, tuple([describe(item) for item in value]))
     if name == "RawTable":
-        return name, value.octets, value.profile
-    if hasattr(value, "spec"):
-        return name, tuple((f.attribute, describe(getattr(value, f.attribute))) for f in value.spec.fields)
+        return lambda value: (name, value.octets, value.profile)
+    if hasattr(kind, "spec"):
+        if hasattr(kind.spec, "fields"):
+            names = [field.attribute for field in kind.spec.fields]
+            return lambda value: (name, _attributes(value, names))
+        # One class of raw properties serves all content classes.
+        return lambda value: (name, _attributes(value, [field.attribute for field in value.spec.fields]))
     if name in ("Frame", "ContentHeader", "Message"):
-        return name, tuple(describe(getattr(value, part)) for part in value.__match_args__)
-    return name, repr(value)
+        return lambda value: (name, tuple([describe(getattr(value, part)) for part in kind.__match_args__]))
+    return lambda value: (name, repr(value))
+
+
+def _attributes(value: Any, names: list[str]) -> tuple[Any, ...]:
+    return tuple([(name, describe(getattr(value, name))) for name in names])
 
 
 FATAL = 11  # where the description of a DecodeError says whether it is fatal
