@@ -369,7 +369,7 @@ def _clients(results: Results) -> Iterator[str]:
 
 
 def _left(results: Results) -> Iterator[str]:
-    """What the time of clients goes to that consume with their loops."""
+    """Show where the time of clients goes that consume with their loops."""
     profiles = results.clients.get("profiles")
     if not profiles:
         return

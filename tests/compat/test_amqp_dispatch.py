@@ -49,7 +49,7 @@ class Receiving:
         self.take = handler(self.connection, self.connection.on_inbound_method)
 
     def method(self, octets: bytes) -> list[Any]:
-        """What is seen of a method, and an exception."""
+        """Hand in a method; return what is seen of it."""
         try:
             self.take((1, 1, octets))
         except Exception as error:
@@ -57,7 +57,7 @@ class Receiving:
         return self.seen
 
     def message(self, body: bytes, **properties: Any) -> list[Any]:
-        """What is seen of a message."""
+        """Hand in a message; return what is seen of it."""
         written = self.peer.basic_message.Message(**properties)._serialize_properties()
         self.take((1, 1, DELIVER))
         self.take((2, 1, struct.pack("!HHQ", 60, 0, len(body)) + written))

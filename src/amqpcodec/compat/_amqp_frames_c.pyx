@@ -104,7 +104,7 @@ cdef dict _cells(object function, FastFunction maker):
 
 
 cdef class Dispatch:
-    """What py-amqp's `on_inbound_method` of connections and `dispatch_method` of channels do with a method.
+    """Hands on methods as py-amqp's `on_inbound_method` of connections and `dispatch_method` of channels do.
 
     A message that is new has no attribute but its properties, so it is not asked for one that it lacks: py-amqp makes
     an exception and its text for that. Connections and channels with other functions than these are left to them.

@@ -200,7 +200,7 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 _CALLED = {"amqp.abstract_channel.AbstractChannel.dispatch_method": ("amqp.serialization.loads",)}
-"""What a replacement calls in the library, so that it need not be known: not followed either."""
+"""Functions of the library that a replacement calls: they need not be known, and are not followed."""
 
 _ALSO_IN = {"amqp": ("amqp.abstract_channel", "amqp.connection")}
 """Modules that bind names of replaced functions when they are imported."""

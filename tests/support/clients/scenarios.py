@@ -1,4 +1,4 @@
-"""What clients of others do, one list: ``python -m support.clients.scenarios [NAME...]``.
+"""Scenarios of clients of others, one list: ``python -m support.clients.scenarios [NAME...]``.
 
 Does it at a RabbitMQ and at the broker for tests, and prints what each has seen where that differs. The exit
 code is 1 if anything does. Programs that are not installed are named. A name may be the beginning of several.
