@@ -63,7 +63,7 @@ def render_pyproject(dialect: Dialect, package_name: str) -> str:
     code = Code()
     code.lines(
         "[build-system]",
-        'requires = ["setuptools>=77", "cython>=3.1"]',
+        'requires = ["setuptools>=77", "cython>=3.3"]',
         'build-backend = "setuptools.build_meta"',
         "",
         "[project]",
