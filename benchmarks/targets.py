@@ -230,12 +230,12 @@ CLIENT_LEAST = {
     ("aio_pika", "consume"): (1.3, 1.8),
     ("amqpstorm", "publish"): (2.5, None),
     ("amqpstorm", "consume"): (1.7, 2.0),
-    ("pika_blocking", "publish"): (None, 1.6),
+    ("pika_blocking", "publish"): (1.6, None),
     ("pika_blocking", "consume"): (1.2, 1.7),
     ("pika_select", "consume"): (None, 2.2),
-    ("pyamqp", "publish"): (None, 2.8),
+    ("pyamqp", "publish"): (2.8, None),
     ("pyamqp", "consume"): (None, 4.8),
-    ("kombu", "publish"): (None, 2.35),
+    ("kombu", "publish"): (2.35, None),
     ("kombu", "consume"): (1.3, 4.3),
 }
 
