@@ -144,7 +144,7 @@ def test_answers_for_authors_of_clients_run_one_after_another(
                 await asyncio.wait_for(execute(answer.code, names), 20)
             check(answer, out.getvalue())
 
-    with serving("broker", IMPL) as (port, _):
+    with serving(IMPL) as (port, _):
         asyncio.run(run(f"amqp://guest:guest@127.0.0.1:{port}/"))
 
 

@@ -74,7 +74,7 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
     if BROKER_URL not in PAGES[page].read_text(encoding="utf-8"):
         run_page(PAGES[page], given)
         return
-    with serving("broker", IMPL) as (port, _):
+    with serving(IMPL) as (port, _):
         run_page(PAGES[page], given, f"amqp://guest:guest@127.0.0.1:{port}/")
 
 

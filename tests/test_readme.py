@@ -95,7 +95,7 @@ def test_programs_of_the_guide_run_and_print_what_is_said(
 def own_broker(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """Serve the broker of the examples; each build in turn, and its URL."""
     build = IMPL if request.param == "in-use" else "py"
-    with serving("broker", build) as (port, _):
+    with serving(build) as (port, _):
         yield build, f"amqp://guest:guest@127.0.0.1:{port}/"
 
 

@@ -38,7 +38,7 @@ def session(client: str, url: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def own_broker(impl: Implementation) -> Iterator[str]:
-    with serving("broker", impl.name) as (port, log):
+    with serving(impl.name) as (port, log):
         yield f"amqp://guest:guest@127.0.0.1:{port}/"
         assert log.read_text(encoding="utf-8") == ""
 

@@ -12,7 +12,7 @@ from support.examples import EXAMPLES, ROOT, serving
 
 def test_a_message_is_published_and_confirmed(impl: Any) -> None:
     program = [sys.executable, "-W", "error", str(EXAMPLES / "blocking.py")]
-    with serving("broker", impl.name) as (port, _):
+    with serving(impl.name) as (port, _):
         done = subprocess.run(
             [*program, f"amqp://127.0.0.1:{port}/", "text"],
             env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},

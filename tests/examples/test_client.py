@@ -65,7 +65,7 @@ def test_the_octets_of_headers_with_every_tag_pass_unchanged(rabbitmq: str) -> N
 
 
 def test_the_program_says_how_long_it_has_taken(impl: Any) -> None:
-    with serving("broker", impl.name) as (port, _):
+    with serving(impl.name) as (port, _):
         done = subprocess.run(
             [sys.executable, "-W", "error", str(EXAMPLES / "client.py"), f"amqp://127.0.0.1:{port}",
              "--queue", "q", "--count", "500", "--size", "10"],

@@ -98,7 +98,7 @@ def published(impl: Any, port: int) -> Iterator[Publisher]:
 
 
 def test_messages_are_published_and_confirmed(impl: Any) -> None:
-    with serving("broker", impl.name) as (port, _):
+    with serving(impl.name) as (port, _):
         for publisher in published(impl, port):
             assert publisher.closed == ("local", 200)
             assert publisher.confirmed == 100

@@ -23,7 +23,7 @@ def test_a_consumer_goes_on_with_the_trace_of_the_publisher(library: str, impl: 
     if library == "OpenTelemetry" and find_spec("opentelemetry") is None:
         pytest.skip("opentelemetry-api is not installed")
     run = RUN.format(WITHOUT if library == "none" else "")
-    with serving("broker", impl.name) as (port, _):
+    with serving(impl.name) as (port, _):
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", run, str(EXAMPLES / "tracing.py"), f"amqp://127.0.0.1:{port}"],
             env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AMQPCODEC_IMPL": impl.name},

@@ -1,4 +1,4 @@
-"""The programs of `examples/`: as modules, and as processes that serve."""
+"""The programs of `examples/` as modules; the broker that they are run beside."""
 
 from __future__ import annotations
 
@@ -29,16 +29,14 @@ def example(name: str) -> ModuleType:
 
 
 @contextmanager
-def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]]:
-    """Run an example that listens on a port of its own; the port, and where its errors and log go.
+def serving(build: str) -> Iterator[tuple[int, Path]]:
+    """Run `python -m amqpcodec.testing` on a port of its own; the port, and where its errors and log go.
 
     Args:
-        name: the example.
         build: ``"c"`` or ``"py"``: the build of the package that it uses.
-        arguments: further ones.
     """
     environment = {**os.environ, "AMQPCODEC_IMPL": build, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), "--port", "0", *arguments]
+    command = [sys.executable, "-W", "error", "-m", "amqpcodec.testing", "--port", "0"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as errors:
@@ -53,7 +51,7 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
         try:
             port = process.stdout.readline().decode().rpartition(":")[2]
             if not port:
-                raise RuntimeError(f"{name} does not start: {log.read_text(encoding='utf-8')}")
+                raise RuntimeError(f"the broker does not start: {log.read_text(encoding='utf-8')}")
             yield int(port), log
         finally:
             interrupt(process)
@@ -62,7 +60,5 @@ def serving(name: str, build: str, *arguments: str) -> Iterator[tuple[int, Path]
             finally:
                 process.kill()
                 process.stdout.close()
-    if (
-        process.returncode != 0 and os.name != "nt"
-    ):  # Ctrl-Break, which is not that of the example, ends it at once
-        raise RuntimeError(f"{name} has ended with {process.returncode}")
+    if process.returncode != 0 and os.name != "nt":  # Ctrl-Break, which is not its own, ends it at once
+        raise RuntimeError(f"the broker has ended with {process.returncode}")

@@ -1,10 +1,4 @@
-"""A broker in memory that clients may try out against: it answers as RabbitMQ, and keeps nothing.
-
-    python examples/broker.py --port 5672
-
-Change first: the arguments of `Broker`, such as users, TLS or faults. `amqpcodec.testing` has the broker;
-docs/testing.md says what it can do and what it lacks.
-"""
+"""``python -m amqpcodec.testing --port 5672``: serve the broker for tests until it is interrupted."""
 
 from __future__ import annotations
 
@@ -12,12 +6,15 @@ import argparse
 import asyncio
 from contextlib import suppress
 
-from amqpcodec.testing import Broker
+from .broker import Broker
 
 
 async def main() -> None:
-    """Serve until interrupted."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    """Serve on 127.0.0.1, without TLS; prints the port."""
+    parser = argparse.ArgumentParser(
+        prog="python -m amqpcodec.testing",
+        description="Serve a broker in memory, which answers as RabbitMQ. The login is guest, guest.",
+    )
     parser.add_argument("--port", type=int, default=5672, help="of 127.0.0.1; 0 for any that is free")
     async with Broker(port=parser.parse_args().port) as broker:
         print(f"listening on 127.0.0.1:{broker.port}", flush=True)
