@@ -82,7 +82,7 @@ CLIENTS: dict[str, Play] = {
     UVLOOP: in_python("ours_uvloop"),
     "floor of asyncio": in_python("floor"),
     "aio-pika": in_python("aio_pika_tasks"),
-    "aio-pika, drop-in and loops": in_python("aio_pika_tasks", "pamqp+loops"),
+    "aio-pika, drop-in": in_python("aio_pika_tasks", "pamqp"),
     "pika select": in_python("pika_select"),
     "Node amqplib": in_node,
     "librabbitmq": in_c,

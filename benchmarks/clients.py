@@ -34,9 +34,13 @@ from amqpcodec import IMPL, compat
 
 PROJECTS = ("aiormq", "aio-pika", "AMQPStorm", "rabbitpy", "pika", "kombu", "amqp", "pamqp", "uvloop")
 SEAMED = "aiormq"
-LOOPLESS = ("rabbitpy",)  # clients without a loop that is replaced
-MODES = ("stock", "accelerated", "loops")
-ASYNCIO_MODES = ("uvloop", "loops, uvloop", "seam")  # the last: unmodified, on an aiormq that has the seam
+MODES = ("stock", "accelerated")
+LOOPS = ("pika", "amqp")  # peers that have the option
+ASYNCIO_MODES = (
+    "uvloop",
+    "accelerated, uvloop",
+    "seam",
+)  # the last: unmodified, on an aiormq that has the seam
 Times = dict[str, dict[str, list[float]]]  # microseconds by action and mode
 HEADERS = {"number": 12345, "customer": "customer-7", "urgent": True}
 BODY = b"x" * 256
@@ -273,7 +277,7 @@ def clients(url: str, names: list[str], count: int, rounds: int) -> dict[str, An
         path = os.pathsep.join([str(seamed(SEAMED, Path(folder))), str(TESTS)])
         for number in range(rounds):
             for name in names:
-                modes = MODES[:2] if name in LOOPLESS else MODES
+                modes = (*MODES, "loops") if PEERS[name] in LOOPS else MODES
                 modes += ASYNCIO_MODES if name in ON_ASYNCIO else ()
                 # Every other round the other way round: whoever comes first finds other caches.
                 one_round(url, name, count, modes if number % 2 == 0 else modes[::-1], times[name], path)
@@ -282,14 +286,13 @@ def clients(url: str, names: list[str], count: int, rounds: int) -> dict[str, An
 
 
 def profiles(url: str, names: list[str], count: int) -> dict[str, dict[str, float]]:
-    """Return to which functions the time of each client goes that consumes with its loop."""
+    """Return to which functions the time of each client goes that consumes, with all that is replaced."""
     found = {}
     for client in names:
-        if client not in LOOPLESS:
-            with queue(url) as name:
-                play(client, "publish", url, name, count)
-                played = play(client, "consume", url, name, count, f"{PEERS[client]}+loops", **{SAMPLED: "1"})
-            found[client] = dict(list(played.shares.items())[:SHOWN])
+        with queue(url) as name:
+            play(client, "publish", url, name, count)
+            played = play(client, "consume", url, name, count, f"{PEERS[client]}+loops", **{SAMPLED: "1"})
+        found[client] = dict(list(played.shares.items())[:SHOWN])
     return found
 
 
@@ -302,7 +305,7 @@ def show(results: dict[str, Any]) -> None:
             print(f"{client}, {action}: {times}; {ratios}")
     for client, found in results["profiles"].items():
         shares = ", ".join(f"{name} {share:.0%}" for name, share in found.items())
-        print(f"{client}, consume, loops: {shares}")
+        print(f"{client}, consume, sampled: {shares}")
 
 
 def main() -> int:

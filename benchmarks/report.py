@@ -19,7 +19,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 OTHERS = ("amqpcodec pure", "py-amqp", "py-amqp Cython", "pika", "pamqp")
 MODES = ("accelerated", "loops")  # of clients
 FUNCTIONS = 6  # of each client, where the time is left
-ASYNCIO_MODES = ("uvloop", "loops", "loops, uvloop", "seam")
+ASYNCIO_MODES = ("uvloop", "accelerated", "accelerated, uvloop", "seam")
 INTERPRETER_ITEMS = tuple(
     f"{action}, {kind}"
     for action in ("decode a delivery", "encode a publish")
@@ -369,14 +369,14 @@ def _clients(results: Results) -> Iterator[str]:
 
 
 def _left(results: Results) -> Iterator[str]:
-    """Show where the time of clients goes that consume with their loops."""
+    """Show where the time of clients goes that consume."""
     profiles = results.clients.get("profiles")
     if not profiles:
         return
     yield ""
     yield from paragraph("""
-        Where the time goes that is left: consumers with their loops, sampled by CPU time. What runs in C and
-        in the system, such as `send` and this codec, counts to the function of Python that runs next. That is
+        Where the time goes that is left: consumers with `loops`, sampled by CPU time. What runs in C and in
+        the system, such as `send` and this codec, counts to the function of Python that runs next. That is
         the one that has called it, or the one that it calls.
     """)
     yield "| client | functions |\n| --- | --- |"
@@ -455,14 +455,14 @@ def _gains(results: Results) -> Iterator[str]:
         Times are medians of the rounds. Ratios are medians of the ratios within a round, so they may differ
         from the ratio of the times beside them.
     """)
-    yield "| client | | as it is | accelerated | with its loop as well |\n| --- | --- | ---: | ---: | ---: |"
+    yield "| client | | as it is | accelerated | with `loops` as well |\n| --- | --- | ---: | ---: | ---: |"
     for client, actions in found["clients"].items():
         for action, measured in actions.items():
             times, ratios = measured["microseconds"], measured["ratios"]
             cells = [f"{times[mode]:.0f} us, {ratios[mode]:.1f}x" if mode in times else "" for mode in MODES]
             yield f"| {client} | {action} | {times['stock']:.0f} us | {' | '.join(cells)} |"
     yield "\nClients on asyncio, beside the client as it is. The seam is `examples/seam.py`, in aiormq.\n"
-    yield "| client | | uvloop alone | with its loop alone | with both | by the seam |"
+    yield "| client | | uvloop alone | accelerated | both | by the seam |"
     yield "| --- | --- | ---: | ---: | ---: | ---: |"
     for client, actions in found["clients"].items():
         for action, ratios in [(action, measured["ratios"]) for action, measured in actions.items()]:

@@ -13,7 +13,7 @@ LABELS = {
     "amqpcodec.aio, one task": "`aio.Client`: one task that keeps the futures of `publish_soon`",
     "amqpcodec.aio on uvloop": "`aio.Client` on uvloop, with 128 tasks",
     "floor of asyncio": "the floor: prepared octets, and 128 tasks that await a future for each",
-    "aio-pika, drop-in and loops": '`aio-pika` with `install("pamqp", loops=True)`',
+    "aio-pika, drop-in": '`aio-pika` with `install("pamqp")`',
     "pika select": "pika's `SelectConnection`, callbacks",
     "Node amqplib": "Node's amqplib, callbacks",
     "librabbitmq": "rabbitmq-c; C",

@@ -250,10 +250,11 @@ import pamqp.frame
 assert compat.status()["pamqp"].active
 assert type(pamqp.frame.__loader__).__name__ == "SourceFileLoader", pamqp.frame.__loader__
 assert pamqp.frame.__spec__.loader is pamqp.frame.__loader__
-try:
-    import aio_pika.message
-except ModuleNotFoundError:
-    pass
+for client in ("aio_pika.message", "aiormq.connection", "amqpstorm.connection"):
+    try:
+        __import__(client)
+    except ModuleNotFoundError:
+        pass
 assert not any("amqpcodec" in type(finder).__module__ for finder in sys.meta_path)
 """
 NEVER = """

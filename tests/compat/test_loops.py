@@ -23,8 +23,7 @@ from amqpcodec import IMPL, compat
 if IMPL != "c":
     pytest.skip("the pure build replaces nothing", allow_module_level=True)
 
-from amqpcodec.compat import _loops as loops
-from amqpcodec.compat import _patches, _relied
+from amqpcodec.compat import _aiormq, _amqpstorm, _patches, _relied
 
 EDGES = {
     "whole": b"",
@@ -66,7 +65,7 @@ def accelerated(request: pytest.FixtureRequest) -> Iterator[bool]:
     if not request.param:
         yield False
         return
-    with compat.installed("pamqp", loops=True) as status:
+    with compat.installed("pamqp") as status:
         for name in (
             "aiormq.connection.FrameReceiver.get_frame",
             "amqpstorm.connection.Connection._read_buffer",
@@ -119,7 +118,7 @@ def test_aiormq_receives_the_same_frames_and_ends_in_the_same_way(edge: str, siz
     octets = traffic(12, size) + EDGES[edge]
     expected = received(octets, size, True)
     assert len(expected) > 36
-    with compat.installed("pamqp", loops=True):
+    with compat.installed("pamqp"):
         assert received(octets, size, True) == expected
 
 
@@ -212,7 +211,7 @@ def test_amqpstorm_reads_the_same_frames_and_keeps_the_same_octets(edge: str, si
     octets = traffic(12, size, heartbeats=size > 100) + EDGES[edge] + traffic(2, size)
     expected = read(octets, size)
     assert len(expected[0]) > 20
-    with compat.installed("pamqp", loops=True):
+    with compat.installed("pamqp"):
         assert read(octets, size) == expected
 
 
@@ -244,7 +243,7 @@ def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.Monke
     monkeypatch.setattr(_patches, "_said", set())
     try:
         with pytest.warns(RuntimeWarning, match="left as it is: aiormq"):
-            found = compat.install("pamqp", loops=True)
+            found = compat.install("pamqp")
         assert aiormq.connection.FrameReceiver.get_frame is get_frame
     finally:
         compat.uninstall("pamqp")
@@ -254,17 +253,11 @@ def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.Monke
 
 def test_loops_are_put_back() -> None:
     before = aiormq.connection.FrameReceiver.get_frame, amqpstorm.connection.Connection._read_buffer
-    with compat.installed("pamqp", loops=True):
+    with compat.installed("pamqp"):
         assert aiormq.connection.FrameReceiver.get_frame is not before[0]
     assert (aiormq.connection.FrameReceiver.get_frame, amqpstorm.connection.Connection._read_buffer) == before
 
 
-def test_without_loops_clients_are_left_alone() -> None:
-    before = aiormq.connection.FrameReceiver.get_frame
-    with compat.installed("pamqp"):
-        assert aiormq.connection.FrameReceiver.get_frame is before
-
-
-def test_every_loop_has_the_name_by_which_it_is_known() -> None:
-    for client, loop in loops.LOOPS.items():
-        assert [each.name for each in _relied.table(client)] == [f"{loop.module}.{loop.owner}.{loop.name}"]
+def test_each_has_the_name_by_which_it_is_known() -> None:
+    for client, name in (("aiormq", _aiormq.GET_FRAME), ("amqpstorm", _amqpstorm.READ_BUFFER)):
+        assert [each.name for each in _relied.table(client)] == [name]

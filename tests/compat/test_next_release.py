@@ -26,7 +26,7 @@ from support.compat.smoke import NEW
 from support.marks import replaces
 
 from amqpcodec.compat import PEERS
-from amqpcodec.compat._relied import AMQP_LOOP, REASON, class_names, compare, table
+from amqpcodec.compat._relied import AMQP_READING, REASON, class_names, compare, table
 from amqpcodec.compat._sources import LARGEST, Sources
 
 TESTS = Path(__file__).parents[1]
@@ -74,7 +74,7 @@ RENAMED = [
     ),
     ("pika", "Deliver", ["Basic.Deliver"]),
     ("pika", "CallbackManager", ["pika.callback.CallbackManager.pending"]),
-    ("amqp", "_AbstractTransport", [AMQP_LOOP]),
+    ("amqp", "_AbstractTransport", [AMQP_READING]),
     ("amqp", "frame_writer", ["amqp.method_framing.frame_writer"]),
     (
         "amqp", "GenericContent",
@@ -98,7 +98,7 @@ MOVED = [
         ],
     ),
     ("amqp", "method_framing", ["amqp.method_framing.frame_handler", "amqp.method_framing.frame_writer"]),
-    ("amqp", "transport", [AMQP_LOOP]),
+    ("amqp", "transport", [AMQP_READING]),
 ]
 
 IN_SHORT = {

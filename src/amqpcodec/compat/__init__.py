@@ -48,14 +48,14 @@ class Status(NamedTuple):
         active: whether its functions are replaced now.
         why: why it is not active, in words; empty if it is, or is not wanted.
         version: of the library; empty if not wanted or not known.
-        loops: whether its read loop is replaced too.
+        loops: whether it uses sockets in another way too.
         tolerant: whether tables that cannot be read are delivered.
         originals: the library's own functions by dotted name, for each that is replaced.
         fast: calls that the compiled functions served since then.
         fallbacks: calls that went to the library's own functions, counted by reason.
         tolerated: of these, calls that the library refused, and that were served with an
             `amqpcodec.UnreadableTable`.
-        stock: functions, classes and loops that are left as they are, with the reason.
+        stock: functions and classes that are left as they are, with the reason.
     """
 
     name: str
@@ -207,10 +207,9 @@ def install(name: str, *, loops: bool = False, tolerant: bool = False, strict: b
 
     Args:
         name: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
-        loops: replace the read loop too: that of aiormq and AMQPStorm with pamqp, of py-amqp, of pika. The
-            last two send with fewer calls of the system as well.
-            py-amqp's reads ahead from the first delivery on, which a program that polls the socket itself
-            would notice.
+        loops: use sockets with fewer calls of the system as well. py-amqp then reads ahead from the first
+            delivery on, which a program that polls the socket itself would notice. pika sends at once, and
+            may notice a millisecond later what the broker has sent meanwhile. It changes nothing for pamqp.
         tolerant: where the library refuses a frame for what is in a field table, deliver it with an
             `amqpcodec.UnreadableTable` in the place of the smallest table around that. Where it would hang or
             recurse without bound, raise its own exceptions.

@@ -24,7 +24,7 @@ from ._facts import formats
 from ._fast_c import Counts
 from ._looked_up import guards
 from ._patches import Options, Patch, PatchPlan
-from ._relied import AMQP_LOOP
+from ._relied import AMQP_READING
 from ._rules import amqp_profile
 from ._unreadable import amqp_writers, expected
 
@@ -96,7 +96,8 @@ def fast(options: Options, writers: Sequence[Patch] = ()) -> Fast:
     framing = import_module("amqp.method_framing")
     called = Guards(guards([framing, serialization.GenericContent], _LOOKED_AFTER, expected(writers)))
     dispatch = _dispatch(messages) if DISPATCH in known else None
-    made = Framing(codec, messages, _WithAll(framing), called, dispatch, options.loops and AMQP_LOOP in known)
+    looks = AMQP_READING in known
+    made = Framing(codec, messages, _WithAll(framing), called, dispatch, looks, looks and options.loops)
     return Fast(codec, messages, made, counts)
 
 

@@ -48,7 +48,8 @@ cdef class Framing:
         framing: the module `amqp.method_framing`.
         called: guards what the functions look up in their modules.
         dispatch: hands on what has come; None to leave that to py-amqp.
-        loops: connections made from now on read ahead once they consume.
+        looks: connections made from now on find by one call of the system that nothing has come.
+        ahead: they read ahead once they consume.
     """
 
     cdef readonly FastFunction frame_handler
@@ -56,16 +57,20 @@ cdef class Framing:
     cdef readonly list replaced  # of what frames are read and written by, before these functions were made
     cdef Codec _codec
     cdef Dispatch _dispatch
-    cdef bint _loops
+    cdef bint _looks
+    cdef bint _ahead
     cdef Messages _messages
     cdef Guards _called
     cdef uint32_t _content_methods[MOST_CONTENT_METHODS]
     cdef int _content_count
 
-    def __cinit__(self, Codec codec, Messages messages, framing, Guards called, Dispatch dispatch, bint loops):
+    def __cinit__(
+        self, Codec codec, Messages messages, framing, Guards called, Dispatch dispatch, bint looks, bint ahead
+    ):
         self._codec = codec
         self._dispatch = dispatch
-        self._loops = loops
+        self._looks = looks
+        self._ahead = ahead
         self.frame_handler = fast_function(unwrapped(framing.frame_handler), _make_handler, self)
         self.frame_writer = fast_function(unwrapped(framing.frame_writer), _make_writer, self)
         self._messages = messages
@@ -457,10 +462,10 @@ cdef object _make_handler(PyObject *function, PyObject *const *arguments, size_t
     handler._connection, handler._callback = <object>arguments[0], <object>arguments[1]
     handler._expected = cells["expected_types"]
     handler._partial = cells["partial_messages"]
-    handler._may_read_ahead = framing._loops
+    handler._may_read_ahead = framing._ahead
     if framing._dispatch is not None and framing._dispatch.serves(handler._callback, handler._connection):
         handler._dispatch = framing._dispatch
-    if framing._loops:
+    if framing._looks:
         look_at_once(handler._connection)
     return fast_function(stock, _on_frame, handler)
 

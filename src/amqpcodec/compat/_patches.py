@@ -14,7 +14,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from weakref import WeakSet
 
 from .._typing import TYPE_CHECKING, Any, NamedTuple
-from ._relied import LOOPING, Known
+from ._relied import Known
 
 if TYPE_CHECKING:
     from ._fast_c import Counts
@@ -58,7 +58,7 @@ class Options(NamedTuple):
 
     Attributes:
         known: of the library.
-        loops: replace its read loop as well.
+        loops: use sockets in another way as well.
         tolerant: have tables that cannot be read delivered, and nothing hang or recurse without bound.
     """
 
@@ -313,22 +313,14 @@ WATCH = Watch()
 
 
 def parts_of(name: str, options: Options) -> list[PatchTarget]:
-    """The parts of a library: itself, and clients on top of it.
-
-    Their plans stand in the modules `_<library>`, those of clients with nothing but a read loop in `_loops`.
-    """
+    """The parts of a library: itself, and clients on top of it. Plans stand in the modules `_<library>`."""
 
     def make(library: str) -> PatchPlan:
         module: Any = import_module(f".._{library}", __name__)
         return module.plan(options)  # type: ignore[no-any-return]
 
-    def make_loop(client: str) -> PatchPlan:
-        module: Any = import_module(".._loops", __name__)
-        return module.plan(client)  # type: ignore[no-any-return]
-
     waits_for = options.known.modules
-    looping = LOOPING.get(name, ())
     return [
-        PatchTarget(waits_for[library], partial(make_loop if library in looping else make, library))
+        PatchTarget(waits_for[library], partial(make, library))
         for library in sorted(waits_for, key=lambda library: library != name)
     ]

@@ -1,4 +1,4 @@
-"""Replacements in pika: `decode_frame`, `marshal` of frames, and with `loops` how connections use sockets."""
+"""Replacements in pika: of its codec, of what connections do with frames, and with `loops` with sockets."""
 
 from __future__ import annotations
 
@@ -91,8 +91,9 @@ def plan(options: Options) -> PatchPlan:
         if f"pika.frame.{name}.marshal" in rules:
             patches.append(Patch(layout.cls, "marshal", compiled.fast_marshal(codec, layout, kind)))
     patches += writers
+    patches += _connection(codec, decode_frame, stock, rules)
     if options.loops:
-        patches += _loop(codec, decode_frame, stock, rules)
+        patches += _sockets(rules)
     return PatchPlan(untouched(stock, patches), codec.counts, stock)
 
 
@@ -150,8 +151,10 @@ def _frame_layout(cls: type | None, others: tuple[str, ...]) -> Any:
     return layout(cls, [(name, _OWN, None) for name in names], ("_marshal",))
 
 
-def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]) -> Iterator[Patch]:
-    """Frames are read from a buffer that is cut once a read, and sent together and soon."""
+def _connection(
+    codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[str, str]
+) -> Iterator[Patch]:
+    """Frames are read from a buffer that is cut once a read, those of a message are sent as one piece."""
     compiled: Any = load("amqpcodec.compat._pika", "c")
     connection = import_module("pika.connection").Connection
     if OUTPUT in rules:
@@ -170,6 +173,10 @@ def _loop(codec: Any, decode_frame: Any, stock: dict[str, str], rules: Mapping[s
         pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
         note(stock, [pending])
         yield Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending))
+
+
+def _sockets(rules: Mapping[str, str]) -> Iterator[Patch]:
+    """More is read by a call, and what is written is sent soon."""
     transports: Any = import_module("pika.adapters.utils.io_services_utils")
     if WRITE in rules:
         plaintext = transports._AsyncPlaintextTransport

@@ -4,9 +4,8 @@
 Each function does what pika's does for what nearly every frame is, and leaves the rest to pika's: it is called
 with the same arguments, so that exceptions, their texts and whatever else pika does there stay pika's.
 
-With `loops`, connections receive and send otherwise. Frames are read where they lie, and the rest is cut off once a
-read. pika itself cuts off each frame by copying all that is behind it. The frames of a message are sent as one piece,
-where pika makes a call of the system for each.
+Connections read frames where they lie, and cut off the rest once a read. pika itself cuts off each frame by copying
+all that is behind it. The frames of a message are sent as one piece, where pika makes a call of the system for each.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE

@@ -26,7 +26,7 @@ from ._learnt import LEARNT
 from ._sources import Sources
 
 REASON = "its source, or that of what it relies on, is not known"
-AMQP_LOOP = "amqp.transport._AbstractTransport.read_frame"
+AMQP_READING = "amqp.transport._AbstractTransport.read_frame"
 
 _VALUES = ("pika.data",)  # which belong to the functions, not to each class
 _CLASSES_IN = {"pamqp": "pamqp.commands", "pika": "pika.spec"}
@@ -82,7 +82,7 @@ class Replacement(NamedTuple):
         name: as `Status.originals` has a function, and the facts a class.
         roots: what it relies on, by dotted path.
         apart: what is not followed from there.
-        is_loop: it is only replaced where loops are asked for.
+        is_loop: it is only replaced where `loops` are asked for.
     """
 
     name: str
@@ -99,6 +99,11 @@ _AIO_PIKA_MESSAGE = (
     *_made("aio_pika.abc.AbstractMessage"),
     *_in("aio_pika.message", "encode_timestamp_datetime", "encode_timestamp_none"),
 )
+_PIKA_DECODE = (
+    *_in("pika.data", "decode_table", "decode_value", "decode_short_string"), "pika.compat.long",
+    *_made("pika.frame.Frame"), *_made("pika.frame.Method"), *_made("pika.frame.Header"),
+    *_made("pika.frame.Body"), *_made("pika.frame.Heartbeat"),
+)  # fmt: skip
 _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
     "pamqp": {
         "pamqp.frame.unmarshal": (
@@ -116,11 +121,7 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "pika": {
-        "pika.frame.decode_frame": (
-            *_in("pika.data", "decode_table", "decode_value", "decode_short_string"), "pika.compat.long",
-            *_made("pika.frame.Frame"), *_made("pika.frame.Method"), *_made("pika.frame.Header"),
-            *_made("pika.frame.Body"), *_made("pika.frame.Heartbeat"),
-        ),
+        "pika.frame.decode_frame": _PIKA_DECODE,
         "pika.frame.Method.marshal": (
             "pika.frame.Frame._marshal",
             *_in("pika.data", "encode_table", "encode_value", "encode_short_string"),
@@ -131,6 +132,14 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "pika.frame.Body.marshal": ("pika.frame.Frame._marshal",),
         "pika.frame.Heartbeat.marshal": ("pika.frame.Frame._marshal",),
+        "pika.connection.Connection._on_data_available": (
+            *_in("pika.connection.Connection", "_read_frame", "_trim_frame_buffer"),
+            "pika.frame.decode_frame", *_PIKA_DECODE,
+        ),
+        "pika.connection.Connection._output_marshaled_frames": (),
+        "pika.callback.CallbackManager.pending": (
+            *_in("pika.callback", "name_or_value", "sanitize_prefix"),
+        ),
     },
     "amqp": {
         "amqp.serialization.loads": (),
@@ -150,6 +159,14 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
             *_in(_CLASS, "__slots__", "__getattr__", "__getattribute__", "__bool__", "__len__"),
         ),
         f"{_CLASS}.__init__": _MESSAGE,
+        AMQP_READING: (
+            *_in("amqp.transport._AbstractTransport", "__init__", "_read", "having_timeout", "close"),
+            *_in("amqp.transport.TCPTransport", "_setup_transport", "_read", "read_frame"),
+            *_in("amqp.transport.SSLTransport", "_setup_transport", "_read", "read_frame"),
+            *_in("amqp.connection.Connection", "blocking_read", "drain_events", "on_inbound_frame"),
+            "amqp.connection.Connection.transport",
+            *_in("amqp.abstract_channel.AbstractChannel", "__init__", "wait"),
+        ),
     },
     "aio_pika": {
         "aio_pika.message.Message.__init__": _AIO_PIKA_MESSAGE,
@@ -160,19 +177,17 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
             "aio_pika.message.decode_timestamp_none",
         ),
     },
+    "aiormq": {"aiormq.connection.FrameReceiver.get_frame": ("aiormq.connection.FrameReceiver.__init__",)},
+    "amqpstorm": {
+        "amqpstorm.connection.Connection._read_buffer": (
+            "amqpstorm.connection.Connection._handle_amqp_frame",
+        ),
+    },
 }  # fmt: skip
 _TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
 _PLAINTEXT = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
-        "pika.connection.Connection._on_data_available": (
-            *_in("pika.connection.Connection", "_read_frame", "_trim_frame_buffer"),
-            "pika.frame.decode_frame", *_ROOTS["pika"]["pika.frame.decode_frame"],
-        ),
-        "pika.connection.Connection._output_marshaled_frames": (),
-        "pika.callback.CallbackManager.pending": (
-            *_in("pika.callback", "name_or_value", "sanitize_prefix"),
-        ),
         f"{_PLAINTEXT}.write": (
             f"{_PLAINTEXT}._on_socket_writable",
             *_in(_TRANSPORT, "_buffer_tx_data", "_produce", "get_write_buffer_size"),
@@ -182,22 +197,6 @@ _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
             *_in(_TRANSPORT, "_consume", "_MAX_CONSUME_BYTES"),
         ),
     },
-    "amqp": {
-        AMQP_LOOP: (
-            *_in("amqp.transport._AbstractTransport", "__init__", "_read", "having_timeout", "close"),
-            *_in("amqp.transport.TCPTransport", "_setup_transport", "_read", "read_frame"),
-            *_in("amqp.transport.SSLTransport", "_setup_transport", "_read", "read_frame"),
-            *_in("amqp.connection.Connection", "blocking_read", "drain_events", "on_inbound_frame"),
-            "amqp.connection.Connection.transport",
-            *_in("amqp.abstract_channel.AbstractChannel", "__init__", "wait"),
-        ),
-    },
-    "aiormq": {"aiormq.connection.FrameReceiver.get_frame": ("aiormq.connection.FrameReceiver.__init__",)},
-    "amqpstorm": {
-        "amqpstorm.connection.Connection._read_buffer": (
-            "amqpstorm.connection.Connection._handle_amqp_frame",
-        ),
-    },
 }  # fmt: skip
 _CALLED = {"amqp.abstract_channel.AbstractChannel.dispatch_method": ("amqp.serialization.loads",)}
 """Functions of the library that a replacement calls: they need not be known, and are not followed."""
@@ -205,11 +204,8 @@ _CALLED = {"amqp.abstract_channel.AbstractChannel.dispatch_method": ("amqp.seria
 _ALSO_IN = {"amqp": ("amqp.abstract_channel", "amqp.connection")}
 """Modules that bind names of replaced functions when they are imported."""
 
-CLIENTS = {"pamqp": ("aio_pika",)}
+CLIENTS = {"pamqp": ("aio_pika", "aiormq", "amqpstorm")}
 """Libraries on top of one, in which something is replaced along with it."""
-
-LOOPING = {"pamqp": ("aiormq", "amqpstorm")}
-"""Libraries on top of one, whose read loops are replaced along with it."""
 
 
 def table(library: str) -> Iterator[Replacement]:
@@ -270,7 +266,7 @@ def recognise(peer: str, *, loops: bool = False) -> Known:
 
     Args:
         peer: ``"pamqp"``, ``"pika"`` or ``"amqp"``.
-        loops: read loops count as well, those of clients included.
+        loops: what is only replaced on request counts as well.
     """
     rules: dict[str, str] = {}
     unknown: list[str] = []
@@ -278,7 +274,7 @@ def recognise(peer: str, *, loops: bool = False) -> Known:
     spec = _spec(peer)
     if spec is None:
         return Known(why=f"{peer} is not installed, and amqpcodec does not bring it: pip install {peer}")
-    for library in (peer, *CLIENTS.get(peer, ()), *(LOOPING.get(peer, ()) if loops else ())):
+    for library in (peer, *CLIENTS.get(peer, ())):
         made_in = []
         for each in _compared(library):
             if each.is_loop and not loops:

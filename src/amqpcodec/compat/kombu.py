@@ -23,7 +23,7 @@ def transport_options(*, loops: bool = False, tolerant: bool = False, strict: bo
     """Options for connections through kombu's transport ``pyamqp``; they may be pickled.
 
     Args:
-        loops: replace the read loop too, which then reads ahead: see `install`.
+        loops: read ahead from the first delivery on: see `install`.
         tolerant: as for `install`. A message that is left to py-amqp's own writer, such as one with a text of
             a subclass, is refused by an `amqpcodec.EncodeError` if it has a table that could not be read.
             `install` replaces that writer, too.

@@ -1,4 +1,4 @@
-"""pika's handling of what sockets bring, with `loops=True` and without: the same frames, rests and errors."""
+"""pika's handling of what sockets bring, accelerated and not: the same frames, rests and errors."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MESSAGE = {"content_type": "text/plain", "delivery_mode": 2, "headers": {"n": 1}
 
 @pytest.fixture
 def both() -> Iterator[Pair]:
-    """The two copies, one of them with its loop replaced."""
+    """The two copies, one of them accelerated."""
     copies = pair("pika")
-    with compat.installed("pika", loops=True):
+    with compat.installed("pika"):
         yield copies
 
 
@@ -257,7 +257,7 @@ def test_a_piece_that_cannot_be_sent_is_counted_as_ever(both: Pair, frames: Any)
     assert sent(both.accelerated) == sent(both.stock)
 
 
-def test_reads_are_larger_only_while_the_loop_is_replaced() -> None:
+def test_reads_are_larger_only_with_loops() -> None:
     from pika.adapters.utils.io_services_utils import _AsyncTransportBase
 
     with compat.installed("pika", loops=True):
@@ -269,14 +269,14 @@ def test_reads_are_larger_only_while_the_loop_is_replaced() -> None:
 def test_a_frame_larger_than_agreed_on_is_refused_at_once_if_tolerant() -> None:
     peer = pair("pika").accelerated
     head = struct.pack(">BHI", 3, 1, 200_000)
-    with compat.installed("pika", loops=True, tolerant=True):
+    with compat.installed("pika", tolerant=True):
         connection = consumer(peer, print)
         connection._on_data_available(head[:6])
         with pytest.raises(
             peer.exceptions.InvalidFrameError, match=r"^Frame of 200008 octets, 131072 were agreed on$"
         ):
             connection._on_data_available(head[6:])
-    with compat.installed("pika", loops=True):
+    with compat.installed("pika"):
         connection = consumer(peer, print)
         connection._on_data_available(head)
         assert connection._frame_buffer == head
