@@ -1,4 +1,4 @@
-"""How transports of pika write with `loops=True` and without: the same octets, errors and rests."""
+"""How transports of pika write, accelerated and with `loops=True`: the same octets, errors and rests."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ MORE_THAN_A_SOCKET_HOLDS = 4_000_000  # octets
 LATE = 0.005  # seconds; more than a millisecond
 
 
-@pytest.fixture
-def both() -> Iterator[Pair]:
-    """The two copies, one of them with its loop replaced."""
+@pytest.fixture(params=[False, True], ids=["accelerated", "loops"])
+def both(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """The two copies, one of them accelerated."""
     copies = pair("pika")
-    with compat.installed("pika", loops=True):
+    with compat.installed("pika", loops=request.param):
         yield copies
+
+
+with_loops = pytest.mark.parametrize("both", [True], ids=["loops"], indirect=True)
 
 
 class Writing:
@@ -55,6 +58,14 @@ class Writing:
         adapter.set_writer = counted
         module = getattr(peer, "adapters.utils.io_services_utils")
         self.transport = module._AsyncPlaintextTransport(self.near, self, adapter)
+        self.sent: list[int] = []
+        send = self.transport._sigint_safe_send
+
+        def counting(to: Any, octets: Any) -> Any:
+            self.sent.append(send(to, octets))
+            return self.sent[-1]
+
+        self.transport._sigint_safe_send = counting
 
     def connection_lost(self, error: Any) -> None:
         self.lost.append((type(error).__name__, getattr(error, "errno", None)))
@@ -96,7 +107,7 @@ class Writing:
 
 @pytest.fixture
 def pairs(both: Pair) -> Iterator[tuple[Writing, Writing]]:
-    """A transport of each copy; that of the accelerated one is written to at once."""
+    """A transport of each copy."""
     stock, accelerated = (Writing(peer) for peer in both)
     yield stock, accelerated
     stock.close()
@@ -125,6 +136,63 @@ def test_the_other_end_receives_the_same_octets(pairs: tuple[Writing, Writing]) 
         assert writing.transport.get_write_buffer_size() == 0
 
 
+def waiting(writing: Writing, sizes: list[int]) -> bytes:
+    """Write such pieces in one turn of a loop that runs by itself; return what the other end receives."""
+    octets = Random(5).randbytes(sum(sizes))
+    written = []
+
+    def write() -> None:
+        begin = 0
+        for size in sizes:
+            writing.transport.write(octets[begin : begin + size])
+            begin += size
+        written.append(writing.transport.get_write_buffer_size())
+        writing.loop.add_callback(writing.loop.stop)
+
+    writing.loop.add_callback(write)
+    writing.loop.deactivate_poller()  # as `start` expects it
+    writing.loop.start()
+    writing.loop.activate_poller()
+    assert written == [len(octets)]
+    received = writing.received(len(octets))
+    assert received == octets
+    assert not writing.transport._tx_buffers
+    assert writing.transport.get_write_buffer_size() == 0
+    return received
+
+
+@pytest.mark.parametrize(
+    ("sizes", "sent"),
+    [
+        ([21] * 100, [2100]),
+        ([21], [21]),
+        ([30_000] * 5, [60_000, 60_000, 30_000]),
+        ([65_536, 1, 65_535, 1, 2], [65_536, 1, 65_535, 3]),
+        ([1, 2, 40_000, 3, 4], [1, 2, 40_000, 7]),
+        ([32_767, 32_767, 2, 1], [65_536, 1]),
+    ],
+)
+def test_what_is_written_in_one_turn_of_a_loop_is_sent_together(
+    pairs: tuple[Writing, Writing], sizes: list[int], sent: list[int]
+) -> None:
+    stock, accelerated = pairs
+    assert waiting(accelerated, sizes) == waiting(stock, sizes)
+    assert stock.sent == sizes
+    assert accelerated.sent == sent
+
+
+def test_what_waits_for_room_is_not_joined_again_and_again(pairs: tuple[Writing, Writing]) -> None:
+    """The time for a backlog is linear in its size."""
+    _, writing = pairs
+    count = 40_000
+    begin = time.process_time()
+    received = waiting(writing, [500] * count)
+    assert len(received) == 500 * count
+    assert len(writing.sent) < 500 * count // 32_768 * 2 + 1000
+    assert time.process_time() - begin < 5
+
+
+@with_loops
 def test_what_is_written_soon_after_leaves_at_once_without_watching(pairs: tuple[Writing, Writing]) -> None:
     watched = []
     for writing in pairs:
@@ -147,6 +215,7 @@ def test_a_late_write_waits_for_the_loop_which_reads_as_well(pairs: tuple[Writin
         assert writing.received(4) == b"late"
 
 
+@with_loops
 def test_what_a_full_socket_does_not_take_is_sent_when_there_is_room(pairs: tuple[Writing, Writing]) -> None:
     _, writing = pairs
     large = Random(3).randbytes(MORE_THAN_A_SOCKET_HOLDS)

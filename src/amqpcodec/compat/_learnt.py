@@ -143,8 +143,8 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
         },
         "pika.callback.CallbackManager.pending": {"eaa16c386736abca": "1.4", "c0a6f445dae9d323": "1.3"},
         "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport.write": {
-            "a4e48224458b1b9c": "1.4",
-            "71342ffae14b1d1f": "1.3",
+            "73d2777fd7b6b583": "1.3",
+            "e84b8972111dec1e": "1.4",
         },
         "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES": {
             "69818acf1376bc14": "1.4",
@@ -217,6 +217,10 @@ LEARNT: dict[str, dict[str, dict[str, str]]] = {
         "Confirm.SelectOk": {"18b6c54c4073369f": "1.4"},
         "Access.Request": {"c2a6b20fbfb66194": "1.4", "64fbd89a1e423b08": "1.3"},
         "Access.RequestOk": {"18bfbea1c49c6aed": "1.4"},
+        "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport._on_socket_writable": {
+            "c9dc6afaa0c80316": "1.3",
+            "f916ee1ae51ef5a1": "1.4",
+        },
     },
     "amqp": {
         "amqp.serialization.loads": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from logging import DEBUG
@@ -26,6 +27,7 @@ DECODE = "pika.frame.decode_frame"
 RECEIVE = "pika.connection.Connection._on_data_available"
 OUTPUT = "pika.connection.Connection._output_marshaled_frames"
 PENDING = "pika.callback.CallbackManager.pending"
+WRITABLE = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport._on_socket_writable"
 WRITE = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport.write"
 MOST_RECEIVED = "pika.adapters.utils.io_services_utils._AsyncTransportBase._MAX_RECV_BYTES"
 
@@ -56,8 +58,11 @@ _OWN = 0  # the C code reads and writes it itself
 _RECEIVED = 65536
 """Octets that one call to the socket may bring."""
 
+_JOINED = 65536
+"""Octets that one call to the socket may send, of those that came in smaller pieces."""
+
 _WATCHED = "_amqpcodec_watched"
-"""Attribute of a transport: when it last was written to by pika's own function."""
+"""Attribute of a transport: when pika's loop was last left to send what was written."""
 
 _AT_ONCE = 0.001
 """Seconds from then on in which pika's loop need not run for what is written."""
@@ -173,6 +178,41 @@ def _connection(
         pending = Guards(guards((*names, *map(import_module, ("pika.amqp_object", "pika.frame")))))
         note(stock, [pending])
         yield Patch(callback.CallbackManager, "pending", compiled.fast_pending(codec, callback, pending))
+    if WRITABLE in rules:
+        plaintext: Any = import_module("pika.adapters.utils.io_services_utils")._AsyncPlaintextTransport
+        yield Patch(plaintext, "_on_socket_writable", _sending_together(plaintext._on_socket_writable))
+
+
+def _sending_together(stock: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return what transports do when there is room: what waits is sent as few pieces, not one by one.
+
+    Args:
+        stock: the function to replace, which sends.
+    """
+
+    def _on_socket_writable(self: Any) -> None:
+        if len(self._tx_buffers) > 1:
+            _join(self._tx_buffers)
+        return stock(self)
+
+    return _on_socket_writable
+
+
+def _join(waiting: deque[Any]) -> None:
+    """Join the pieces that have come last. What is before a large one was joined when that came."""
+    small = []
+    while waiting and type(waiting[-1]) is bytes and len(waiting[-1]) < _JOINED // 2:
+        small.append(waiting.pop())
+    together: list[bytes] = []
+    octets = 0
+    for piece in reversed(small):
+        if octets + len(piece) > _JOINED:
+            waiting.append(b"".join(together))
+            together, octets = [], 0
+        together.append(piece)
+        octets += len(piece)
+    if together:
+        waiting.append(b"".join(together))
 
 
 def _sockets(rules: Mapping[str, str]) -> Iterator[Patch]:
@@ -190,7 +230,8 @@ def _writing_at_once(stock: Callable[[Any, Any], None], transports: Any) -> Call
 
     pika sends when its loop has found room. A `BlockingConnection` runs the loop for each message, which also
     reads what has come and calls what is due. That is done once a millisecond here: the first write, and each
-    that comes later than that, goes to pika's own function.
+    that comes later than that, goes to pika's own function. So do all where the loop runs by itself, since
+    what is written in its turn is then sent together.
 
     Args:
         stock: the function to replace.
@@ -199,9 +240,10 @@ def _writing_at_once(stock: Callable[[Any, Any], None], transports: Any) -> Call
     logger = transports._LOGGER
 
     def write(self: Any, data: Any) -> None:
+        if self._tx_buffers or not data or _runs(self._nbio) or logger.isEnabledFor(DEBUG):
+            return stock(self, data)
         own, now = vars(self), monotonic()
-        late = now - own.get(_WATCHED, float("-inf")) > _AT_ONCE
-        if late or self._tx_buffers or not data or logger.isEnabledFor(DEBUG):
+        if now - own.get(_WATCHED, float("-inf")) > _AT_ONCE:
             own[_WATCHED] = now
             return stock(self, data)
         self._buffer_tx_data(data)
@@ -211,3 +253,9 @@ def _writing_at_once(stock: Callable[[Any, Any], None], transports: Any) -> Call
         return None
 
     return write
+
+
+def _runs(adapter: Any) -> bool:
+    """Return whether the loop of a transport runs by itself, as that of a `BlockingConnection` never does."""
+    poller = getattr(getattr(adapter, "_loop", None), "_poller", None)
+    return bool(getattr(poller, "_running", True))

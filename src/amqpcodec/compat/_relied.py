@@ -104,6 +104,8 @@ _PIKA_DECODE = (
     *_made("pika.frame.Frame"), *_made("pika.frame.Method"), *_made("pika.frame.Header"),
     *_made("pika.frame.Body"), *_made("pika.frame.Heartbeat"),
 )  # fmt: skip
+_TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
+_PLAINTEXT = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport"
 _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
     "pamqp": {
         "pamqp.frame.unmarshal": (
@@ -140,6 +142,7 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         "pika.callback.CallbackManager.pending": (
             *_in("pika.callback", "name_or_value", "sanitize_prefix"),
         ),
+        f"{_PLAINTEXT}._on_socket_writable": _in(_TRANSPORT, "_buffer_tx_data", "_produce"),
     },
     "amqp": {
         "amqp.serialization.loads": (),
@@ -184,14 +187,14 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }  # fmt: skip
-_TRANSPORT = "pika.adapters.utils.io_services_utils._AsyncTransportBase"
-_PLAINTEXT = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport"
 _LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
         f"{_PLAINTEXT}.write": (
             f"{_PLAINTEXT}._on_socket_writable",
             *_in(_TRANSPORT, "_buffer_tx_data", "_produce", "get_write_buffer_size"),
             "pika.adapters.blocking_connection.BlockingConnection._flush_output",
+            "pika.adapters.select_connection._PollerBase.start",
+            "pika.adapters.utils.selector_ioloop_adapter.SelectorIOServicesAdapter.__init__",
         ),
         f"{_TRANSPORT}._MAX_RECV_BYTES": (
             *_in(_TRANSPORT, "_consume", "_MAX_CONSUME_BYTES"),
