@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 PEER = "pika"  # the library that decodes: pamqp, pika or amqp
-LOOPS = True  # its read loop, too
+LOOPS = True  # how it uses sockets, too
 OFF = "PIKA_NO_SPEEDUPS"  # a variable of the environment
 
 

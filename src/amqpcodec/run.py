@@ -29,7 +29,7 @@ Run a program as python does, with its AMQP library accelerated. {VARIABLE} name
   pamqp      for aio-pika, aiormq, AMQPStorm and rabbitpy
   pika       for pika
   amqp       for kombu, Celery and py-amqp
-  +loops     behind a name: the loops that read and write, too
+  +loops     behind pika or amqp: how they use sockets, too
   +tolerant  behind a name: tables that cannot be read are delivered
 
 What cannot be accelerated gets a line on the standard error, and the program begins none the less.

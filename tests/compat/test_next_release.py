@@ -31,6 +31,7 @@ from amqpcodec.compat._sources import LARGEST, Sources
 
 TESTS = Path(__file__).parents[1]
 
+_PLAINTEXT = "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport"
 # What relies on a function beside what takes its own place.
 ALSO = {
     "Basic.Properties": ["pamqp.frame.unmarshal", "pamqp.frame.marshal"],
@@ -44,6 +45,7 @@ ALSO = {
     "amqp.serialization.GenericContent._serialize_properties": ["amqp.method_framing.frame_writer"],
     "amqp.basic_message.Message.__init__": ["amqp.method_framing.frame_handler"],
     "pika.frame.decode_frame": ["pika.connection.Connection._on_data_available"],
+    f"{_PLAINTEXT}._on_socket_writable": [f"{_PLAINTEXT}.write"],
 }  # fmt: skip
 SAMPLES = {
     "pamqp": ["Basic.Publish", "Basic.Properties"],

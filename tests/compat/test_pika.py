@@ -123,6 +123,7 @@ def test_the_functions_look_like_those_that_they_stand_for(both: Pair) -> None:
         "pika.frame.Body.marshal", "pika.frame.Heartbeat.marshal",
         "pika.connection.Connection._output_marshaled_frames",
         "pika.connection.Connection._on_data_available", "pika.callback.CallbackManager.pending",
+        "pika.adapters.utils.io_services_utils._AsyncPlaintextTransport._on_socket_writable",
     ]  # fmt: skip
 
 

@@ -77,7 +77,7 @@ NAMES = {
     "aiormq live": Suite("aiormq", "7.2.4", "pamqp", ("-p", "suites.aiormq_broker", "tests"), True),
     "aio-pika live": Suite("aio-pika", "10.2.1", "pamqp", ("tests",), True),
 }
-LOOPS = ("amqpstorm", "aiormq live", "aio-pika live", "amqp", "amqp live")
+LOOPS = ("amqp", "amqp live")
 NAMES |= {f"{name}, loops": NAMES[name]._replace(peers=NAMES[name].peers + "+loops") for name in LOOPS}
 NAMES |= {f"{name}, seam": NAMES[name]._replace(seam=True) for name in ("pamqp", "amqp", "aiormq live")}
 

@@ -32,7 +32,7 @@ class Seam(NamedTuple):
 
 SEAMS = {
     "pamqp": Seam("pamqp", loops=False),
-    "aiormq": Seam("pamqp", loops=True),
+    "aiormq": Seam("pamqp", loops=False),
     "pika": Seam("pika", loops=True),
     "amqp": Seam("amqp", loops=False),
 }
