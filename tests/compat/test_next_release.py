@@ -83,6 +83,7 @@ RENAMED = [
         [
             "amqp.serialization.GenericContent._serialize_properties", "amqp.method_framing.frame_handler",
             "amqp.method_framing.frame_writer", "amqp.basic_message.Message.__init__",
+            "amqp.abstract_channel.AbstractChannel.dispatch_method",
         ],
     ),
 ]  # fmt: skip
