@@ -223,12 +223,18 @@ cdef object _next(PyObject *function, PyObject *const *arguments, size_t nargsf,
 
 
 cdef object _read(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
-    """One frame of a connection: where it is here already, there is no timeout to be set."""
+    """Frames of a connection that are here already, to the end of a method or content; there is no timeout to be set."""
     cdef ReadAhead self = <ReadAhead>(<FastFunction>function).state
     frame = self.next_frame()
-    if frame is not None:
-        return self.handler()(frame)
-    return _look(function, arguments, nargsf, names)
+    if frame is None:
+        return _look(function, arguments, nargsf, names)
+    while True:  # as `drain_events` would
+        ended = self.handler()(frame)
+        if ended:
+            return ended
+        frame = self.next_frame()
+        if frame is None:
+            return ended
 
 
 cdef object _look(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
