@@ -90,7 +90,7 @@ class TrackingOptions(TypedDict, total=False):
         Option(
             Ports(),
             AMQP_PORT,
-            "server port or ports; any (None) for every connection with AMQP in it",
+            "server port or ports; any (in Python None) for every connection with AMQP in it",
         ),
     ]
     out_of_order_bytes: Annotated[

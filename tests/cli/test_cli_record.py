@@ -39,7 +39,7 @@ def test_a_session_is_recorded_until_the_command_is_interrupted(tmp_path: Path) 
             publish(port, 100_000)
     out, err = said
     assert err == ""
-    assert out.startswith(f"{path}: 1 connections, 10")
+    assert out.startswith(f"{path}: 1 connection, 10")
     frames = [each for each in read_frames(str(path)) if isinstance(each, CapturedFrame)]
     assert sum(isinstance(each.frame.payload, amqp.Basic.Publish) for each in frames) == 1
     assert b"guest\0guest" not in path.read_bytes()

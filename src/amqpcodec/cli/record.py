@@ -129,9 +129,10 @@ def _signals_set(ended: asyncio.Event, loop: asyncio.AbstractEventLoop) -> Itera
 
 def _report(file: str, done: RecorderStats) -> None:
     """Say what was recorded, and what was not."""
+    connections = f"{done.connections} connection{'' if done.connections == 1 else 's'}"
     files = f", {done.files} files" if done.files > 1 else ""
     with output.blaming_output():
-        print(f"{file}: {done.connections} connections, {done.recorded} bytes recorded{files}")
+        print(f"{file}: {connections}, {done.recorded} bytes recorded{files}")
     if done.left_out:
         output.complain(f"{file}: {done.left_out} bytes were left out, since they are no AMQP")
     if done.missing or done.missing_connections:
