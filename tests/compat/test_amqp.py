@@ -470,6 +470,18 @@ def test_a_socket_that_was_closed_is_found(plain: Line) -> None:
         plain.connection.drain_events(timeout=0)
 
 
+def test_a_connection_that_was_reset_is_found_as_ever(plain: Line) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        plain.transport.sock = near = socket.create_connection(server.getsockname())
+        far, _ = server.accept()
+    with near:
+        plain.transport._setup_transport()
+        far.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        far.close()
+        with pytest.raises(ConnectionResetError):
+            plain.connection.drain_events(timeout=0)
+
+
 @contextmanager
 def untimed(self: Any, timeout: Any = None) -> Iterator[None]:
     raise LookupError("asked")

@@ -27,15 +27,15 @@ from ._fast_c cimport FastFunction, call_original, count_of, fast_call, fast_fun
 cdef extern from *:
     """
     #ifndef _WIN32
-    #include <errno.h>
-    #include <sys/socket.h>
+    #include <poll.h>
     #endif
 
-    /* Whether a call to read would have to wait; where that cannot be told without waiting, it would not. */
+    /* Whether a call to read would have to wait; where that cannot be told, it would not. Not by a call to read: that
+       would take away the error of a connection that was reset, which the next one is to find. */
     static inline int amqpcodec_would_wait(int descriptor) {
-    #ifdef MSG_DONTWAIT
-        char octet;
-        return recv(descriptor, &octet, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    #ifdef POLLIN
+        struct pollfd asked = {descriptor, POLLIN, 0};
+        return poll(&asked, 1, 0) == 0;
     #else
         return 0;
     #endif
