@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import signal
 import socket
+import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import repeat, starmap
 from random import Random
@@ -35,6 +40,15 @@ def both(request: pytest.FixtureRequest) -> Iterator[Pair]:
 
 
 with_loops = pytest.mark.parametrize("both", [True], ids=["loops"], indirect=True)
+
+
+@pytest.fixture
+def quick_switches() -> Iterator[None]:
+    """Threads take turns often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
 
 
 class Writing:
@@ -190,6 +204,64 @@ def test_what_waits_for_room_is_not_joined_again_and_again(pairs: tuple[Writing,
     assert len(received) == 500 * count
     assert len(writing.sent) < 500 * count // 32_768 * 2 + 1000
     assert time.process_time() - begin < 5
+
+
+class Interruption(Exception):
+    """What a handler of a signal raises, as one of Ctrl+C does."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no signals of timers")
+@pytest.mark.parametrize("after", [0.0003, 0.001, 0.002])  # seconds
+def test_a_signal_while_a_backlog_is_joined_loses_no_octets(
+    pairs: tuple[Writing, Writing], after: float
+) -> None:
+    """The call to the socket itself is never made: pika may lose count where it is interrupted there."""
+    _, writing = pairs
+    pieces = [b"%06d" % number for number in range(50_000)]
+    for piece in pieces:
+        writing.transport._buffer_tx_data(piece)
+
+    def interrupt(*_: Any) -> None:
+        raise Interruption
+
+    def no_room(*_: Any) -> int:
+        raise BlockingIOError(errno.EAGAIN, "no room")
+
+    writing.transport._sigint_safe_send = no_room
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, after)
+        with suppress(Interruption):
+            writing.transport._on_socket_writable()
+            time.sleep(1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert b"".join(writing.transport._tx_buffers) == b"".join(pieces)
+
+
+def test_what_another_thread_writes_while_a_backlog_is_joined_stays_behind_it(
+    pairs: tuple[Writing, Writing], quick_switches: None
+) -> None:
+    _, writing = pairs
+    waiting = writing.transport._tx_buffers
+    waiting.extend(b"%06d" % number for number in range(100_000))
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(100_000, 200_000):
+            waiting.append(b"%06d" % number)
+        done.set()
+
+    def no_room(*_: Any) -> int:
+        raise BlockingIOError(errno.EAGAIN, "no room")
+
+    writing.transport._sigint_safe_send = no_room
+    thread = threading.Thread(target=write)
+    thread.start()
+    while not done.is_set():
+        writing.transport._on_socket_writable()
+    thread.join()
+    assert b"".join(waiting) == b"".join(b"%06d" % number for number in range(200_000))
 
 
 @with_loops

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from logging import DEBUG
@@ -57,9 +56,6 @@ _OWN = 0  # the C code reads and writes it itself
 
 _RECEIVED = 65536
 """Octets that one call to the socket may bring."""
-
-_JOINED = 65536
-"""Octets that one call to the socket may send, of those that came in smaller pieces."""
 
 _WATCHED = "_amqpcodec_watched"
 """Attribute of a transport: when pika's loop was last left to send what was written."""
@@ -189,30 +185,14 @@ def _sending_together(stock: Callable[[Any], None]) -> Callable[[Any], None]:
     Args:
         stock: the function to replace, which sends.
     """
+    join_last = load("amqpcodec.compat._pika", "c").join_last
 
     def _on_socket_writable(self: Any) -> None:
         if len(self._tx_buffers) > 1:
-            _join(self._tx_buffers)
+            join_last(self._tx_buffers)
         return stock(self)
 
     return _on_socket_writable
-
-
-def _join(waiting: deque[Any]) -> None:
-    """Join the pieces that have come last. What is before a large one was joined when that came."""
-    small = []
-    while waiting and type(waiting[-1]) is bytes and len(waiting[-1]) < _JOINED // 2:
-        small.append(waiting.pop())
-    together: list[bytes] = []
-    octets = 0
-    for piece in reversed(small):
-        if octets + len(piece) > _JOINED:
-            waiting.append(b"".join(together))
-            together, octets = [], 0
-        together.append(piece)
-        octets += len(piece)
-    if together:
-        waiting.append(b"".join(together))
 
 
 def _sockets(rules: Mapping[str, str]) -> Iterator[Patch]:
