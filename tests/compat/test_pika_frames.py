@@ -240,6 +240,20 @@ def test_the_frames_of_a_message_are_sent_as_one_piece_if_they_are_small(
     assert counted == [len(octets), octets.count(b"\xce\x03\0\x01") + 2]
 
 
+def test_an_adapter_of_the_program_is_given_frame_by_frame(both: Pair) -> None:
+    def given(peer: Copy) -> list[bytes]:
+        class Adapter(offline(peer)):  # type: ignore[misc]
+            def _adapter_emit_data(self, data: bytes) -> None:
+                pieces.append(data)
+                super()._adapter_emit_data(data)
+
+        pieces: list[bytes] = []
+        Adapter()._output_marshaled_frames([b"method", b"header", b"body"])
+        return pieces
+
+    assert given(both.accelerated) == given(both.stock) == [b"method", b"header", b"body"]
+
+
 @pytest.mark.parametrize("frames", [[b"a", b"b"], [b"a"], [], [b"a", b""], [b"a", "b"], (b"a", b"b")])
 def test_a_piece_that_cannot_be_sent_is_counted_as_ever(both: Pair, frames: Any) -> None:
     def sent(peer: Copy) -> tuple[Any, ...]:

@@ -206,7 +206,7 @@ def test_what_waits_for_room_is_not_joined_again_and_again(pairs: tuple[Writing,
     assert time.process_time() - begin < 5
 
 
-class Interruption(Exception):
+class SignalError(Exception):
     """What a handler of a signal raises, as one of Ctrl+C does."""
 
 
@@ -222,7 +222,7 @@ def test_a_signal_while_a_backlog_is_joined_loses_no_octets(
         writing.transport._buffer_tx_data(piece)
 
     def interrupt(*_: Any) -> None:
-        raise Interruption
+        raise SignalError
 
     def no_room(*_: Any) -> int:
         raise BlockingIOError(errno.EAGAIN, "no room")
@@ -231,7 +231,7 @@ def test_a_signal_while_a_backlog_is_joined_loses_no_octets(
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, after)
-        with suppress(Interruption):
+        with suppress(SignalError):
             writing.transport._on_socket_writable()
             time.sleep(1)
     finally:

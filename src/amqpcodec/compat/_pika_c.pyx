@@ -8,6 +8,8 @@ Connections read frames where they lie, and cut off the rest once a read. pika i
 all that is behind it. The frames of a message are sent as one piece, where pika makes a call of the system for each.
 """
 
+from types import MethodType
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
 from cpython.object cimport PyObject
@@ -22,6 +24,7 @@ from .._kernel.values import Declined
 from .._kernel.wire cimport BODY, ENVELOPE_SIZE, HEADER, HEARTBEAT, MAX_PAYLOAD, METHOD, OVERHEAD
 from .._kernel.writer_c cimport Writer, WriterRules
 
+from .._kernel.guards_c import is_own
 from ._fast_c cimport Counts, FastFunction, call_original, count_of, fast_function
 from ._lookup cimport look_up
 
@@ -473,7 +476,7 @@ cdef object _output(PyObject *function, PyObject *const *arguments, size_t nargs
     octets = None
     if names is NULL and count_of(nargsf) == 2 and type(<object>arguments[1]) is list and called.unchanged():
         octets = _joined(<list>arguments[1])
-    if octets is None:
+    if octets is None or len(<list>arguments[1]) > 1 and not _streams(<object>arguments[0]):
         return call_original(function, arguments, nargsf, names)
     connection, frames = <object>arguments[0], <list>arguments[1]
     first = PyBytes_GET_SIZE(frames[0])
@@ -482,6 +485,12 @@ cdef object _output(PyObject *function, PyObject *const *arguments, size_t nargs
     connection._adapter_emit_data(octets)
     connection.bytes_sent += PyBytes_GET_SIZE(octets) - first
     connection.frames_sent += len(frames) - 1
+
+
+cdef bint _streams(object connection) except -1:
+    """Return whether an adapter of pika's own takes what is sent. Others may expect a frame at a time."""
+    emit = connection._adapter_emit_data
+    return type(emit) is MethodType and is_own(emit.__func__, "pika")
 
 
 cdef bytes _joined(list frames):

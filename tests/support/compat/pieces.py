@@ -103,7 +103,8 @@ def of_pika(peer: Copy) -> dict[str, Piece]:
         frame.Method(0, spec.Connection.StartOk({}, "PLAIN", "x", "en")), frame.Body(1, b"abc"),
         frame.Heartbeat(),
     ]  # fmt: skip
-    quiet: Any = type("Quiet", (peer.connection.Connection,), {})
+    emit = getattr(peer, "adapters.base_connection").BaseConnection._adapter_emit_data
+    quiet: Any = type("Quiet", (peer.connection.Connection,), {"_adapter_emit_data": emit})
     quiet.__abstractmethods__ = frozenset()
     octets = DELIVER + HEADER + enveloped(b"abc", 3) + HEARTBEAT
 
@@ -115,7 +116,8 @@ def of_pika(peer: Copy) -> dict[str, Piece]:
 
     def send() -> Any:
         connection, sent = quiet.__new__(quiet), []
-        connection.bytes_sent, connection.frames_sent, connection._adapter_emit_data = 0, 0, sent.append
+        connection.bytes_sent, connection.frames_sent = 0, 0
+        connection._transport = SimpleNamespace(write=sent.append)
         connection._output_marshaled_frames([DELIVER, HEADER])
         return b"".join(sent), connection.bytes_sent, connection.frames_sent
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from .engine import Copy
@@ -16,6 +17,7 @@ def offline(peer: Copy) -> Any:
     class Offline(peer.connection.Connection):  # type: ignore[misc,name-defined]
         def __init__(self, **arguments: Any) -> None:
             self.sent: list[bytes] = []
+            self._transport = SimpleNamespace(write=self.sent.append)
             super().__init__(**arguments)
 
         def _adapter_connect_stream(self) -> None:
@@ -33,8 +35,7 @@ def offline(peer: Copy) -> Any:
         def _adapter_add_callback_threadsafe(self, callback: Callable[[], None]) -> None:
             callback()
 
-        def _adapter_emit_data(self, data: bytes) -> None:
-            self.sent.append(data)
+        _adapter_emit_data = getattr(peer, "adapters.base_connection").BaseConnection._adapter_emit_data
 
     return Offline
 
