@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -168,6 +169,33 @@ def test_aiormq_lets_the_transport_go_on_when_the_buffer_has_room(accelerated: b
         return transport.paused
 
     assert asyncio.run(receive()) is False
+
+
+@pytest.mark.parametrize("of_class", [True, False])
+def test_aiormq_reads_by_what_somebody_has_put_in_the_place_of_readexactly(
+    accelerated: bool, of_class: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    exactly = asyncio.StreamReader.readexactly
+
+    async def counted(reader: asyncio.StreamReader, count: int) -> bytes:
+        asked.append(count)
+        return await exactly(reader, count)
+
+    async def receive() -> None:
+        reader = asyncio.StreamReader()
+        receiver = aiormq.connection.FrameReceiver(reader)
+        ack = pamqp.frame.marshal(pamqp.commands.Basic.Ack(1), 1)
+        reader.feed_data(ack * 2)
+        await receiver.get_frame()
+        if of_class:
+            monkeypatch.setattr(asyncio.StreamReader, "readexactly", counted)
+        else:
+            monkeypatch.setattr(reader, "readexactly", partial(counted, reader))
+        await receiver.get_frame()
+        assert sum(asked) == len(ack)
+
+    asyncio.run(receive())
 
 
 class Recorded:
