@@ -496,6 +496,7 @@ OWN = {
     "read_frame of the class": (transports._AbstractTransport, "read_frame", asked),
     "_read of the class": (transports.TCPTransport, "_read", asked),
     "having_timeout of the class": (transports._AbstractTransport, "having_timeout", untimed),
+    "transport of the class": (amqp.Connection, "transport", property(asked)),
     "blocking_read of the class": (amqp.Connection, "blocking_read", asked),
     "_read of one": (None, "_read", asked),
     "_quick_recv of one": (None, "_quick_recv", asked),

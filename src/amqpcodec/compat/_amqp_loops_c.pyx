@@ -56,11 +56,12 @@ try:
     _read_frame = _AbstractTransport.read_frame
     _blocking_read = Connection.blocking_read
     _on_inbound_frame = Connection.on_inbound_frame
+    _transport = Connection.transport
     _having_timeout = _AbstractTransport.having_timeout
     _reading = TypeGuard(TCPTransport, ("read_frame", "_read"))
 except (ImportError, AttributeError):  # a release that is not known: nothing is replaced
     Connection = TCPTransport = _AbstractTransport = _read_frame = _blocking_read = _having_timeout = None
-    _on_inbound_frame = None
+    _on_inbound_frame = _transport = None
 
 
 cdef class Reading:
@@ -70,6 +71,8 @@ cdef class Reading:
 
     cdef bint finds_nothing(self) except -1:
         """Return whether py-amqp's own functions would find nothing on a plain socket that was asked not to wait."""
+        if type(self.connection).transport is not _transport:
+            return False
         transport = self.connection._transport
         if type(transport) is not TCPTransport or not _reading.unchanged() or self._has_its_own(vars(transport)):
             return False
