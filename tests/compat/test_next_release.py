@@ -1,6 +1,6 @@
 """The next release of a library, simulated: what it changes stays as it is, and the rest is accelerated.
 
-Each is a copy of the installed library with one change. A process of its own accelerates it, with read loops,
+Each is a copy of the installed library with one change. A process of its own accelerates it, with `loops`,
 and sends a message through it.
 """
 

@@ -226,7 +226,7 @@ cdef object _next(PyObject *function, PyObject *const *arguments, size_t nargsf,
 
 
 cdef object _read(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
-    """Frames of a connection that are here already, to the end of a method or content; there is no timeout to be set."""
+    """Frames of a connection that are here already, to the end of a method or content; no timeout is to be set."""
     cdef ReadAhead self = <ReadAhead>(<FastFunction>function).state
     frame = self.next_frame()
     if frame is None:
