@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # One that cannot be collected without compiled modules, and three that test these in different ways.
 FILES = (
-    "compat/test_loops.py",
+    "compat/test_client_frames.py",
     "compat/test_pamqp.py",
     "codec/test_backend.py",
     "codec/test_fixed_methods.py",
@@ -38,7 +38,7 @@ def test_a_tree_without_compiled_modules_runs_its_tests_and_says_what_it_skips(t
     assert f"amqpcodec: builds tested: py ({why}); build in use: py\n" in done.stdout
     for reason in (
         f"test_fixed_methods.py:[0-9]+: {why}",
-        r"test_loops.py:[0-9]+: the pure build replaces nothing",
+        r"test_client_frames.py:[0-9]+: the pure build replaces nothing",
     ):
         assert re.search(rf"SKIPPED .*{reason}$", done.stdout, re.MULTILINE)
     assert " passed, " in done.stdout

@@ -124,7 +124,7 @@ def test_a_read_loop_that_was_wrapped_before_stays(
     replacing = wrapped(getattr(owner, name), [])
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, replacing)
-        with compat.installed("pamqp", loops=True) as given:
+        with compat.installed("pamqp") as given:
             assert getattr(owner, name) is replacing
         assert given["pamqp"].stock[path.replace(":", ".")] == "was replaced before"
 

@@ -82,13 +82,13 @@ class Replacement(NamedTuple):
         name: as `Status.originals` has a function, and the facts a class.
         roots: what it relies on, by dotted path.
         apart: what is not followed from there.
-        is_loop: it is only replaced where `loops` are asked for.
+        on_request: it is only replaced with the option `loops`.
     """
 
     name: str
     roots: tuple[str, ...]
     apart: tuple[str, ...]
-    is_loop: bool = False
+    on_request: bool = False
 
 
 _CONTENT = "amqp.serialization.GenericContent"
@@ -187,7 +187,7 @@ _ROOTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
 }  # fmt: skip
-_LOOPS: dict[str, dict[str, tuple[str, ...]]] = {
+_ON_REQUEST: dict[str, dict[str, tuple[str, ...]]] = {
     "pika": {
         f"{_PLAINTEXT}.write": (
             f"{_PLAINTEXT}._on_socket_writable",
@@ -220,9 +220,9 @@ def table(library: str) -> Iterator[Replacement]:
     classes = class_names(library)
     within = _CLASSES_IN.get(library, "")
     apart = (*_APART[library], *dict.fromkeys(f"{within}.{name.partition('.')[0]}" for name in classes))
-    for is_loop, entries in ((False, _ROOTS), (True, _LOOPS)):
+    for on_request, entries in ((False, _ROOTS), (True, _ON_REQUEST)):
         for name, roots in entries.get(library, {}).items():
-            yield Replacement(name, (name, *roots), (*apart, *_CALLED.get(name, ())), is_loop)
+            yield Replacement(name, (name, *roots), (*apart, *_CALLED.get(name, ())), on_request)
     for name in classes:
         roots = (f"{within}.{name}", *_bases(library, name))
         yield Replacement(name, roots, (*apart, *_VALUES))
@@ -280,7 +280,7 @@ def recognise(peer: str, *, loops: bool = False) -> Known:
     for library in (peer, *CLIENTS.get(peer, ())):
         made_in = []
         for each in _compared(library):
-            if each.is_loop and not loops:
+            if each.on_request and not loops:
                 continue
             if each.rules is None:
                 unknown.append(each.name)
@@ -306,14 +306,14 @@ class Compared(NamedTuple):
 
     Attributes:
         name: as `Replacement` has it.
-        is_loop: as `Replacement` has it.
+        on_request: as `Replacement` has it.
         digest: of what it relies on; empty if it is missing itself.
         rules: by which it is known to go; None if it is not known. A class may be known to be missing.
         module: that it is made in.
     """
 
     name: str
-    is_loop: bool
+    on_request: bool
     digest: str
     rules: str | None
     module: str
@@ -341,7 +341,9 @@ def compare(spec: ModuleSpec) -> tuple[Compared, ...]:
     found = []
     for each in table(spec.name):
         digest, module = _looked_at(sources, each)
-        found.append(Compared(each.name, each.is_loop, digest, learnt.get(each.name, {}).get(digest), module))
+        found.append(
+            Compared(each.name, each.on_request, digest, learnt.get(each.name, {}).get(digest), module)
+        )
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Loops that are replaced do what the client's own do, however octets come, and leave errors to those."""
+"""How clients take frames from what they have read: as without, however octets come; errors are their own."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_what_somebody_gives_one_connection_of_amqpstorm_is_called(accelerated: 
     assert connection.frames == []
 
 
-def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     get_frame = aiormq.connection.FrameReceiver.get_frame
     monkeypatch.setitem(_relied.LEARNT, "aiormq", {})
     monkeypatch.setattr(_relied, "_compared_once", _relied._compared_once.__wrapped__)
@@ -279,7 +279,7 @@ def test_a_loop_whose_source_is_another_stays_as_it_is(monkeypatch: pytest.Monke
     assert "amqpstorm.connection.Connection._read_buffer" in found.originals
 
 
-def test_loops_are_put_back() -> None:
+def test_they_are_put_back() -> None:
     before = aiormq.connection.FrameReceiver.get_frame, amqpstorm.connection.Connection._read_buffer
     with compat.installed("pamqp"):
         assert aiormq.connection.FrameReceiver.get_frame is not before[0]
