@@ -349,6 +349,45 @@ def test_many_frames_are_read_by_one_call(line: Line) -> None:
     assert line.connection.bytes_recv == 100
 
 
+HEARTBEAT = _frame(8, b"", 0)
+EMPTY = _frame(1, DELIVER) + _frame(2, struct.pack("!HHQH", 60, 0, 0, 0))
+
+
+def test_one_call_takes_what_is_here_up_to_the_end_of_a_message(line: Line) -> None:
+    line.far.sendall(_frame(1, ACK) + HEARTBEAT * 2 + EMPTY + _frame(1, ACK) + HEARTBEAT)
+    signatures = []
+    for _ in range(3):
+        assert line.connection.blocking_read() is True
+        signatures.append([call[1] for call in line.calls])
+    assert signatures == [[(60, 80)], [(60, 80), (60, 60)], [(60, 80), (60, 60), (60, 80)]]
+    assert line.connection.bytes_recv == 6
+    assert line.connection.blocking_read() is False
+    assert line.connection.bytes_recv == 7
+
+
+def test_what_follows_a_frame_that_is_refused_is_taken_by_the_next_call(line: Line) -> None:
+    line.far.sendall(_frame(1, ACK) + HEARTBEAT + _frame(3, b"no header") + _frame(1, ACK))
+    line.connection.blocking_read()
+    with pytest.raises(amqp.exceptions.UnexpectedFrame, match="Received frame 3 while expecting type: 1"):
+        line.connection.blocking_read()
+    assert line.connection.blocking_read() is True
+    assert [call[1] for call in line.calls] == [(60, 80)] * 2
+
+
+def test_a_connection_that_is_closed_between_two_frames_takes_no_more(line: Line) -> None:
+    line.far.sendall(_frame(1, ACK) + HEARTBEAT + _frame(1, ACK))
+    line.connection.blocking_read()
+    taken = []
+
+    def close(frame: Any) -> None:
+        taken.append(frame[0])
+        line.transport.sock = None
+
+    line.connection.on_inbound_frame = close
+    line.connection.blocking_read()
+    assert taken == [8]
+
+
 @pytest.mark.parametrize(("loops", "consumes"), [(False, True), (True, False)])
 def test_each_frame_takes_three_calls_without_loops_and_where_nothing_is_consumed(
     loops: bool, consumes: bool
