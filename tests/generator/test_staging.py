@@ -79,7 +79,7 @@ def test_texts_of_both_builds_keep_the_division_of_python(package: Path) -> None
 
 
 def test_no_text_of_both_builds_asks_for_the_division_of_c() -> None:
-    root = Path(_build.__file__).parent
+    root = Path(__file__).parents[2] / "src" / "amqpcodec"
     shared = [path.with_name(f"{path.stem[:-2]}_py.py") for path in root.rglob("*_c.pxd")]
     texts = [path for path in shared if not path.with_name(f"{path.stem[:-3]}_c.pyx").exists()]
     assert len(texts) > 20
