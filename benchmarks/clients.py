@@ -36,11 +36,8 @@ PROJECTS = ("aiormq", "aio-pika", "AMQPStorm", "rabbitpy", "pika", "kombu", "amq
 SEAMED = "aiormq"
 MODES = ("stock", "accelerated")
 LOOPS = ("pika", "amqp")  # peers that have the option
-ASYNCIO_MODES = (
-    "uvloop",
-    "accelerated, uvloop",
-    "seam",
-)  # the last: unmodified, on an aiormq that has the seam
+# The last: unmodified, on an aiormq that has the seam.
+ASYNCIO_MODES = ("uvloop", "accelerated, uvloop", "seam")
 Times = dict[str, dict[str, list[float]]]  # microseconds by action and mode
 HEADERS = {"number": 12345, "customer": "customer-7", "urgent": True}
 BODY = b"x" * 256

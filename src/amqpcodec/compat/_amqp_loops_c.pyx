@@ -33,7 +33,7 @@ cdef extern from *:
     /* Whether a call to read would have to wait; where that cannot be told, it would not. Not by a call to read: that
        would take away the error of a connection that was reset, which the next one is to find. */
     static inline int amqpcodec_would_wait(int descriptor) {
-    #ifdef POLLIN
+    #ifndef _WIN32
         struct pollfd asked = {descriptor, POLLIN, 0};
         return poll(&asked, 1, 0) == 0;
     #else
