@@ -515,21 +515,23 @@ def join_last(waiting):
     """
     cdef list small = []
     cdef list together = []
+    cdef list joined = []
     cdef Py_ssize_t octets = 0
-    while waiting:
-        piece = waiting.pop()
+    for piece in reversed(waiting):
         if type(piece) is not bytes or PyBytes_GET_SIZE(piece) >= MOST_JOINED // 2:
-            waiting.append(piece)
             break
         small.append(piece)
     for piece in reversed(small):
         if octets + PyBytes_GET_SIZE(piece) > MOST_JOINED:
-            waiting.append(b"".join(together))
+            joined.append(b"".join(together))
             together, octets = [], 0
         together.append(piece)
         octets += PyBytes_GET_SIZE(piece)
     if together:
-        waiting.append(b"".join(together))
+        joined.append(b"".join(together))
+    for _ in small:  # which stay there until what takes their place is made
+        waiting.pop()
+    waiting.extend(joined)
 
 
 cdef object _pending(PyObject *function, PyObject *const *arguments, size_t nargsf, PyObject *names):
