@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import mmap
+from array import array
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -144,12 +147,64 @@ async def test_a_return_that_nobody_has_published_is_counted(world: World) -> No
     assert (stats.returned, stats.unmatched, stats.confirmed) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("body", [bytearray(b"ab"), memoryview(b"ab"), memoryview(bytearray(b"ab"))])
-async def test_any_buffer_is_a_body_and_may_be_returned(world: World, body: Any) -> None:
+def mapped() -> mmap.mmap:
+    pages = mmap.mmap(-1, 4)
+    pages.write(b"abcd")
+    return pages
+
+
+BODIES = {
+    "bytearray": lambda: bytearray(b"abcd"),
+    "memoryview": lambda: memoryview(b"abcd"),
+    "memoryview of a bytearray": lambda: memoryview(bytearray(b"abcd")),
+    "memoryview of another format": lambda: memoryview(b"abcd").cast("H"),
+    "memoryview of two dimensions": lambda: memoryview(b"abcd").cast("B", (2, 2)),
+    "memoryview that leaves out every other octet": lambda: memoryview(b"a-b-c-d-")[::2],
+    "array": lambda: array("H", b"abcd"),
+    "mmap": mapped,
+    "ctypes": lambda: (ctypes.c_uint16 * 2).from_buffer_copy(b"abcd"),
+    "octets that compare one by one, as numpy's": lambda: Elements(b"abcd"),
+}
+
+
+class Elements(bytes):
+    """Octets of which it is ambiguous whether they are equal to others."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value of an array with more than one element is ambiguous")
+
+    __hash__ = bytes.__hash__
+
+
+@pytest.mark.parametrize("how", BODIES)
+async def test_any_buffer_is_a_body_and_may_be_returned(world: World, how: str) -> None:
     world.broker.on("basic.publish", send_back)
     async with world.client() as client:
+        channel = await client.channel()
         with pytest.raises(ReturnedError):
-            await (await client.channel()).publish(body)
+            await channel.publish(BODIES[how]())
+        with pytest.raises(ReturnedError):
+            await (await channel.publish_soon(BODIES[how]()))
+        stats = client.stats()
+    assert world.broker.bodies() == [b"abcd"] * 2
+    assert (stats.returned, stats.unmatched, stats.confirmed) == (2, 0, 0)
+
+
+async def test_a_body_may_be_changed_as_soon_as_it_is_given(world: World) -> None:
+    """It waits to be written here, and is written once more on the next connection."""
+    world.broker.on("basic.publish", hold, connection=1)
+    async with world.client() as client:
+        channel = await client.channel(window=1)
+        bodies = [bytearray(b"%d" % number) for number in range(1, 4)]
+        sent = [asyncio.ensure_future(channel.publish(body)) for body in bodies[:2]]
+        await asyncio.sleep(0)
+        sent.append(asyncio.ensure_future(channel.publish_soon(bodies[2])))  # it waits for room
+        [came] = await world.broker.got("basic.publish")
+        for body in bodies:
+            body[:] = b"changed"
+        came.peer.abort()
+        await asyncio.gather(*sent[:2], await sent[2])
+    assert numbers(world.broker.bodies(connection=2)) == [1, 2, 3]
 
 
 async def test_a_nacked_message_raises(world: World) -> None:

@@ -12,7 +12,7 @@ from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .connecting import in_time
 from .deliveries import Consumer, Delivery, Unsettled
 from .link import Calls, Link
-from .publishes import Publishes
+from .publishes import Publishes, octets_of
 
 if TYPE_CHECKING:
     from .client import Client
@@ -133,7 +133,8 @@ class Channel:
         text of the CancelledError says that the broker may have it.
 
         Args:
-            body: bytes-like. Neither it nor the properties may be changed until the broker has the message.
+            body: bytes-like. What is not `bytes` is copied at once. The properties may not be changed until
+                the broker has the message.
             exchange, routing_key: where to.
             properties: of class basic; None for none.
             mandatory: whether the broker returns the message where no queue takes it.
@@ -144,8 +145,10 @@ class Channel:
             ReplyError: the broker has closed the channel.
             ConnectionLostError: the client was closed before, or the connection was lost on a channel that
                 does not publish again.
-            EncodeError: a value that its field cannot carry.
+            EncodeError: a value that its field cannot carry, or a body that is not bytes-like.
         """
+        if type(body) is not bytes:
+            body = octets_of(body)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)
@@ -178,6 +181,8 @@ class Channel:
         Raises:
             ReplyError, ConnectionLostError, EncodeError: as `publish`, where it is known at once.
         """
+        if type(body) is not bytes:
+            body = octets_of(body)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
         if self._before_publish is not None:
             properties = self._before_publish(method, properties)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import AmqpError, LocalProtocolError
+from ..errors import AmqpError, EncodeError, LocalProtocolError
 from .failures import NackedError, ReturnedError
 from .link import in_set_up
 
@@ -36,11 +36,23 @@ class Publish:
     confirmed: asyncio.Future[None]
     method: Any
     properties: Any
-    body: Any
+    body: bytes
     number: int = 0
     was_written: bool = False
     is_given_up: bool = False
     returned: ReturnedError | None = None
+
+
+def octets_of(body: Any) -> bytes:
+    """Return a copy of a body that is no `bytes`, and may be changed.
+
+    Raises:
+        EncodeError: it is not bytes-like.
+    """
+    try:
+        return memoryview(body).tobytes()
+    except TypeError:
+        raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
 
 
 class Headers:
@@ -133,7 +145,7 @@ class Publishes:
                     self._wake(1)  # somebody else, where this one was about to go on
                 raise
 
-    def put(self, method: Any, properties: Any, body: Any) -> Publish:
+    def put(self, method: Any, properties: Any, body: bytes) -> Publish:
         """Write a message, or queue it where it may not be written now.
 
         Raises:
@@ -353,4 +365,4 @@ class Publishes:
             log.warning("messages not confirmed: %d; %s", len(waiting), error)
 
 
-__all__ = ["Publishes"]
+__all__ = ["Headers", "Publishes", "octets_of"]
