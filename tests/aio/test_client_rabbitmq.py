@@ -315,6 +315,65 @@ async def test_transactions_work_on_a_channel_without_confirms(
             assert reply.message_count == count
 
 
+async def test_what_is_settled_before_a_rollback_is_settled_once_more_after_it(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await asyncio.gather(*published(await client.channel(), 4, routing_key=queue))
+        async with await client.channel(confirm=False) as channel, channel.consume(queue) as deliveries:
+            await channel.call(amqp.Tx.Select())
+            four = [await anext(deliveries) for _ in range(4)]
+            assert four[0].ack()
+            await channel.call(amqp.Tx.Rollback())
+            assert all(delivery.ack() for delivery in four[1:3])
+            await channel.call(amqp.Tx.Commit())
+            assert four[0].nack()
+            await channel.call(amqp.Tx.Commit())
+            again = await anext(deliveries)
+            assert (again.body, again.method.redelivered) == (b"1", True)
+            assert again.ack()
+            assert four[3].ack()
+            await channel.call(amqp.Tx.Commit())  # else 406 in its place
+
+
+async def test_an_acknowledgement_while_the_broker_takes_all_back_costs_no_channel(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel(prefetch=5) as channel:
+        await channel.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        await asyncio.gather(*published(channel, 3, routing_key=queue))
+        async with channel.consume(queue) as deliveries:
+            delivery = await anext(deliveries)
+            recovering = asyncio.ensure_future(channel.call(amqp.Basic.Recover(requeue=True)))
+            await asyncio.sleep(0)
+            assert (delivery.ack(), recovering.done()) == (False, False)
+            await recovering
+            again = [await anext(deliveries) for _ in range(3)]
+            assert all(each.method.redelivered and each.ack() for each in again)
+        assert await channel.get(queue) is None
+
+
+async def test_a_consumer_of_a_stream_is_left_with_deliveries_unread(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client, await client.channel(prefetch=10) as channel:
+        arguments = {"x-queue-type": "stream"}
+        await channel.call(amqp.Queue.Declare(queue=queue, durable=True, arguments=arguments))
+        try:
+            await asyncio.gather(*published(channel, 20, routing_key=queue))
+            for _ in range(2):
+                async with channel.consume(queue, arguments={"x-stream-offset": "first"}) as deliveries:
+                    delivery = await anext(deliveries)
+                    assert (delivery.body, delivery.ack()) == (b"1", True)
+            assert client.stats().connections == 1
+        finally:
+            await client.call(amqp.Queue.Delete(queue=queue))
+
+
 async def test_a_secret_may_be_updated(world: World, rabbitmq: str) -> None:
     amqp = world.amqp
     async with world.client(rabbitmq) as client:

@@ -80,12 +80,12 @@ class Received:
         method = self.peer.amqp.Basic.Return(reply_code, reply_text, to.exchange, to.routing_key)
         self.peer.connection.send_message(self.channel, method, self.properties, self.body)
 
-    def deliver(self, *bodies: bytes, redelivered: bool = False) -> None:
+    def deliver(self, *bodies: bytes, redelivered: bool = False, properties: Any = None) -> None:
         """Deliver to the consumer that has come."""
         for body in bodies:
             tag = self.peer.connection.next_delivery_tag(self.channel)
             method = self.peer.amqp.Basic.Deliver(self.method.consumer_tag, tag, redelivered, "", "q")
-            self.peer.connection.send_message(self.channel, method, None, body)
+            self.peer.connection.send_message(self.channel, method, properties, body)
 
     def hand_out(self, body: bytes) -> None:
         """Answer basic.get."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .connecting import in_time
-from .deliveries import Consumer, Delivery, Unsettled
+from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
 from .link import Calls, Link
 from .publishes import Publishes, octets_of
 
@@ -73,6 +73,7 @@ class Channel:
         self._calls = Calls()
         self._consumers: dict[str, Consumer] = {}
         self._unsettled: Unsettled | None = None
+        self._recovering = 0  # how many basic.recover have no answer yet
         self._link: Link | None = None
         self._number = 0
         self._error: Exception | None = None
@@ -114,7 +115,18 @@ class Channel:
         self._flush()  # what was acknowledged before is sent before
         if self._link is None:
             raise self._error or ConnectionLostError("there is no connection")
-        return self._calls.send(self._link, self._number, method)
+        reply = self._calls.send(self._link, self._number, method)
+        self._sent(method.spec.name)
+        return reply
+
+    def _sent(self, name: str) -> None:
+        """Take note of a request that the broker acts on before it takes what is settled next."""
+        assert self._unsettled is not None  # there is a connection
+        if name == "basic.recover":
+            self._recovering += 1
+            self._forget_deliveries()
+        elif name.startswith("tx."):
+            self._unsettled.transact(name)
 
     # -- publishing
 
@@ -222,8 +234,11 @@ class Channel:
     async def _start(self, consumer: Consumer) -> None:
         """Have the broker deliver to a consumer."""
         await self._client._until_ready(self)
-        if consumer.tag in self._consumers:
-            raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
+        while (other := self._consumers.get(consumer.tag)) is not None:
+            if not other.has_left:
+                raise LocalProtocolError(f"there is a consumer {consumer.tag!r} on this channel")
+            await other.gone.wait()
+            await self._client._until_ready(self)
         reply = self._request(consumer.method)
         self._consumers[consumer.tag] = consumer
         link = consumer.link = self._link
@@ -244,13 +259,20 @@ class Channel:
                 del self._consumers[consumer.tag]
             else:
                 reply = self._request(self._basic.Cancel(consumer.tag))
-        # Behind the request: else the broker delivers them to this consumer once more.
-        self._give_back(consumer.method, consumer.unread())
-        if reply is not None and at_once:
+        # After the request: else the broker delivers them to this consumer once more.
+        consumer.give_back()
+        if reply is None:
+            consumer.is_gone()
+        elif at_once:
             reply.cancel()
-        elif reply is not None:
-            with suppress(AmqpError):  # the consumer is gone in any case
-                await reply
+        else:
+            seconds = self._client._close_seconds
+            try:
+                await in_time(reply, seconds, no_answer("basic.cancel", seconds))
+            except TimeoutError as error:  # the broker reads nothing, under a memory alarm say
+                log.warning("consumer %r is left: %s", consumer.tag, error)
+            except AmqpError:
+                pass  # the consumer is gone in any case
 
     async def get(self, queue: str, *, no_ack: bool = False, timeout: float | None = None) -> Delivery | None:
         """Fetch one message of a queue.
@@ -277,17 +299,15 @@ class Channel:
             return await reply
         except asyncio.CancelledError:
             if reply.done() and not reply.cancelled() and isinstance(reply.result(), Delivery):
-                self._give_back(request, [reply.result()])
+                self._give_back(request, reply.result())
             raise
 
-    def _give_back(self, request: Any, deliveries: list[Delivery]) -> None:
-        """Return to the queue what has come and nobody reads; say what cannot be returned."""
-        if not request.no_ack:
-            for delivery in deliveries:
-                delivery.nack()
-        elif deliveries:
-            self._stats.dropped += len(deliveries)
-            log.warning("deliveries lost that needed no acknowledgement: %d", len(deliveries))
+    def _give_back(self, request: Any, delivery: Delivery) -> None:
+        """Return to the queue what basic.get has fetched and nobody reads."""
+        if request.no_ack:
+            count_dropped(self._stats, 1)
+        else:
+            give_back(delivery)
 
     # -- ending
 
@@ -331,6 +351,7 @@ class Channel:
         self._link = link
         link.channels[self._number] = self
         self._unsettled = Unsettled(link, self._number, self._stats)
+        self._recovering = 0
         for method in self._setup:
             link.connection.send(self._number, method)
 
@@ -348,7 +369,8 @@ class Channel:
         """Wait for another connection: this one is over."""
         self._link = None
         self._forget_deliveries()
-        self._consumers = {tag: each for tag, each in self._consumers.items() if not each.has_left}
+        for consumer in [each for each in self._consumers.values() if each.has_left]:
+            self._remove(consumer.tag)
         self._publishes.lost(error)
         self._calls.fail(error)
 
@@ -362,9 +384,16 @@ class Channel:
         self._forget_deliveries()
         self._refuse(error)
         self._publishes.fail(error)
-        for consumer in self._consumers.values():
-            consumer.end(error)
-        self._consumers.clear()
+        for tag in list(self._consumers):
+            if (consumer := self._remove(tag)) is not None:
+                consumer.end(error)
+
+    def _remove(self, tag: str) -> Consumer | None:
+        """Know no more of a consumer, to which the broker delivers no more; return it."""
+        consumer = self._consumers.pop(tag, None)
+        if consumer is not None:
+            consumer.is_gone()
+        return consumer
 
     def _flush(self) -> None:
         """Send the acknowledgements of this turn."""
@@ -381,26 +410,28 @@ class Channel:
             if consumer is None:
                 log.warning("a delivery to no consumer: %r", method)
                 return
-            delivery = unsettled.delivery(method, properties, body, consumer.method.no_ack)
-            if consumer.has_left:
-                self._give_back(consumer.method, [delivery])
-            else:
-                consumer.put(delivery)
+            consumer.put(unsettled.delivery(method, properties, body, consumer.method.no_ack))
         elif type(method) is basic.Return:
             self._publishes.returned(method, properties, body)
         elif type(method) is basic.GetOk:
             delivery = unsettled.delivery(method, properties, body, request.no_ack)
             if not self._calls.answered(request, delivery):
-                self._give_back(request, [delivery])
+                self._give_back(request, delivery)
 
     def _on_reply(self, request: Any, reply: Any) -> None:
         """Take the reply to a request."""
         name = request.spec.name
         if name == "basic.cancel":
-            self._consumers.pop(request.consumer_tag, None)
+            consumer = self._consumers.get(request.consumer_tag)
+            if (
+                consumer is not None and consumer.has_left
+            ):  # else another one, after the broker's basic.cancel
+                self._remove(request.consumer_tag)
         elif name == "basic.recover" and self._link is not None:
-            self._forget_deliveries()
-            self._unsettled = Unsettled(self._link, self._number, self._stats)
+            self._recovering -= 1
+            self._forget_deliveries()  # what has come meanwhile was taken back, too
+            if not self._recovering:
+                self._unsettled = Unsettled(self._link, self._number, self._stats)
         self._calls.answered(request, reply)
 
     def _forget_deliveries(self) -> None:
@@ -408,9 +439,7 @@ class Channel:
         if self._unsettled is not None:
             self._unsettled.forget()
         for consumer in self._consumers.values():
-            unread = consumer.unread()
-            if consumer.method.no_ack:
-                self._give_back(consumer.method, unread)
+            consumer.forget_unread()
 
     def _on_settled(self, event: Any) -> None:
         """Take the confirms of publishes, or their refusals."""
@@ -419,7 +448,7 @@ class Channel:
 
     def _on_cancel(self, method: Any) -> None:
         """Take the end of a consumer: the broker has cancelled it."""
-        consumer = self._consumers.pop(method.consumer_tag, None)
+        consumer = self._remove(method.consumer_tag)
         if consumer is not None:
             consumer.end_by_broker()
 

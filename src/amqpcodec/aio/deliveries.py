@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .counters import ClientStats
     from .link import Link
 
+OFFSET = "x-stream-offset"  # of streams: an argument of their consumers, and a header of their messages
 log = logging.getLogger("amqpcodec.aio")
 
 
@@ -28,7 +29,10 @@ class Unsettled:
     between is open.
     """
 
-    __slots__ = ("_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats")
+    __slots__ = (
+        "_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats",
+        "_uncommitted",
+    )  # fmt: skip
 
     def __init__(self, link: Link, number: int, stats: ClientStats) -> None:
         self._link: Link | None = link
@@ -40,6 +44,7 @@ class Unsettled:
         self._acked: list[int] = []  # in this turn
         self._last = 0
         self._sorted = True
+        self._uncommitted: list[int] | None = None  # settled in the transaction; None without one
 
     def delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
         """Take a message that has come."""
@@ -56,7 +61,7 @@ class Unsettled:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
         if self._link is None or tag not in self._open:
             return self._late(tag)
-        del self._open[tag]
+        self._settle(tag)
         if not self._acked:
             self._loop.call_soon(self.flush)
         self._acked.append(tag)
@@ -66,12 +71,28 @@ class Unsettled:
         """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
         if self._link is None or tag not in self._open:
             return self._late(tag)
-        del self._open[tag]
+        self._settle(tag)
         if nack and hasattr(self._basic, "Nack"):
             self._send(self._basic.Nack(tag, False, requeue))
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
+
+    def _settle(self, tag: int) -> None:
+        del self._open[tag]
+        if self._uncommitted is not None:
+            self._uncommitted.append(tag)
+
+    def transact(self, name: str) -> None:
+        """Take note of tx.select, tx.commit or tx.rollback, after which what was settled is open again.
+
+        It is so from the request on: the broker takes what is sent after it as part of the next transaction.
+        """
+        if name == "tx.rollback" and self._uncommitted:
+            tags = [*self._open, *self._uncommitted]
+            self._open = dict.fromkeys(sorted(tags) if self._sorted else tags)
+        if name != "tx.select" or self._uncommitted is None:
+            self._uncommitted = []
 
     def _late(self, tag: int) -> bool:
         """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
@@ -111,6 +132,27 @@ class Unsettled:
         self._link = None
         self._stats.stale += len(self._acked)
         self._acked = []
+
+
+def count_dropped(stats: ClientStats, count: int) -> None:
+    """Count deliveries that nobody has read and that cannot go back, and say so."""
+    if count:
+        stats.dropped += count
+        log.warning("deliveries lost that needed no acknowledgement: %d", count)
+
+
+def give_back(delivery: Delivery, is_of_stream: bool = False) -> None:
+    """Return to its queue what nobody reads.
+
+    A stream has all its messages, and ends the connection where one is returned: it is acknowledged. A
+    message that a stream had may be in another queue by now, with its header: it stays open where that is not
+    known.
+    """
+    headers = delivery.properties.headers
+    if headers is None or OFFSET not in headers:
+        delivery.nack()
+    elif is_of_stream:
+        delivery.ack()
 
 
 class Delivery:
@@ -169,6 +211,8 @@ class Consumer:
         self.method = method
         self.link: Link | None = None  # the connection on which basic.consume was sent
         self.has_left = False
+        self.gone = asyncio.Event()  # set once the broker delivers no more to it
+        self._dropped = 0  # of its deliveries, which could not go back
         self._channel = channel
         self._ready: deque[Delivery] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -273,14 +317,31 @@ class Consumer:
     def put(self, delivery: Delivery) -> None:
         """Take a delivery."""
         self._ready.append(delivery)
-        if self._waiting:
+        if self.has_left:
+            self.give_back()
+        elif self._waiting:
             self._wake()
 
-    def unread(self) -> list[Delivery]:
-        """Return what nobody has read, and forget it."""
-        unread = list(self._ready)
+    def forget_unread(self) -> None:
+        """Forget what nobody has read, where it comes again."""
+        if not self.method.no_ack:
+            self._ready.clear()
+
+    def give_back(self) -> None:
+        """Return to the queue what nobody has read, or count what cannot be returned."""
+        if self.method.no_ack:
+            self._dropped += len(self._ready)
+        else:
+            is_of_stream = OFFSET in (getattr(self.method, "arguments", None) or ())
+            for delivery in self._ready:
+                give_back(delivery, is_of_stream)
         self._ready.clear()
-        return unread
+
+    def is_gone(self) -> None:
+        """Take note that no delivery comes any more."""
+        self.gone.set()
+        count_dropped(self._channel._stats, self._dropped)
+        self._dropped = 0
 
     def end(self, error: Exception) -> None:
         """Raise an error to those that iterate, once all is read."""
@@ -303,4 +364,4 @@ def _running_task() -> asyncio.Task[Any]:
     return task
 
 
-__all__ = ["Consumer", "Delivery", "Unsettled"]
+__all__ = ["Consumer", "Delivery", "Unsettled", "count_dropped", "give_back"]
