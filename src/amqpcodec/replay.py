@@ -20,7 +20,7 @@ from . import RawProperties
 from . import rabbitmq as amqp
 from ._kernel.wire import BODY, ENVELOPE_SIZE, HEADER, METHOD
 from ._options import takes
-from .aio import Backoff, Client, NackedError, ReturnedError
+from .aio import Backoff, Client, NackedError, ReturnedError, UncertainReturnError
 from .capture import CLIENT_TO_SERVER, CapturedFrame, Fault, read_frames
 from .connection import Address
 from .errors import AmqpError
@@ -186,7 +186,7 @@ class ReplayReport:
         octets: of their bodies.
         returned: numbers of those that no queue took.
         refused: numbers of those that the broker has not taken.
-        unknown: numbers of those sent and not confirmed: the broker may have them.
+        unknown: numbers of those sent and not confirmed, or perhaps returned: the broker may have them.
         last: the number of the last message that was sent; 0 for none.
         error: why the replay has ended early.
     """
@@ -302,7 +302,7 @@ class Replayer:
         if self._waiting.pop(number, None) is None:
             return
         error = None if confirmed.cancelled() else confirmed.exception()
-        if confirmed.cancelled():
+        if confirmed.cancelled() or isinstance(error, UncertainReturnError):
             self.report.unknown.append(number)
         elif error is None:
             self.report.confirmed += 1

@@ -264,6 +264,31 @@ async def test_every_return_goes_to_its_own_message(world: World, rabbitmq: str,
         assert reply.message_count == 2000
 
 
+async def test_messages_that_differ_in_bcc_alone_are_told_that_it_is_uncertain(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    """RabbitMQ leaves BCC out of what it returns; no other header of the message changes by that."""
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        channel = await client.channel()
+        kept = {"when": FINE_TIME, "list": [1, "2", None], "small": 7, "real": 0.5, "octets": b"\xff"}
+        futures = []
+        for headers in (
+            {"BCC": [queue]},
+            {"BCC": ["none"]},
+            {"BCC": ["none"], **kept},
+            {"BCC": [queue], "id": 2},
+        ):
+            properties = amqp.BasicProperties(headers=headers, timestamp=FINE_TIME)
+            futures.append(await channel.publish_soon(b"same", routing_key="none", properties=properties))
+        assert await outcomes(*futures) == [
+            "UncertainReturnError", "UncertainReturnError", "ReturnedError", "ok",
+        ]  # fmt: skip
+        reply = await client.call(amqp.Queue.Declare(queue=queue, passive=True))
+        assert reply.message_count == 2
+
+
 async def test_what_a_full_queue_refuses_is_nacked(world: World, rabbitmq: str, queue: str) -> None:
     amqp = world.amqp
     async with world.client(rabbitmq) as client, await client.channel() as channel:

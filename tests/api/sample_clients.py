@@ -22,6 +22,7 @@ from amqpcodec.aio import (
     EventSink,
     NackedError,
     ReturnedError,
+    UncertainReturnError,
 )
 
 
@@ -66,6 +67,8 @@ async def publish(channel: Channel) -> None:
     """Publish messages."""
     try:
         await channel.publish(b"body", exchange="", routing_key="orders", properties=amqp.BasicProperties())
+    except UncertainReturnError as error:
+        assert_type(error.reply_code, int)
     except ReturnedError as error:
         assert_type(error.reply_code, int)
         assert_type(error.reply_text, str)

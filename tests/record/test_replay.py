@@ -219,6 +219,23 @@ async def test_what_was_sent_and_not_confirmed_is_unknown(path: Path) -> None:
         assert set(range(1, report.last + 1)) - set(in_queue) <= set(report.unknown)
 
 
+async def test_messages_of_which_one_was_returned_are_unknown(path: Path) -> None:
+    """They differ in BCC alone, which a broker leaves out of what it returns."""
+    with capture_of(path) as conversation:
+        for queue in ("q", "none", "none"):
+            properties = amqp.BasicProperties(headers={"BCC": [queue]})
+            publish = amqp.Basic.Publish("", "nowhere", mandatory=True)
+            conversation.send(0, amqp.encode_message(1, publish, properties, b"same"), 0)
+        conversation.send(0, amqp.encode_message(1, publish, None, b"another"), 0)
+    async with Broker() as broker:
+        await declare(broker.url, "q")
+        replayer, _ = await replayed(path, broker.url, path.parent)
+        report = replayer.report
+        assert await drained(broker.url, "q") == [b"same"]
+    assert (report.error, report.confirmed, report.returned) == (None, 0, [4])
+    assert sorted(report.unknown) == [1, 2, 3]
+
+
 async def test_a_replay_goes_at_the_pace_of_the_capture(path: Path) -> None:
     with capture_of(path) as conversation:
         for number in range(3):

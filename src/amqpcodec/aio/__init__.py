@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from .connecting import connect, serve
     from .counters import Backoff, ClientStats
     from .deliveries import Consumer, Delivery
-    from .failures import AlreadySettledError, ConsumerCancelledError, NackedError, ReturnedError
+    from .failures import (
+        AlreadySettledError,
+        ConsumerCancelledError,
+        NackedError,
+        ReturnedError,
+        UncertainReturnError,
+    )
     from .stream import AmqpStream, EventSink
 
 # Each is imported when it is used: who needs a stream alone does not wait for the client.
@@ -37,6 +43,7 @@ _HOMES = {
     "EventSink": "stream",
     "NackedError": "failures",
     "ReturnedError": "failures",
+    "UncertainReturnError": "failures",
     "connect": "connecting",
     "serve": "connecting",
 }
@@ -54,6 +61,7 @@ __all__ = [
     "EventSink",
     "NackedError",
     "ReturnedError",
+    "UncertainReturnError",
     "connect",
     "serve",
 ]

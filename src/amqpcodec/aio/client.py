@@ -17,7 +17,7 @@ from .connecting import address_of, connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
 from .link import Link, in_set_up, setting_up
-from .publishes import Headers
+from .returns import Headers
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
 PASSING = (OSError, AmqpConnectionForced, AmqpInternalError, AmqpResourceLocked)

@@ -18,6 +18,7 @@ class ClientStats:
         connections: that were there and set up.
         published: messages written, the same one once for each time.
         confirmed, returned, nacked: how the broker has answered.
+        uncertain: confirmed, and perhaps returned: another message was that cannot be told apart.
         unconfirmed: given up without an answer; the broker may have them.
         republished: messages written before a connection was lost, and queued to be written again.
         withdrawn: publishes cancelled before they were written.
@@ -34,6 +35,7 @@ class ClientStats:
     confirmed: int = 0
     returned: int = 0
     nacked: int = 0
+    uncertain: int = 0
     unconfirmed: int = 0
     republished: int = 0
     withdrawn: int = 0

@@ -21,6 +21,17 @@ class ReturnedError(AmqpError):
         return f"returned: {self.reply_code} {self.reply_text}"
 
 
+class UncertainReturnError(ReturnedError):
+    """No queue took a message, or another one that the broker has returned as the same.
+
+    RabbitMQ leaves the header ``BCC`` out of what it returns. So messages that differ in it alone cannot be
+    told apart, and each of them raises this.
+    """
+
+    def __str__(self) -> str:
+        return f"this message or one like it was {super().__str__()}"
+
+
 class NackedError(AmqpError):
     """The broker has not taken a message: basic.nack."""
 
@@ -33,4 +44,10 @@ class AlreadySettledError(AmqpError):
     """A delivery was settled twice, or needs no acknowledgement."""
 
 
-__all__ = ["AlreadySettledError", "ConsumerCancelledError", "NackedError", "ReturnedError"]
+__all__ = [
+    "AlreadySettledError",
+    "ConsumerCancelledError",
+    "NackedError",
+    "ReturnedError",
+    "UncertainReturnError",
+]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, EncodeError, LocalProtocolError
 from .failures import NackedError, ReturnedError
 from .link import in_set_up
+from .returns import Headers, Returns
 
 if TYPE_CHECKING:
     from .counters import ClientStats
@@ -55,36 +54,6 @@ def octets_of(body: Any) -> bytes:
         raise EncodeError(f"a body must be bytes-like, not {type(body).__name__}", "body") from None
 
 
-class Headers:
-    """Compares content headers by their octets: values may be read otherwise than they were given.
-
-    Args:
-        dialect: its module.
-        options: those of the connection.
-    """
-
-    def __init__(self, dialect: Any, options: Mapping[str, Any]) -> None:
-        given = {name: value for name, value in options.items() if value is not None} | {"frame_max": 0}
-        writing = {name: given[name] for name in given.keys() & {"frame_max", "profile", "strict", "limits"}}
-        reading = {
-            name: given[name] for name in given.keys() & {"tables", "properties", "tolerant"}
-        } | writing
-        self._encoder = dialect.Encoder(**writing)
-        self._decoder = partial(dialect.MessageDecoder, **reading)
-        self._method = dialect.Basic.Publish()
-
-    def _octets(self, properties: Any) -> bytes:
-        return self._encoder.encode_message(1, self._method, properties, b"")  # type: ignore[no-any-return]
-
-    def are_equal(self, given: Any, read: Any) -> bool:
-        """Return whether properties of the program are those that were read."""
-        try:
-            [message] = self._decoder().feed(self._octets(given))
-            return self._octets(message.properties) == self._octets(read)
-        except AmqpError:  # changed since they were written
-            return False
-
-
 class Publishes:
     """Hold the messages of a channel that wait to be written, or to be confirmed.
 
@@ -96,8 +65,8 @@ class Publishes:
     """
 
     __slots__ = (
-        "_cancelled", "_error", "_headers", "_link", "_loop", "_number", "_republish", "_sent", "_stats",
-        "_stopped", "_unsent", "_waiting", "_window",
+        "_cancelled", "_error", "_headers", "_link", "_loop", "_number", "_republish", "_returns", "_sent",
+        "_stats", "_stopped", "_unsent", "_waiting", "_window",
     )  # fmt: skip
 
     def __init__(self, window: int, republish: bool, stats: ClientStats, headers: Headers) -> None:
@@ -111,6 +80,7 @@ class Publishes:
         self._stopped = False  # by channel.flow
         self._error: Exception | None = None
         self._sent: dict[int, Publish] = {}  # by sequence number, in order
+        self._returns: Returns | None = None  # once there are any on this connection
         self._unsent: deque[Publish] = deque()
         self._cancelled = 0  # of those in _unsent, at least
         self._waiting: deque[asyncio.Future[None]] = deque()  # for room
@@ -264,48 +234,35 @@ class Publishes:
             publish = sent.pop(number, None)
             if publish is None:  # the program has asked for confirms by itself
                 continue
+            error: AmqpError | None = publish.returned
+            if error is None and self._returns is not None:
+                error = self._returns.settled(number)
             if not taken:
                 stats.nacked += 1
-            elif publish.returned is None:
+                error = publish.returned or NackedError("the broker has not taken the message")
+            elif error is None:
                 stats.confirmed += 1
+            elif publish.returned is None:
+                stats.uncertain += 1
             confirmed = publish.confirmed
             if confirmed.done():
                 self._count_cancelled(publish)
-            elif taken and publish.returned is None:
+            elif error is None:
                 confirmed.set_result(None)
             else:
-                nacked = "the broker has not taken the message"
-                confirmed.set_exception(publish.returned or NackedError(nacked))
+                confirmed.set_exception(error)
         if self._unsent or self._waiting:
             self.flush()
 
     def returned(self, method: Any, properties: Any, body: bytes) -> None:
-        """Take a message back that no queue took.
-
-        Returns come in the order of publishing, each in front of the confirm of its message. So it is the
-        oldest message that is equal and not returned yet. Some may differ in their properties alone, as those
-        to an exchange that looks at headers.
-        """
+        """Take a message back that no queue took."""
         self._stats.returned += 1
-        alike = [
-            publish
-            for publish in self._sent.values()
-            if publish.method.mandatory
-            and publish.returned is None
-            and publish.method.routing_key == method.routing_key
-            and publish.method.exchange == method.exchange
-            and publish.body == body
-        ]
-        if not alike:
+        if self._returns is None:
+            self._returns = Returns(self._headers)
+        self._returns.know(self._sent)
+        if not self._returns.returned(method, properties, body):
             self._stats.unmatched += 1
             log.warning("a message to exchange %r was returned that is not known", method.exchange)
-            return
-        equal = alike[0]
-        if len(alike) > 1:
-            equal = next(
-                (each for each in alike if self._headers.are_equal(each.properties, properties)), equal
-            )
-        equal.returned = ReturnedError(method.reply_code, method.reply_text)
 
     # -- connections come and go
 
@@ -319,6 +276,7 @@ class Publishes:
     def lost(self, error: Exception) -> None:
         """Queue again, in order, what was not confirmed: the connection is over."""
         self._link = None
+        self._returns = None
         self._stopped = False
         again, over = [], []
         for publish in self._sent.values():
@@ -351,6 +309,7 @@ class Publishes:
             self._link.waiting.pop(self, None)
             self._link = None
         self._give_up(self.outstanding(), error)
+        self._returns = None
         self._sent.clear()
         self._unsent.clear()
 
@@ -365,4 +324,4 @@ class Publishes:
             log.warning("messages not confirmed: %d; %s", len(waiting), error)
 
 
-__all__ = ["Headers", "Publishes", "octets_of"]
+__all__ = ["Publishes", "octets_of"]
