@@ -205,6 +205,48 @@ async def test_a_closed_channel_takes_nothing_and_the_client_goes_on(world: Worl
     assert len(world.broker.received("channel.open", connection=2)) == 2  # not the closed one
 
 
+async def test_a_channel_that_is_closed_twice_waits_twice(world: World) -> None:
+    world.broker.on("basic.publish", hold)
+    async with world.client(close_seconds=LONG) as client:
+        channel = await client.channel()
+        sent = published(channel, 1)
+        [came] = await world.broker.got("basic.publish")
+        closing = [asyncio.ensure_future(channel.close()) for _ in range(3)]
+        await client.call(world.amqp.Queue.Declare("q"))
+        assert not any(task.done() for task in closing)
+        came.ack()
+        await asyncio.gather(*closing)
+        assert sent[0].done()
+
+
+async def test_who_closes_a_channel_at_once_does_not_wait_for_who_closes_it_slowly(world: World) -> None:
+    world.broker.on("basic.publish", hold)
+    async with world.client(close_seconds=LONG) as client:
+        channel = await client.channel()
+        sent = published(channel, 1)
+        await world.broker.got("basic.publish")
+        closing = asyncio.ensure_future(channel.close())
+        await asyncio.sleep(0)
+        await channel.close(0)
+        await asyncio.wait_for(closing, 5)
+        assert await outcomes(*sent) == ["LocalProtocolError"]
+        await client.call(world.amqp.Queue.Declare("q"))
+
+
+async def test_a_channel_that_is_closed_while_the_client_is_raises_that_the_client_is_closed(
+    world: World,
+) -> None:
+    world.broker.on("basic.publish", hold)
+    async with world.client(close_seconds=LONG) as client:
+        channel = await client.channel()
+        sent = published(channel, 1)
+        await world.broker.got("basic.publish")
+        closing = asyncio.ensure_future(client.close())
+        await asyncio.sleep(0)
+        await channel.close(0)
+        assert await outcomes(closing, *sent) == ["ok", "ConnectionLostError"]
+
+
 async def test_a_channel_that_is_left_with_an_exception_waits_for_nothing(world: World) -> None:
     world.broker.on("basic.publish", hold)
     async with world.client(close_seconds=LONG) as client:

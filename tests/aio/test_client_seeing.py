@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -267,23 +268,70 @@ async def test_each_of_several_tasks_has_its_own_delivery_around(world: World) -
     assert sorted(-int(each) for each in ended) == [*range(20)]
 
 
-async def test_what_is_around_a_delivery_ends_with_the_consumer_whatever_became_of_the_task(
-    world: World,
-) -> None:
-    world.broker.on("basic.consume", deliver(b"1", b"2"))
-    ended: list[bytes] = []
+async def test_what_is_around_a_delivery_ends_with_its_task(world: World) -> None:
+    """A task for each delivery, that asks for no other, as those of `asyncio.wait_for` before Python 3.12."""
+    world.broker.on("basic.consume", deliver(*(b"%d" % number for number in range(50))))
+    is_open: set[bytes] = set()
 
     @contextmanager
     def around(delivery: Delivery) -> Iterator[None]:
+        is_open.add(delivery.body)
         yield
-        ended.append(delivery.body)
+        is_open.remove(delivery.body)
 
     async with world.client(around_delivery=around) as client:
         channel = await client.channel()
         async with channel.consume("q") as deliveries:
+            for number in range(50):
+                delivery = await asyncio.create_task(anext(deliveries))
+                assert delivery.body == b"%d" % number
+                await asyncio.sleep(0)
+                assert is_open == set()
+
+
+async def test_what_is_around_the_deliveries_of_a_long_task_leaves_nothing_at_the_task(world: World) -> None:
+    world.broker.on("basic.consume", deliver(b"1", b"2", b"3"))
+    around = Around()
+    async with world.client(around_delivery=around) as client:
+        channel = await client.channel()
+        task = asyncio.current_task()
+        assert task is not None
+        async with channel.consume("q") as deliveries:
             for _ in range(2):
-                await asyncio.create_task(anext(deliveries))  # a task for each, that asks for no other
-    assert sorted(ended) == [b"1", b"2"]
+                await anext(deliveries)
+        assert task.remove_done_callback(deliveries._leave_for) == 0
+        assert around.seen == ["+1", "-1", "+2", "-2"]
+
+
+async def test_what_cannot_be_left_for_a_task_that_is_done_is_said_once(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.broker.on("basic.consume", deliver(b"1", b"2", b"3"))
+
+    @contextmanager
+    def around(delivery: Delivery) -> Iterator[None]:
+        yield
+        raise KeyError(delivery.body)
+
+    async with world.client(around_delivery=around) as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            for _ in range(3):
+                await asyncio.create_task(anext(deliveries))
+    lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert lines == ["around_delivery, left for a task that is done: KeyError(b'1')"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="a task does not tell its context")
+async def test_context_variables_are_set_back_in_the_context_of_a_task_that_is_done(world: World) -> None:
+    world.broker.on("basic.consume", deliver(b"1"))
+    around = Around()
+    async with world.client(around_delivery=around) as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            await asyncio.create_task(anext(deliveries))
+            await asyncio.sleep(0)
+            assert around.seen == ["+1", "-1"]
 
 
 async def test_a_hook_around_a_delivery_that_fails_loses_no_delivery(world: World) -> None:

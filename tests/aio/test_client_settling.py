@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
 import pytest
 from support.scripted_broker import Received, deliver, hold
 from world import World, outcomes
 
-from amqpcodec.aio import AlreadySettledError
+from amqpcodec.aio import AlreadySettledError, Channel, Client, Consumer
+from amqpcodec.errors import LocalProtocolError
 
 
 def acknowledged(world: World) -> list[tuple[int, ...]]:
@@ -125,3 +131,68 @@ async def test_what_is_settled_before_the_answer_to_recover_is_late(world: World
             await world.broker.got("basic.ack", 2)
     assert acknowledged(world) == [(1,), (last.method.delivery_tag,)]
     assert world.broker.received("basic.nack") == []
+
+
+# -- threads
+
+
+@pytest.mark.parametrize("how", ["ack", "nack", "reject"])
+async def test_a_thread_that_settles_is_told_how_and_the_delivery_stays_open(world: World, how: str) -> None:
+    """Nothing would wake the event loop to send what the thread has settled."""
+    world.broker.on("basic.consume", deliver(b"1"))
+    async with world.client() as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            settle = getattr(await anext(deliveries), how)
+            with pytest.raises(LocalProtocolError, match=r"use loop\.call_soon_threadsafe\(delivery\.ack\)"):
+                await asyncio.to_thread(settle)
+            loop = asyncio.get_running_loop()
+            await asyncio.to_thread(partial(loop.call_soon_threadsafe, settle))
+            await world.broker.got(f"basic.{how}")
+            with pytest.raises(AlreadySettledError):
+                settle()
+
+
+Use = Callable[[Client, Channel, Consumer], Awaitable[object]]
+USES: dict[str, Use] = {
+    "publish": lambda client, channel, consumer: channel.publish(b""),
+    "publish_soon": lambda client, channel, consumer: channel.publish_soon(b""),
+    "a call of the client": lambda client, channel, consumer: client.call(client._dialect.Queue.Declare("q")),
+    "a call of a channel": lambda client, channel, consumer: channel.call(client._dialect.Queue.Declare("q")),
+    "get": lambda client, channel, consumer: channel.get("q"),
+    "another channel": lambda client, channel, consumer: client.channel(),
+    "another consumer": lambda client, channel, consumer: channel.consume("q").__aenter__(),
+    "the next delivery": lambda client, channel, consumer: anext(consumer),
+    "closing the channel": lambda client, channel, consumer: channel.close(),
+    "closing the client": lambda client, channel, consumer: client.close(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+async def test_a_client_on_the_loop_of_another_thread_is_refused_before_it_does_anything(
+    world: World, use: str
+) -> None:
+    async with world.client() as client:
+        channel = await client.channel()
+        async with channel.consume("q") as deliveries:
+            before = len(world.broker.log)
+
+            async def refused() -> None:
+                with pytest.raises(LocalProtocolError, match=r"use asyncio\.run_coroutine_threadsafe"):
+                    await USES[use](client, channel, deliveries)
+
+            await asyncio.to_thread(asyncio.run, refused())
+            await client.call(world.amqp.Exchange.Declare("e"))
+            names = [each.name for each in world.broker.log[before:] if each.name != "channel.open"]
+            assert names == ["exchange.declare"]
+        assert client.stats().published == 0
+
+
+async def test_a_thread_publishes_on_the_loop_of_the_client(world: World) -> None:
+    def work(loop: asyncio.AbstractEventLoop, channel: Channel) -> Any:
+        return asyncio.run_coroutine_threadsafe(channel.publish(b"1"), loop).result(10)
+
+    async with world.client() as client:
+        channel = await client.channel()
+        await asyncio.to_thread(work, asyncio.get_running_loop(), channel)
+        assert (world.broker.bodies(), client.stats().confirmed) == ([b"1"], 1)

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .connecting import in_time
 from .deliveries import Consumer, Delivery, Unsettled, count_dropped, give_back
-from .link import Calls, Link
+from .link import Calls, Link, elsewhere
 from .publishes import Publishes, octets_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class Channel:
         republish: bool = True,
     ) -> None:
         self._client = client
+        self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
         self._basic = client._dialect.Basic
         self._stats = client._stats
         self._setup = [client._dialect.Basic.Qos(prefetch_count=prefetch)] if prefetch else []
@@ -159,6 +162,8 @@ class Channel:
                 does not publish again.
             EncodeError: a value that its field cannot carry, or a body that is not bytes-like.
         """
+        if get_ident() != self._thread:  # quicker than to ask for the loop
+            raise elsewhere()
         if type(body) is not bytes:
             body = octets_of(body)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
@@ -193,6 +198,8 @@ class Channel:
         Raises:
             ReplyError, ConnectionLostError, EncodeError: as `publish`, where it is known at once.
         """
+        if get_ident() != self._thread:  # quicker than to ask for the loop
+            raise elsewhere()
         if type(body) is not bytes:
             body = octets_of(body)
         method = self._basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
@@ -317,10 +324,14 @@ class Channel:
         Args:
             timeout: seconds to wait for that; None for the client's `close_seconds`.
         """
-        if self._error is not None:
+        if asyncio.get_running_loop() is not self._loop:
+            raise elsewhere()
+        if self not in self._client._channels:
             return
-        error = LocalProtocolError("the channel is closed")
-        self._refuse(error)
+        error = self._error  # which it has where another task is closing it
+        if error is None:
+            error = LocalProtocolError("the channel is closed")
+            self._refuse(error)
         try:
             if waiting := self._publishes.outstanding():
                 await asyncio.wait(waiting, timeout=self._client._seconds_to_close(timeout))

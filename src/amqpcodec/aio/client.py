@@ -16,7 +16,7 @@ from .channel import Channel, call_name, no_answer
 from .connecting import address_of, connect, in_time
 from .counters import Backoff, ClientStats
 from .deliveries import Delivery
-from .link import Link, in_set_up, setting_up
+from .link import Link, elsewhere, in_set_up, setting_up
 from .returns import Headers
 
 # What another attempt may mend. A locked queue may be an exclusive one of the connection before.
@@ -203,6 +203,8 @@ class Client:
         task = self._task
         if task is None:
             return
+        if task.get_loop() is not asyncio.get_running_loop():
+            raise elsewhere()
         if self._is_closing:
             await asyncio.wait((task,))
             return
@@ -380,6 +382,8 @@ class Client:
         """
         if self._task is None:
             raise LocalProtocolError("the client is not entered")
+        if self._task.get_loop() is not asyncio.get_running_loop():
+            raise elsewhere()
         while True:
             error, link = self._error, self._link
             if channel is not None and channel._error is not None:

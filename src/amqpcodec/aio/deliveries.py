@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AmqpError, ConnectionLostError, LocalProtocolError
 from .failures import AlreadySettledError, ConsumerCancelledError
+from .link import elsewhere
 
 if TYPE_CHECKING:
     from .channel import Channel
@@ -31,7 +35,7 @@ class Unsettled:
 
     __slots__ = (
         "_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats",
-        "_uncommitted",
+        "_thread", "_uncommitted",
     )  # fmt: skip
 
     def __init__(self, link: Link, number: int, stats: ClientStats) -> None:
@@ -40,6 +44,7 @@ class Unsettled:
         self._number = number
         self._stats = stats
         self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
         self._open: dict[int, None] = {}  # a set that keeps the order
         self._acked: list[int] = []  # in this turn
         self._last = 0
@@ -59,9 +64,8 @@ class Unsettled:
 
     def ack(self, tag: int) -> bool:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
-        if self._link is None or tag not in self._open:
-            return self._late(tag)
-        self._settle(tag)
+        if not self._take(tag):
+            return False
         if not self._acked:
             self._loop.call_soon(self.flush)
         self._acked.append(tag)
@@ -69,19 +73,31 @@ class Unsettled:
 
     def reject(self, tag: int, requeue: bool, nack: bool) -> bool:
         """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
-        if self._link is None or tag not in self._open:
-            return self._late(tag)
-        self._settle(tag)
+        if not self._take(tag):
+            return False
         if nack and hasattr(self._basic, "Nack"):
             self._send(self._basic.Nack(tag, False, requeue))
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
 
-    def _settle(self, tag: int) -> None:
+    def _take(self, tag: int) -> bool:
+        """Take a delivery from those that are open; return False where its connection is gone."""
+        if get_ident() != self._thread:  # which nothing would wake to send it
+            raise LocalProtocolError(
+                "deliveries are settled on the event loop: from another thread, use "
+                "loop.call_soon_threadsafe(delivery.ack)"
+            )
+        if self._link is None:
+            self._stats.stale += 1
+            log.info("delivery %d comes again: it was settled after its connection was gone", tag)
+            return False
+        if tag not in self._open:
+            raise AlreadySettledError(f"delivery {tag} is settled already, or needs no acknowledgement")
         del self._open[tag]
         if self._uncommitted is not None:
             self._uncommitted.append(tag)
+        return True
 
     def transact(self, name: str) -> None:
         """Take note of tx.select, tx.commit or tx.rollback, after which what was settled is open again.
@@ -93,14 +109,6 @@ class Unsettled:
             self._open = dict.fromkeys(sorted(tags) if self._sorted else tags)
         if name != "tx.select" or self._uncommitted is None:
             self._uncommitted = []
-
-    def _late(self, tag: int) -> bool:
-        """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
-        if self._link is not None:
-            raise AlreadySettledError(f"delivery {tag} is settled already, or needs no acknowledgement")
-        self._stats.stale += 1
-        log.info("delivery %d comes again: it was settled after its connection was gone", tag)
-        return False
 
     def flush(self) -> None:
         """Send the acknowledgements of this turn."""
@@ -180,6 +188,7 @@ class Delivery:
 
         Raises:
             AlreadySettledError: it is settled, or was consumed with `no_ack`.
+            LocalProtocolError: it is called from another thread than the client's.
         """
         return self._unsettled.ack(self.method.delivery_tag)
 
@@ -222,6 +231,7 @@ class Consumer:
         self._is_entered = False
         self._around = around
         self._entered: dict[asyncio.Task[Any], AbstractContextManager[Any]] = {}
+        self._has_warned = False
 
     @property
     def tag(self) -> str:
@@ -245,11 +255,6 @@ class Consumer:
     async def __aexit__(self, kind: type[BaseException] | None, *error: Any) -> None:
         try:
             self._leave(kind, *error)
-            for task in list(self._entered):  # others, that have asked for no further delivery
-                if task.done():
-                    self._leave_for(task)
-                else:
-                    task.add_done_callback(self._leave_for)
         finally:
             self.end(StopAsyncIteration())
             await self._channel._cancel(self, at_once=kind is not None and not issubclass(kind, Exception))
@@ -264,13 +269,15 @@ class Consumer:
             ConsumerCancelledError: the broker has cancelled the consumer.
             ReplyError, ConnectionLostError, LocalProtocolError: the channel or the client is closed.
         """
+        if get_ident() != self._channel._thread:
+            raise elsewhere()
         if self._entered:
             self._leave(None, None, None)
         ready = self._ready
         while not ready:
             if self._error is not None:
                 raise self._error.with_traceback(None)
-            waiter = asyncio.get_running_loop().create_future()
+            waiter = self._channel._loop.create_future()
             self._waiting.append(waiter)
             try:
                 await waiter
@@ -287,23 +294,32 @@ class Consumer:
             except BaseException:
                 self._wake()  # somebody else may take it
                 raise
-            self._entered[_running_task()] = around
+            task = _running_task()
+            self._entered[task] = around
+            task.add_done_callback(self._leave_for)
         return ready.popleft()
 
     def _leave(self, *error: Any) -> None:
         """Leave what the client's `around_delivery` has begun for this task."""
-        around = self._entered.pop(_running_task(), None)
+        task = _running_task()
+        around = self._entered.pop(task, None)
         if around is not None:
+            task.remove_done_callback(self._leave_for)
             around.__exit__(*error)
 
     def _leave_for(self, task: asyncio.Task[Any]) -> None:
-        """Leave it for a task that is done, whose context variables cannot be set back here."""
-        around = self._entered.pop(task, None)
-        if around is not None:
-            try:
-                around.__exit__(None, None, None)
-            except Exception as error:
-                log.warning("around_delivery, left for a task that is done: %r", error)
+        """Leave it for a task that is done."""
+        around = self._entered.pop(task)
+        leave = partial(around.__exit__, None, None, None)
+        try:
+            if sys.version_info >= (3, 12):
+                task.get_context().run(leave)
+            else:
+                leave()  # in a copy of the task's context, where context variables cannot be set back
+        except Exception as error:
+            level = logging.DEBUG if self._has_warned else logging.WARNING  # there may be one a message
+            log.log(level, "around_delivery, left for a task that is done: %r", error)
+            self._has_warned = True
 
     def _wake(self) -> None:
         while self._waiting:

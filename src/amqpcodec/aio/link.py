@@ -35,6 +35,13 @@ OUT_BYTES = 1 << 18  # queued for the transport, beyond which messages wait
 log = logging.getLogger("amqpcodec.aio")
 
 
+def elsewhere() -> LocalProtocolError:
+    """Return the error of who uses a client on another event loop, where nothing would wake him."""
+    return LocalProtocolError(
+        "the client runs on another event loop: use asyncio.run_coroutine_threadsafe with that one"
+    )
+
+
 class Calls:
     """The requests of a channel that wait for their replies."""
 
@@ -211,4 +218,4 @@ def in_set_up() -> Link | None:
     return None if link is None or link.is_set_up or link.ended.done() else link
 
 
-__all__ = ["Calls", "Link", "in_set_up", "setting_up"]
+__all__ = ["Calls", "Link", "elsewhere", "in_set_up", "setting_up"]
