@@ -172,10 +172,10 @@ class Returns:
         return None if doubt is None else UncertainReturnError(doubt.reply_code, doubt.reply_text)
 
 
-def _after(number: int, numbered: Mapping[int, Publish]) -> list[int]:
+def _after(number: int, numbered: dict[int, Publish]) -> list[int]:
     """Return the numbers after one, in order, and look at no others."""
     found = []
-    for each in reversed(numbered):  # type: ignore[call-overload]
+    for each in reversed(numbered):
         if each <= number:
             break
         found.append(each)
