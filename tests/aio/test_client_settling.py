@@ -74,6 +74,27 @@ async def test_a_transaction_ends_where_the_broker_has_its_end(world: World) -> 
     assert acknowledged(world) == [(1,), (2,), (3,), (1,)]
 
 
+async def test_a_rollback_opens_what_was_settled_before_recovering(world: World) -> None:
+    """Its delivery is stale by then, and it comes again with the end of the channel."""
+    world.broker.on("basic.consume", deliver(b"1", b"2"))
+    world.broker.on(
+        "basic.recover", lambda received: (received.answer(), consume.deliver(b"2", b"3", redelivered=True))
+    )
+    async with world.client() as client:
+        channel = await client.channel(confirm=False)
+        await channel.call(world.amqp.Tx.Select())
+        async with channel.consume("q") as deliveries:
+            [consume] = await world.broker.got("basic.consume")
+            first = await anext(deliveries)
+            assert first.ack()
+            await channel.call(world.amqp.Basic.Recover(requeue=True))
+            await channel.call(world.amqp.Tx.Rollback())
+            assert all([(await anext(deliveries)).ack() for _ in range(2)])
+            await channel.call(world.amqp.Tx.Commit())
+            assert first.ack() is False
+    assert acknowledged(world) == [(1,), (3,), (4,)]  # by no "multiple" that takes 1 along
+
+
 # -- basic.recover
 
 

@@ -434,15 +434,15 @@ class Channel:
         name = request.spec.name
         if name == "basic.cancel":
             consumer = self._consumers.get(request.consumer_tag)
-            if (
-                consumer is not None and consumer.has_left
-            ):  # else another one, after the broker's basic.cancel
+            # Another one may be there by now, if the broker has cancelled this one as well.
+            if consumer is not None and consumer.has_left:
                 self._remove(request.consumer_tag)
-        elif name == "basic.recover" and self._link is not None:
+        elif name == "basic.recover" and self._link is not None and self._unsettled is not None:
             self._recovering -= 1
             self._forget_deliveries()  # what has come meanwhile was taken back, too
             if not self._recovering:
-                self._unsettled = Unsettled(self._link, self._number, self._stats)
+                uncommitted = self._unsettled.uncommitted
+                self._unsettled = Unsettled(self._link, self._number, self._stats, uncommitted)
         self._calls.answered(request, reply)
 
     def _forget_deliveries(self) -> None:

@@ -31,14 +31,19 @@ class Unsettled:
 
     Acknowledgements of one turn of the event loop are sent together: with ``multiple`` as far as nothing in
     between is open.
+
+    Attributes:
+        uncommitted: tags that the transaction has settled, and a rollback opens again; None without one.
     """
 
     __slots__ = (
-        "_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats",
-        "_thread", "_uncommitted",
+        "_acked", "_basic", "_last", "_link", "_loop", "_number", "_open", "_sorted", "_stats", "_thread",
+        "uncommitted",
     )  # fmt: skip
 
-    def __init__(self, link: Link, number: int, stats: ClientStats) -> None:
+    def __init__(
+        self, link: Link, number: int, stats: ClientStats, uncommitted: list[int] | None = None
+    ) -> None:
         self._link: Link | None = link
         self._basic = link.connection.dialect.Basic
         self._number = number
@@ -49,7 +54,7 @@ class Unsettled:
         self._acked: list[int] = []  # in this turn
         self._last = 0
         self._sorted = True
-        self._uncommitted: list[int] | None = None  # settled in the transaction; None without one
+        self.uncommitted = uncommitted
 
     def delivery(self, method: Any, properties: Any, body: bytes, no_ack: bool) -> Delivery:
         """Take a message that has come."""
@@ -64,8 +69,11 @@ class Unsettled:
 
     def ack(self, tag: int) -> bool:
         """Acknowledge a delivery at the end of this turn; return False where its connection is gone."""
-        if not self._take(tag):
-            return False
+        if self._link is None or tag not in self._open or get_ident() != self._thread:
+            return self._late(tag)
+        del self._open[tag]
+        if self.uncommitted is not None:
+            self.uncommitted.append(tag)
         if not self._acked:
             self._loop.call_soon(self.flush)
         self._acked.append(tag)
@@ -73,42 +81,40 @@ class Unsettled:
 
     def reject(self, tag: int, requeue: bool, nack: bool) -> bool:
         """Refuse a delivery, by basic.nack where there is one; return False where its connection is gone."""
-        if not self._take(tag):
-            return False
+        if self._link is None or tag not in self._open or get_ident() != self._thread:
+            return self._late(tag)
+        del self._open[tag]
+        if self.uncommitted is not None:
+            self.uncommitted.append(tag)
         if nack and hasattr(self._basic, "Nack"):
             self._send(self._basic.Nack(tag, False, requeue))
         else:
             self._send(self._basic.Reject(tag, requeue))
         return True
 
-    def _take(self, tag: int) -> bool:
-        """Take a delivery from those that are open; return False where its connection is gone."""
-        if get_ident() != self._thread:  # which nothing would wake to send it
+    def _late(self, tag: int) -> bool:
+        """Return False for a delivery whose connection is gone; raise an error for one that is settled."""
+        if get_ident() != self._thread:  # nothing would wake the event loop to send it
             raise LocalProtocolError(
                 "deliveries are settled on the event loop: from another thread, use "
                 "loop.call_soon_threadsafe(delivery.ack)"
             )
-        if self._link is None:
-            self._stats.stale += 1
-            log.info("delivery %d comes again: it was settled after its connection was gone", tag)
-            return False
-        if tag not in self._open:
+        if self._link is not None:
             raise AlreadySettledError(f"delivery {tag} is settled already, or needs no acknowledgement")
-        del self._open[tag]
-        if self._uncommitted is not None:
-            self._uncommitted.append(tag)
-        return True
+        self._stats.stale += 1
+        log.info("delivery %d comes again: it was settled after its connection was gone", tag)
+        return False
 
     def transact(self, name: str) -> None:
-        """Take note of tx.select, tx.commit or tx.rollback, after which what was settled is open again.
+        """Take note of tx.select, tx.commit or tx.rollback: what a rollback takes back is open again.
 
         It is so from the request on: the broker takes what is sent after it as part of the next transaction.
         """
-        if name == "tx.rollback" and self._uncommitted:
-            tags = [*self._open, *self._uncommitted]
+        if name == "tx.rollback" and self.uncommitted:
+            tags = [*self._open, *self.uncommitted]
             self._open = dict.fromkeys(sorted(tags) if self._sorted else tags)
-        if name != "tx.select" or self._uncommitted is None:
-            self._uncommitted = []
+        if name != "tx.select" or self.uncommitted is None:
+            self.uncommitted = []
 
     def flush(self) -> None:
         """Send the acknowledgements of this turn."""
