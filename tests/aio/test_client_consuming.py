@@ -362,16 +362,20 @@ async def test_get_returns_a_message_or_none(world: World) -> None:
     assert (stats.delivered, stats.acknowledged) == (1, 1)
 
 
-async def test_a_message_that_nobody_waits_for_any_more_goes_back(world: World) -> None:
+@pytest.mark.parametrize("no_ack", [False, True])
+async def test_a_message_that_nobody_waits_for_any_more_goes_back_or_is_counted(
+    world: World, no_ack: bool
+) -> None:
     world.broker.on("basic.get", hold)
     async with world.client() as client:
         channel = await client.channel()
         with pytest.raises(TimeoutError, match=r"no answer to basic\.get within 0\.01 seconds"):
-            await channel.get("q", timeout=0.01)
+            await channel.get("q", no_ack=no_ack, timeout=0.01)
         [get] = await world.broker.got("basic.get")
         get.hand_out(b"1")
-        await world.broker.got("basic.nack")
-    assert settled(world) == [("nack", 1, False)]
+        await channel.call(world.amqp.Queue.Declare("q"))
+        assert client.stats().dropped == no_ack
+    assert settled(world) == ([] if no_ack else [("nack", 1, False)])
 
 
 async def test_a_message_goes_back_if_its_task_is_cancelled_as_it_comes(world: World) -> None:

@@ -516,9 +516,10 @@ async def test_tls_lets_in_whom_the_certificate_names(world: World, tls_node: tu
 @pytest.mark.broker
 async def test_an_alarm_holds_publishers_back_until_it_is_over(world: World, node: Node, queue: str) -> None:
     amqp = world.amqp
-    async with world.client(node.url) as client, world.client(node.url) as other:
+    async with world.client(node.url, close_seconds=1) as client, world.client(node.url) as other:
         channel = await client.channel()
         await channel.call(amqp.Queue.Declare(queue=queue))
+        consumer = await (await client.channel()).consume(queue).__aenter__()
         await asyncio.to_thread(control, node, "set_vm_memory_high_watermark", "0.000001")
         try:
             publishing = published(channel, 1000, routing_key=queue)
@@ -529,6 +530,7 @@ async def test_an_alarm_holds_publishers_back_until_it_is_over(world: World, nod
             # RabbitMQ reads nothing more of a connection that has published.
             with pytest.raises(TimeoutError):
                 await client.call(amqp.Queue.Declare(queue=queue, passive=True), timeout=1)
+            await asyncio.wait_for(consumer.__aexit__(None, None, None), 5)
         finally:
             await asyncio.to_thread(control, node, "set_vm_memory_high_watermark", "0.4")
         await asyncio.gather(*publishing)
