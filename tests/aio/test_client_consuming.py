@@ -363,7 +363,7 @@ async def test_get_returns_a_message_or_none(world: World) -> None:
 
 
 @pytest.mark.parametrize("no_ack", [False, True])
-async def test_a_message_that_nobody_waits_for_any_more_goes_back_or_is_counted(
+async def test_a_message_that_no_one_waits_for_any_more_goes_back_or_is_counted(
     world: World, no_ack: bool
 ) -> None:
     world.broker.on("basic.get", hold)

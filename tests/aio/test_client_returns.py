@@ -83,7 +83,7 @@ async def test_only_what_was_published_before_a_return_is_uncertain_by_it(world:
         came[0].ack()
         came[1].nack()
         assert await outcomes(*sent[:2]) == ["UncertainReturnError", "NackedError"]
-        came[2].peer.connection.send_message(  # of another exchange: nobody's, and no one's doubt
+        came[2].peer.connection.send_message(  # of another exchange
             came[2].channel, world.amqp.Basic.Return(312, "NO_ROUTE", "e", ""), None, b"same"
         )
         came[2].ack()

@@ -48,7 +48,7 @@ async def test_what_was_settled_in_a_transaction_is_open_again_after_its_rollbac
 
 
 async def test_a_transaction_ends_where_the_broker_has_its_end(world: World) -> None:
-    """What is settled after tx.rollback is of the next one, though tx.rollback-ok has not come."""
+    """A delivery settled after tx.rollback is of the next one, though tx.rollback-ok has not come."""
     for name in ("tx.select", "tx.rollback"):
         world.broker.on(name, hold)
     world.broker.on("basic.consume", deliver(b"1", b"2", b"3"))

@@ -123,7 +123,7 @@ class Channel:
         return reply
 
     def _sent(self, name: str) -> None:
-        """Take note of a request that the broker acts on before it takes what is settled next."""
+        """Take note of a request: the broker acts on it before it reads later acknowledgements."""
         assert self._unsettled is not None  # there is a connection
         if name == "basic.recover":
             self._recovering += 1
@@ -148,7 +148,7 @@ class Channel:
         text of the CancelledError says that the broker may have it.
 
         Args:
-            body: bytes-like. What is not `bytes` is copied at once. The properties may not be changed until
+            body: bytes-like. Any but `bytes` is copied at once. The properties may not be changed until
                 the broker has the message.
             exchange, routing_key: where to.
             properties: of class basic; None for none.
@@ -310,7 +310,7 @@ class Channel:
             raise
 
     def _give_back(self, request: Any, delivery: Delivery) -> None:
-        """Return to the queue what basic.get has fetched and nobody reads."""
+        """Return an unread message of basic.get to its queue."""
         if request.no_ack:
             count_dropped(self._stats, 1)
         else:

@@ -106,9 +106,9 @@ class Unsettled:
         return False
 
     def transact(self, name: str) -> None:
-        """Take note of tx.select, tx.commit or tx.rollback: what a rollback takes back is open again.
+        """Take note of tx.select, tx.commit or tx.rollback, which opens again what the transaction settled.
 
-        It is so from the request on: the broker takes what is sent after it as part of the next transaction.
+        It does so from the request on: the broker counts later acknowledgements to the next transaction.
         """
         if name == "tx.rollback" and self.uncommitted:
             tags = [*self._open, *self.uncommitted]
@@ -149,14 +149,14 @@ class Unsettled:
 
 
 def count_dropped(stats: ClientStats, count: int) -> None:
-    """Count deliveries that nobody has read and that cannot go back, and say so."""
+    """Count unread deliveries that cannot go back, and say so."""
     if count:
         stats.dropped += count
         log.warning("deliveries lost that needed no acknowledgement: %d", count)
 
 
 def give_back(delivery: Delivery, is_of_stream: bool = False) -> None:
-    """Return to its queue what nobody reads.
+    """Return an unread delivery to its queue.
 
     A stream has all its messages, and ends the connection where one is returned: it is acknowledged. A
     message that a stream had may be in another queue by now, with its header: it stays open where that is not
@@ -345,12 +345,12 @@ class Consumer:
             self._wake()
 
     def forget_unread(self) -> None:
-        """Forget what nobody has read, where it comes again."""
+        """Forget unread deliveries that come again."""
         if not self.method.no_ack:
             self._ready.clear()
 
     def give_back(self) -> None:
-        """Return to the queue what nobody has read, or count what cannot be returned."""
+        """Return unread deliveries to the queue, or count those that cannot be returned."""
         if self.method.no_ack:
             self._dropped += len(self._ready)
         else:
