@@ -9,6 +9,9 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.campaign import share
 from support.scripted_broker import Received, hold
 from world import World, outcomes
 
@@ -45,16 +48,17 @@ async def test_messages_that_differ_in_bcc_alone_are_all_told_that_one_was_retur
     assert (stats.returned, stats.uncertain, stats.confirmed, stats.unmatched) == (1, 2, 1, 0)
 
 
-async def test_a_message_that_is_equal_to_a_return_is_taken_before_others_with_bcc(world: World) -> None:
+async def test_a_message_without_bcc_is_not_taken_for_one_with_it(world: World) -> None:
+    """It may have had a queue, which was deleted before the other one came."""
     world.broker.on("basic.publish", hold)
     async with world.client() as client:
         sent = await published(
-            world, await client.channel(), {"BCC": ["there"], "id": 1}, {"id": 1}, {"id": 1}
+            world, await client.channel(), {"id": 1}, {"BCC": ["nowhere"], "id": 1}, {"id": 2}
         )
         came = await world.broker.got("basic.publish", 3)
         send_back(came[1])
         came[2].ack(multiple=True)
-        assert await outcomes(*sent) == ["ok", "ReturnedError", "ok"]
+        assert await outcomes(*sent) == ["UncertainReturnError", "UncertainReturnError", "ok"]
 
 
 async def test_of_messages_with_the_same_bcc_the_oldest_was_returned(world: World) -> None:
@@ -187,3 +191,55 @@ def test_finding_returned_messages_takes_no_longer_among_many(amqp: Any, differ_
         return taken
 
     assert come_back(160) < 2.2 * come_back(80)
+
+
+KINDS: list[tuple[bytes, dict[str, Any]]] = [
+    (body, headers)
+    for body in (b"", b"x")
+    for headers in ({}, {"id": 1}, {"BCC": "a"}, {"BCC": "b"}, {"BCC": "b", "id": 1})
+] + [(b"y", {"id": 2})]
+
+
+def test_what_is_told_holds_for_as_many_messages_as_were_returned(amqp: Any) -> None:
+    """Equal messages may stand for each other. Returns come in order, and confirms at any time after them."""
+    one = st.tuples(st.sampled_from(range(len(KINDS))), st.booleans(), st.integers(0, 9))
+    headers_of = returns.Headers(amqp, {})
+
+    @given(st.lists(one, min_size=1, max_size=9))
+    @example([(4, False, 2), (0, False, 0), (1, True, 1), (1, True, 0)])
+    @settings(max_examples=share(20))
+    def check(messages: list[tuple[int, bool, int]]) -> None:
+        found = returns.Returns(headers_of)
+        sent: dict[int, Publish] = {}
+        told: dict[int, list[str]] = {}
+        confirms: list[tuple[int, int, Publish]] = []  # when, and of which
+
+        def confirm_until(when: int) -> None:
+            for at, number, publish in sorted(confirms, key=lambda each: each[:2]):
+                if at > when:
+                    return
+                confirms.remove((at, number, publish))
+                del sent[number]
+                doubt = None if publish.returned else found.settled(number)
+                end = "returned" if publish.returned else "uncertain" if doubt else "arrived"
+                told.setdefault(messages[number - 1][0], []).append(end)
+
+        for number, (kind, is_returned, delay) in enumerate(messages, 1):
+            body, headers = KINDS[kind]
+            method, properties = amqp.Basic.Publish(mandatory=True), amqp.BasicProperties(headers=headers)
+            sent[number] = Publish(SimpleNamespace(), method, properties, body)  # type: ignore[arg-type]
+            confirms.append((number + delay, number, sent[number]))
+            if is_returned:
+                left = {name: value for name, value in headers.items() if name != "BCC"}
+                found.know(sent)
+                assert found.returned(amqp.Basic.Return(312), amqp.BasicProperties(headers=left), body)
+            confirm_until(number)
+        confirm_until(len(messages) + 10)
+        assert [*found._places, *found._all.members, *found._all.parts] == []
+        for kind, ends in told.items():
+            truth = sum(is_returned for each, is_returned, _ in messages if each == kind)
+            assert ends.count("returned") <= truth <= ends.count("returned") + ends.count("uncertain")
+            if KINDS[kind] == (b"y", {"id": 2}):  # which no other kind looks like
+                assert "uncertain" not in ends
+
+    check()

@@ -102,8 +102,8 @@ class Returns:
     """Tells which message a return is about. It takes no longer if there are many on their way.
 
     RabbitMQ returns messages in the order of publishing, each before the confirm of its own. So it is the
-    oldest message that is equal. Where none is, it may be any that differs in the header BCC alone; or else
-    any with this exchange, routing key and body. If those are not all equal, it is not known which.
+    oldest message that is equal but for the header BCC; or else any with this exchange, routing key and body.
+    If several are, and they are not equal to each other, it is not known which.
 
     Args:
         headers: compares what is returned with what was published.
@@ -141,7 +141,13 @@ class Returns:
         else:
             number, publish = next(iter(alike.members.items()))
             publish.returned = ReturnedError(method.reply_code, method.reply_text)
-            self._places.pop(number).remove(number)
+            doubt = alike.doubt_about(number)
+            if (
+                doubt is not None
+            ):  # a return before was about this one or another: now it is about any of these
+                alike.doubt, alike.doubtful_to = doubt, self._last
+            self._places.pop(number)
+            alike.remove(number)
         return True
 
     def _nearest(self, alike: Alike, properties: Any) -> Alike:
@@ -150,7 +156,7 @@ class Returns:
         octets = self._headers.octets(properties)
         if octets is None:
             return alike
-        return alike.parts.get((octets[0], False)) or alike.parts.get((octets[0], True)) or alike
+        return alike.parts.get(octets[1]) or alike
 
     def _sort(self, alike: Alike) -> None:
         """Tell messages apart by their headers: later than all else, since it takes a while."""
@@ -158,8 +164,7 @@ class Returns:
             publish = alike.members[number]
             octets = self._headers.octets(publish.properties)
             whole, returned = octets or (None, None)
-            part = alike.add(number, publish, (returned, whole != returned))
-            self._places[number] = part if whole == returned else part.add(number, publish, whole)
+            self._places[number] = alike.add(number, publish, returned).add(number, publish, whole)
             alike.sorted_to = number
 
     def settled(self, number: int) -> UncertainReturnError | None:
