@@ -269,7 +269,7 @@ class Channel:
         # After the request: else the broker delivers them to this consumer once more.
         consumer.give_back()
         if reply is None:
-            consumer.is_gone()
+            consumer.finish()
         elif at_once:
             reply.cancel()
         else:
@@ -403,7 +403,7 @@ class Channel:
         """Know no more of a consumer, to which the broker delivers no more; return it."""
         consumer = self._consumers.pop(tag, None)
         if consumer is not None:
-            consumer.is_gone()
+            consumer.finish()
         return consumer
 
     def _flush(self) -> None:

@@ -359,7 +359,7 @@ class Consumer:
                 give_back(delivery, is_of_stream)
         self._ready.clear()
 
-    def is_gone(self) -> None:
+    def finish(self) -> None:
         """Take note that no delivery comes any more."""
         self.gone.set()
         count_dropped(self._channel._stats, self._dropped)
