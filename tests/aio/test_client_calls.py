@@ -166,6 +166,28 @@ async def test_a_channel_that_the_broker_closes_fails_all_that_waits_on_it(world
     assert len(world.broker.received("channel.open")) == 2  # it is not opened again
 
 
+async def test_deliveries_after_the_end_of_their_channel_are_counted_and_harm_nobody(world: World) -> None:
+    def close(get: Received) -> None:
+        get.close_channel(404)
+        deliver = world.amqp.Basic.Deliver("ct", 1, False, "", "q")
+        late = world.amqp.encode_message(get.channel, deliver, None, b"late") * 5
+        get.peer.send_garbage(get.peer.connection.data_to_send() + late)
+
+    world.broker.on("basic.get", close)
+    async with world.client() as client:
+        channel = await client.channel()
+        async with channel.consume("q", consumer_tag="ct"):
+            for ignored in (5, 10):
+                with pytest.raises(AmqpNotFound):
+                    await (await client.channel()).get("none")
+                await client.call(world.amqp.Queue.Purge("q"))
+                assert client.stats().ignored == ignored
+        [get, _] = world.broker.received("basic.get")
+        await cut(client, get.peer)
+        await client.call(world.amqp.Queue.Purge("q"))
+        assert (client.stats().ignored, client.stats().connections) == (10, 2)
+
+
 async def test_a_channel_number_is_used_again(world: World) -> None:
     world.broker.on("queue.declare", close_channel(404))
     async with world.client(channel_max=2) as client:

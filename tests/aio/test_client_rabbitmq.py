@@ -221,6 +221,27 @@ async def test_what_is_not_there_or_otherwise_closes_its_channel_alone(
         assert client.stats().connections == 1
 
 
+async def test_deliveries_after_the_close_of_their_channel_harm_nobody(
+    world: World, rabbitmq: str, queue: str
+) -> None:
+    """The broker sends them in most rounds: all ten without one are as good as impossible."""
+    amqp = world.amqp
+    async with world.client(rabbitmq) as client:
+        await client.call(amqp.Queue.Declare(queue=queue, exclusive=True))
+        channel = await client.channel(window=2000)
+        await asyncio.gather(*published(channel, 2000, routing_key=queue))
+        for _ in range(10):
+            channel = await client.channel()
+            async with channel.consume(queue) as deliveries:
+                for _ in range(100):
+                    await anext(deliveries)
+                with pytest.raises(AmqpNotFound):
+                    await channel.call(amqp.Queue.Declare(queue=f"{queue}-none", passive=True))
+        reply = await client.call(amqp.Queue.Declare(queue=queue, passive=True))
+        assert (reply.message_count, client.stats().connections) == (2000, 1)
+        assert client.stats().ignored > 0
+
+
 @pytest.mark.parametrize(
     ("login", "vhost", "error"),
     [("guest:wrong", "", AmqpAccessRefused), ("guest:guest", "none", AmqpNotAllowed)],

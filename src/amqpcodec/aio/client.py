@@ -190,7 +190,8 @@ class Client:
 
     def stats(self) -> ClientStats:
         """Return what the client has done so far."""
-        return replace(self._stats)
+        here = 0 if self._link is None else self._link.connection.ignored
+        return replace(self._stats, ignored=self._stats.ignored + here)
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the client. Calls end at once, with ConnectionLostError; nothing new is taken.
@@ -335,6 +336,7 @@ class Client:
         """Tell all on a connection that it is over; `_keep_connected` decides what follows."""
         if self._link is link:
             self._link = None
+            self._stats.ignored += link.connection.ignored
             if self._error is None:
                 self._changed.clear()
         if may_pass(error) and not isinstance(error, ConnectionLostError):

@@ -28,6 +28,7 @@ class ClientStats:
         stale: settled after their connection or channel was gone, which has no effect; they come again.
         dropped: deliveries that need no acknowledgement, and that nobody has read.
         unmatched: returns of messages that are not known.
+        ignored: methods and messages that the broker has sent after the close of a channel or connection.
     """
 
     connections: int = 0
@@ -45,6 +46,7 @@ class ClientStats:
     stale: int = 0
     dropped: int = 0
     unmatched: int = 0
+    ignored: int = 0
 
 
 class Backoff(NamedTuple):

@@ -27,6 +27,8 @@ cdef class Channel:
 
     @cython.locals(kind=cython.int)
     cpdef object fault(self, int sender, Rule rule, object method)
+    @cython.locals(waiting=Rule)
+    cpdef bint opens(self, Rule rule) except -1
     cdef bint _is_taken(self, object consumer_tag) except -1
     cdef bint _needs_no_ack(self, object consumer_tag) except -1
     cdef int _add_consumer(self, object tag, bint no_ack) except -1

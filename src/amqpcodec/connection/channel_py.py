@@ -106,6 +106,11 @@ class Channel:
             return Refusal(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
         return None
 
+    def opens(self, rule: Rule) -> bool:
+        """Return whether a method answers the request to open the channel, which waits first of all."""
+        waiting: Rule = self._pending[CLIENT][0][0]
+        return rule.index in waiting.replies
+
     def _is_taken(self, consumer_tag: Any) -> bool:
         """Return whether a consumer has a tag, or is being asked for with it."""
         return consumer_tag in self.consumers or consumer_tag in self._asked

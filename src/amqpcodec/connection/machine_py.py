@@ -189,6 +189,12 @@ class Connection:
         """The numbers of the channels that are not closed."""
         return tuple(self._state.channels)
 
+    @property
+    def ignored(self) -> int:
+        """How many methods and messages of the peer were ignored, since they came after the close of their
+        channel or of the connection. A frame that is out of order or cannot be read counts as one."""
+        return self._state.ignored
+
     def channel_state(self, channel: int) -> str:
         """``"closed"``, ``"opening"``, ``"open"`` or ``"closing"`` (this side has sent channel.close)."""
         entry = self._state.channel(channel)
@@ -407,10 +413,11 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """The octets for the peer, in order; they are then regarded as sent. Empty if there are none."""
-        return b"".join(self._outbox.take())
+        return b"".join(self.buffers_to_send())
 
     def buffers_to_send(self) -> list[bytes | memoryview]:
         """Return the octets of `data_to_send` in several buffers, for `socket.sendmsg` or `writelines`."""
+        self._state.answered()
         return self._outbox.take()
 
     @property

@@ -33,6 +33,8 @@ cdef class Receiver:
     cdef object _on_other(self, object number, Rule rule, object method)
     @cython.locals(state=State, entry=Channel, rule=Rule)
     cdef object _on_message(self, Message message)
+    @cython.locals(rule=Rule)
+    cdef bint _cut_by_close(self) except -1
     @cython.locals(state=State)
     cdef object _on_flow(self, object number, object method)
     cdef object _on_handshake(self, Rule rule, object method)

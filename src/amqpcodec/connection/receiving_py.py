@@ -202,10 +202,14 @@ class Receiver:
         number = message.channel
         entry = state.channel(number)
         if entry is None or entry.state == CHANNEL_CLOSING or state.handshake.phase == LEAVING:
+            state.ignored += 1
             return None
         method = message.method
         rule = state.rule_of_content(method)
         if not message.complete:
+            if state.role == CLIENT and self._cut_by_close():
+                state.ignored += 1
+                return None
             code, text = refusal(
                 CUT_OFF, state.dialect.unexpected_frame, frame="another method", content=rule.name
             )
@@ -213,6 +217,14 @@ class Receiver:
         request = entry.apply(state.peer, rule, method)
         sequence_number = entry.sequence_number(rule)
         return message_received(number, method, message.properties, message.body, request, sequence_number)
+
+    def _cut_by_close(self) -> bool:
+        """Return whether channel.close cuts a content off, which a server sends at any time."""
+        frame = self._decoder._deferred
+        if frame is None:
+            return False  # another content
+        rule = self._state.rules[type(frame.payload)]
+        return rule.kind == CLOSE
 
     def _on_flow(self, number: int, method: Any) -> Any:
         """The peer wants no content, or wants it again: that is answered at once."""
@@ -271,8 +283,9 @@ class Receiver:
 
     def _channel_over(self, number: int, by: Literal["peer", "local"], close: Any) -> ChannelClosed:
         """Drop a channel, by this close; what was open on it goes into the event."""
-        entry = self._state.drop_channel(number)
-        return ChannelClosed(number, by, *_close_fields(close), *entry.end(), entry.crossed)
+        crossed = self._state.channels[number].crossed
+        entry = self._state.drop_channel(number, by == "peer" or crossed is not None)
+        return ChannelClosed(number, by, *_close_fields(close), *entry.end(), crossed)
 
     def leave(self, close: Any) -> None:
         """This side has sent connection.close."""
@@ -304,8 +317,8 @@ class Receiver:
         number = error.channel
         if not error.fatal:
             self._decoder.skip_frame()
-            entry = state.channel(number)
-            if state.handshake.phase == LEAVING or (entry is not None and entry.state == CHANNEL_CLOSING):
+            if state.ignores(number):
+                state.ignored += 1
                 return None
         elif state.handshake.phase == LEAVING:  # no answer to the close can be read
             return self._over(ConnectionClosed("local", *_close_fields(state.closing)))

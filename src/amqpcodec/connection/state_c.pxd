@@ -16,6 +16,8 @@ cdef class State:
     cdef readonly object limits
     cdef readonly Handshake handshake
     cdef readonly dict channels
+    cdef readonly set left
+    cdef public long long ignored
     cdef readonly Channel zero
     cdef public object closing
     cdef public object crossed
@@ -30,13 +32,17 @@ cdef class State:
     cdef Channel channel(self, object number)
     @cython.locals(rule=Rule)
     cdef Rule rule_of_content(self, object method)
-    cdef Channel drop_channel(self, object number)
+    cdef Channel drop_channel(self, object number, bint by_peer)
     @cython.locals(entry=Channel)
     cpdef int add_channel(self, int sender, object number, Rule rule, object method) except -1
     @cython.locals(entry=Channel)
     cpdef int close_channel(self, object number, object close) except -1
     @cython.locals(entry=Channel)
+    cpdef bint ignores(self, object number) except -1
+    cpdef int answered(self) except -1
     cpdef bint discards(self, object number, Rule rule) except -1
+    @cython.locals(entry=Channel, kind=cython.int)
+    cdef bint _is_due(self, object number, Rule rule) except -1
     @cython.locals(rule=Rule, entry=Channel, ordinary=cython.bint)
     cpdef object judge_content(self, object number, object method)
     @cython.locals(entry=Channel, phase=cython.int)

@@ -12,6 +12,7 @@ from .channel_py import Channel
 from .constants import (
     CHANNEL_CLOSING,
     CHANNEL_OPEN,
+    CHANNEL_OPENING,
     CLOSE,
     CLOSE_OK,
     HANDSHAKE,
@@ -20,6 +21,7 @@ from .constants import (
     OPENING,
     OVER,
     RUNNING,
+    SERVER,
     START,
 )
 from .events import Outstanding
@@ -43,6 +45,8 @@ class State:
         limits: what the peer may not demand.
         handshake: where the handshake stands, and what it has agreed on.
         channels: the channels that are not closed, by number.
+        left: numbers of channels that the peer has closed and on which more of it may be on its way.
+        ignored: how many methods and messages of the peer, and frames out of order, came after a close.
         zero: pairs the requests of the connection itself.
         closing: the connection.close that this side has sent.
         crossed: that of the peer, if this side had sent one.
@@ -51,7 +55,8 @@ class State:
 
     __slots__ = (
         "_connection_class", "_recent", "_recent_class", "_recent_rule", "blocked", "channels", "classes",
-        "closing", "crossed", "dialect", "handshake", "limits", "peer", "role", "rules", "zero",
+        "closing", "crossed", "dialect", "handshake", "ignored", "left", "limits", "peer", "role", "rules",
+        "zero",
     )  # fmt: skip
 
     def __init__(self, role: int, dialect: Dialect, handshake: Handshake, limits: ConnectionLimits) -> None:
@@ -63,6 +68,8 @@ class State:
         self.limits = limits
         self.handshake = handshake
         self.channels: dict[int, Channel] = {}
+        self.left: set[int] = set()
+        self.ignored = 0
         # Most methods are for the channel of the one before, and most contents have the same method.
         self._recent: Channel | None = None
         self._recent_class: Any = None
@@ -106,6 +113,8 @@ class State:
         """A side asks for a channel."""
         self.channels[number] = entry = Channel(number, self.role, self.limits)
         self._recent = entry
+        if self.role == SERVER:
+            self.left.discard(number)
         entry.apply(sender, rule, method)
 
     def close_channel(self, number: int, close: Any) -> None:
@@ -114,9 +123,13 @@ class State:
         entry.state = CHANNEL_CLOSING
         entry.closing = close
 
-    def drop_channel(self, number: int) -> Channel:
-        """A channel is closed: return its state."""
+    def drop_channel(self, number: int, by_peer: bool) -> Channel:
+        """A channel is closed, by the peer or by this side alone: return its state."""
         self._recent = None
+        if by_peer:
+            self.left.add(number)
+        else:
+            self.left.discard(number)
         return self.channels.pop(number)
 
     def end(self) -> tuple[Outstanding, ...]:
@@ -124,16 +137,48 @@ class State:
         numbers = sorted(self.channels)
         channels = [self.zero, *[self.channels[number] for number in numbers]]
         self.channels.clear()
+        self.left.clear()
         self._recent = None
         ended = [Outstanding(channel.number, *channel.end()) for channel in channels]
         return tuple([each for each in ended if any(each[1:])])
 
-    def discards(self, number: int, rule: Rule) -> bool:
-        """Return whether to ignore a method of the peer: after a close, all but closes (1.5.2.5)."""
+    def ignores(self, number: int) -> bool:
+        """Return whether what the peer sends on a channel is ignored.
+
+        After a close of this side, all but closes is (1.5.2.5). RabbitMQ also sends deliveries after its own
+        channel.close. They may come until it has opened the channel again. A client has no reason to, and is
+        refused once its close-ok is out, as RabbitMQ does.
+        """
         if self.handshake.phase == LEAVING:
-            return number != 0 or rule.kind not in (CLOSE, CLOSE_OK)
+            return True
         entry = self.channel(number)
-        return entry is not None and entry.state == CHANNEL_CLOSING and rule.kind not in (CLOSE, CLOSE_OK)
+        if entry is None or entry.state == CHANNEL_OPENING:
+            return number in self.left
+        return entry.state == CHANNEL_CLOSING
+
+    def answered(self) -> None:
+        """What is queued goes out, and close-ok with it."""
+        if self.role == SERVER and self.left:
+            self.left.clear()
+
+    def discards(self, number: int, rule: Rule) -> bool:
+        """Return whether to ignore a method of the peer, and count it then."""
+        if not self.ignores(number) or self._is_due(number, rule):
+            return False
+        self.ignored += 1
+        return True
+
+    def _is_due(self, number: int, rule: Rule) -> bool:
+        """Return whether a method is not to be ignored though its channel is."""
+        kind = rule.kind
+        if self.handshake.phase == LEAVING:
+            return number == 0 and kind in (CLOSE, CLOSE_OK)
+        entry = self.channel(number)
+        if entry is None:
+            return kind == OPEN_CHANNEL
+        if entry.state == CHANNEL_OPENING:
+            return kind == CLOSE or entry.opens(rule)
+        return kind in (CLOSE, CLOSE_OK)
 
     def judge_content(self, number: int, method: Any) -> Any:
         """Why a content of the peer may not begin; False if it is to be ignored; None if it may come."""
