@@ -242,6 +242,21 @@ async def test_deliveries_after_the_close_of_their_channel_harm_nobody(
         assert client.stats().ignored > 0
 
 
+async def test_headers_above_frame_max_are_read(world: World, rabbitmq: str, queue: str) -> None:
+    """The broker cuts bodies alone."""
+    amqp = world.amqp
+    properties = amqp.BasicProperties(headers={"large": "x" * 20_000})
+    small = world.client(rabbitmq + "?frame_max=4096")
+    async with world.client(rabbitmq) as client, small as reader:
+        channel = await reader.channel()
+        await channel.call(amqp.Queue.Declare(queue=queue, auto_delete=True))
+        async with channel.consume(queue) as deliveries:
+            await (await client.channel()).publish(bytes(9000), routing_key=queue, properties=properties)
+            delivery = await anext(deliveries)
+        assert (delivery.properties.headers, delivery.body) == (properties.headers, bytes(9000))
+        assert reader.stats().connections == 1
+
+
 @pytest.mark.parametrize(
     ("login", "vhost", "error"),
     [("guest:wrong", "", AmqpAccessRefused), ("guest:guest", "none", AmqpNotAllowed)],

@@ -3,11 +3,11 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from .framing cimport MORE, WHOLE, FrameStatus, frame_at
+from .framing cimport MORE, TOO_LARGE, WHOLE, FrameStatus, frame_at
 from .octets cimport u16, u32
 from .table_cache_c cimport TableCache
 from .texts cimport Texts
-from .wire cimport ENVELOPE_SIZE, PROTOCOL_HEADER
+from .wire cimport ENVELOPE_SIZE, HEADER, PROTOCOL_HEADER
 
 
 cdef enum:  # places whose text is expected to come again; those beyond share the last one
@@ -60,6 +60,8 @@ cdef class Reader:
     cdef public unsigned long long body_size
     cdef public long long passed  # octets of the frames that `read_message` took
     cdef object limit_name
+    cdef long long header_limit  # octets of the largest payload of a content header
+    cdef object header_limit_name
     cdef ReaderRules _rules
     cdef object _owner
     cdef const unsigned char *_data
@@ -152,9 +154,13 @@ cdef class Reader:
         p = self._data + at
         status = frame_at(p, end - at, types, size_limit, opens, &self.frame_size)
         if status != WHOLE:
+            if status == TOO_LARGE and p[0] == HEADER:
+                size_limit = self.header_limit
+                status = frame_at(p, end - at, types, size_limit, opens, &self.frame_size)
             if status == MORE:
                 return False
-            self._refuse_envelope(status, at, size_limit, offset)
+            if status != WHOLE:
+                self._refuse_envelope(status, at, size_limit, offset)
         if p[0] == PROTOCOL_HEADER:
             self.frame_type = p[0]
             self.aim(at, at + <Py_ssize_t>self.frame_size, offset)

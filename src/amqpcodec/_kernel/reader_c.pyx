@@ -143,7 +143,8 @@ cdef class Reader:
     cdef int _refuse_envelope(
         self, FrameStatus status, Py_ssize_t at, long long size_limit, long long offset
     ) except -1:
-        raise framing_error(status, self.frame_size, self._owner, at, size_limit, offset, self.limit_name)
+        cdef object name = self.header_limit_name if self._data[at] == HEADER else self.limit_name
+        raise framing_error(status, self.frame_size, self._owner, at, size_limit, offset, name)
 
     cdef bytes head(self):
         """The first four octets of the payload, as far as they are there; errors name the ids in them."""

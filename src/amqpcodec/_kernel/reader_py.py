@@ -42,10 +42,10 @@ from ..profiles import (
 )
 from ..types import InlineContent, ReferenceContent, UnreadableTable
 from .fast_reader_py import DECLINED, FastReader, fast_pairs, fast_readers, timestamp
-from .framing import MORE, WHOLE, frame_at, framing_error
+from .framing import MORE, TOO_LARGE, WHOLE, frame_at, framing_error
 from .rawtable_py import kept_table
 from .values import Declined
-from .wire import ENVELOPE_SIZE, PROTOCOL_HEADER
+from .wire import ENVELOPE_SIZE, HEADER, PROTOCOL_HEADER
 
 _ValueReader: TypeAlias = "Callable[[Reader, int, int, str], Any]"
 
@@ -115,6 +115,8 @@ class Reader:
         "fast",
         "frame_size",
         "frame_type",
+        "header_limit",
+        "header_limit_name",
         "limit_name",
         "strict",
         "weight",
@@ -132,7 +134,8 @@ class Reader:
         self.channel = 0
         self.weight = 0
         self.body_size = 0
-        self.limit_name = "frame_max"
+        self.limit_name = self.header_limit_name = "frame_max"
+        self.header_limit = 0
 
     # -- where the reader stands
 
@@ -168,9 +171,14 @@ class Reader:
         status, size = frame_at(data, at, end, types, size_limit, opens)
         self.frame_size = size
         if status != WHOLE:
+            name = self.limit_name
+            if status == TOO_LARGE and data[at] == HEADER:
+                size_limit, name = self.header_limit, self.header_limit_name
+                status, _ = frame_at(data, at, end, types, size_limit, opens)
             if status == MORE:
                 return False
-            raise framing_error(status, size, data, at, size_limit, offset, self.limit_name)
+            if status != WHOLE:
+                raise framing_error(status, size, data, at, size_limit, offset, name)
         self._data = data
         self.frame_type, self.channel = _TYPE_AND_CHANNEL.unpack_from(data, at)
         if self.frame_type == PROTOCOL_HEADER:

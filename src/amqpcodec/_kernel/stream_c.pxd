@@ -40,6 +40,8 @@ cdef class StreamDecoder:
         self, ReaderRules rules, object frame_max, object frame_max_slack, object frame_size, bint expect_header,
         PropertiesReading raw_reading
     ) except -1
+    @cython.locals(reader=Reader)
+    cdef int _set_limits(self, object frame_max, long long size_limit) except -1
     cdef ReaderRules _reader_rules(self, object tables, object profile, bint strict, object limits, bint tolerant)
     cdef PropertiesReading _properties_reading(
         self, object properties, object tables, object profile, bint strict, object limits, bint tolerant

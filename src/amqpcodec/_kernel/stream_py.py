@@ -79,19 +79,25 @@ class StreamDecoder:
             self._methods = dialect.method_dispatch
             self._properties = dialect.properties_dispatch
             self._types = dialect.frame_mask
-            self._frame_max = frame_max
             self._slack = frame_max_slack
             self._frame_size = frame_size
-            self._size_limit = size_limit
-            self._reader.limit_name = _limit_name(frame_max, frame_max_slack, frame_size)
             self._raw_reading = raw_reading
             self._strict = rules.strict
+            self._set_limits(frame_max, size_limit)
             self._header_at = 0 if expect_header else -1  # the offset at which a protocol header may stand
             self._receive: bytearray | None = None
             self._forget()
             self._lock = lock  # last: without it a decoder that is half set up refuses to work
         finally:
             lock.release()
+
+    def _set_limits(self, frame_max: int, size_limit: int) -> None:
+        """Judge frames by a frame_max, and payloads by the limit that follows; a subclass may let more pass."""
+        reader = self._reader
+        self._frame_max = frame_max
+        self._size_limit = reader.header_limit = size_limit
+        reader.limit_name = _limit_name(frame_max, self._slack, self._frame_size)
+        reader.header_limit_name = reader.limit_name
 
     def _reader_rules(
         self, tables: str, profile: str | None, strict: bool, limits: Limits, tolerant: bool
@@ -132,9 +138,7 @@ class StreamDecoder:
         lock = self._lock
         self._acquire(lock)
         try:
-            self._size_limit = _payload_limit(frame_max, self._slack, self._frame_size)
-            self._frame_max = frame_max
-            self._reader.limit_name = _limit_name(frame_max, self._slack, self._frame_size)
+            self._set_limits(frame_max, _payload_limit(frame_max, self._slack, self._frame_size))
             if self._partial is not None:
                 self._reader.frame_size = 0  # so that the frame begun is judged with the next octets
         finally:

@@ -1,6 +1,7 @@
 cimport cython
 
 from .._kernel.messages_c cimport Content, MessageDecoder
+from .._kernel.reader_c cimport Reader
 from .._kernel.records_c cimport Record
 from .constants cimport *
 from .state_c cimport State
@@ -11,6 +12,8 @@ cdef class ContentReader(MessageDecoder):
     cdef long long _held
     cdef long long _held_limit
 
+    @cython.locals(reader=Reader, most=cython.longlong)
+    cdef int _set_limits(self, object frame_max, long long size_limit) except -1
     cdef bint _judge(self, int channel, Record method) except -1
     cdef int _forget(self) except -1
     @cython.locals(size=cython.Py_ssize_t)

@@ -13,7 +13,7 @@ from .._generated.codes import RESOURCE_ERROR
 from .._kernel.wire import FRAME_SLACK, OVERHEAD
 from .._typing import TYPE_CHECKING, Any
 from ..limits import MAX_LIMIT
-from .constants import SERVER
+from .constants import CLIENT, SERVER
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -55,6 +55,15 @@ class ContentReader(MessageDecoder):
         )  # fmt: skip
         # A larger header may be too much to keep, which `_header` finds out.
         self._whole_limit = min(self._held_limit, MAX_LIMIT - OVERHEAD) + OVERHEAD
+
+    def _set_limits(self, frame_max: int, size_limit: int) -> None:
+        """Let larger content headers pass: RabbitMQ sends them whole, whatever was agreed."""
+        MessageDecoder._set_limits(self, frame_max, size_limit)
+        reader = self._reader
+        most = min(self._frame_size, self._held_limit)
+        if self._state.role == CLIENT and not self._strict and most - OVERHEAD > size_limit:
+            reader.header_limit = most - OVERHEAD
+            reader.header_limit_name = "frame_size" if most == self._frame_size else "open_bytes"
 
     @property
     def dialect(self) -> Dialect:  # type: ignore[override]

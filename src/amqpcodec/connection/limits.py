@@ -20,7 +20,8 @@ class ConnectionLimits(NamedTuple):
         consumers: consumers of the peer on one channel; then 506 resource-error. A client remembers so many
             that it has cancelled without waiting for the reply.
         open_bytes: octets of the messages of the peer that are not complete yet, of all channels together:
-            of their content headers and bodies; then 506 resource-error.
+            of their content headers and bodies; then 506 resource-error. A content header that exceeds both
+            frame_max and this is refused with 501 before it is read.
         requests: requests of the peer on one channel that wait for their answer; then 506 resource-error.
         send_buffer: octets that wait to be sent: sending more raises `LocalProtocolError` with 506, and
             the answers that the connection itself would have to queue are a violation with 506.

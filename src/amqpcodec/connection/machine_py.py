@@ -71,7 +71,8 @@ class Connection:
         frame_max: octets of the largest frame wanted: 0 for no limit, else at least 4096.
         heartbeat: seconds between heartbeats wanted, 0 for none of one's own accord.
         tables, properties, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not
-            strict, a server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does.
+            strict, a server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does. A client
+            takes content headers of any size that the limits allow, since RabbitMQ sends them whole.
         tolerant: as for `FrameDecoder`: what cannot be read in a field table never ends the connection.
         limits: what the decoder refuses.
         connection_limits: what else the peer may not demand.
