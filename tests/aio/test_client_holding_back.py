@@ -6,6 +6,7 @@ Calls and acknowledgements go on meanwhile, and nobody's message is lost.
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 from support.scripted_broker import Received, deliver, hold
@@ -36,6 +37,22 @@ async def test_blocked_publishers_wait_while_other_channels_call(world: World) -
         world.broker.peers[0].unblock()
         await asyncio.gather(*sent)
     assert numbers(world.broker.bodies()) == [*range(1, 201)]
+
+
+async def test_the_log_says_once_that_messages_are_held_back_and_once_that_they_are_not(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "amqpcodec")
+    async with world.client() as client:
+        await client.call(world.amqp.Queue.Purge("q"))
+        for _ in range(2):
+            for _ in range(50):
+                world.broker.peers[0].block("memory")
+            for _ in range(50):
+                world.broker.peers[0].unblock()
+        await client.call(world.amqp.Queue.Purge("q"))
+    blocked, unblocked = "the broker takes no messages for now: memory", "the broker takes messages again"
+    assert [record.getMessage() for record in caplog.records][1:] == [blocked, unblocked] * 2
 
 
 async def test_a_broker_that_blocks_for_long_takes_all_in_the_end(world: World) -> None:

@@ -138,10 +138,12 @@ class Link:
                 if number in self.channels:
                     self.channels[number]._publishes.flow(active)
             case Blocked(reason):
-                log.warning("the broker takes no messages for now: %s", reason)
+                if not self.is_blocked:  # some say it again and again
+                    log.warning("the broker takes no messages for now: %s", reason)
                 self.is_blocked = True
             case Unblocked():
-                log.info("the broker takes messages again")
+                if self.is_blocked:
+                    log.info("the broker takes messages again")
                 self.is_blocked = False
                 self.resume_writing()
             case ChannelClosed(number, _, code, text) | Violation(number, code, text) if number != 0:
