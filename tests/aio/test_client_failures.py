@@ -20,6 +20,7 @@ from amqpcodec.errors import ConnectionLostError
 from amqpcodec.reply_errors import (
     AmqpAccessRefused,
     AmqpChannelError,
+    AmqpCommandInvalid,
     AmqpFrameError,
     AmqpNotAllowed,
     AmqpPreconditionFailed,
@@ -135,6 +136,24 @@ async def test_something_else_that_listens_is_no_broker(world: World, octets: by
     assert len(world.broker.peers) == 1
 
 
+async def test_a_server_that_allows_no_frame_of_the_least_size_is_to_blame(world: World) -> None:
+    connection = world.amqp.Connection
+    answers = (
+        connection.Start(0, 9, {}, b"PLAIN", b"en_US"),
+        connection.Tune(0, 2048, 0),
+        connection.CloseOk(),
+    )
+
+    def answer(peer: Peer) -> None:
+        peer.send_garbage(b"".join(world.amqp.encode_method(0, method) for method in answers))
+        peer.stop_reading()
+
+    world.broker.on(CONNECT, answer)
+    with pytest.raises(AmqpNotAllowed, match=r"tune of the server has frame-max 2048, lower than 4096$"):
+        await entered(world.client(backoff=TWICE))
+    assert len(world.broker.peers) == 1
+
+
 # -- TLS
 
 
@@ -232,6 +251,17 @@ async def test_a_broker_that_breaks_the_rules_ends_the_client_whether_it_answers
             await (await client.channel()).publish(b"4")
         assert late == 0
         assert await outcomes(*waiting) == ["AmqpChannelError"] * 5
+
+
+async def test_a_broker_that_uses_a_delivery_tag_twice_ends_the_client_and_nothing_else(world: World) -> None:
+    async with world.client() as client:
+        waiting = await everybody(world, client)
+        [consume] = world.broker.received("basic.consume")
+        deliver = world.amqp.Basic.Deliver(consume.method.consumer_tag, 1, False, "", "q")
+        consume.peer.send_garbage(world.amqp.encode_message(consume.channel, deliver, None, b"") * 2)
+        assert await outcomes(*waiting) == ["AmqpCommandInvalid"] * 5
+        with pytest.raises(AmqpCommandInvalid, match="delivery tag 1 comes a second time"):
+            await client.channel()
 
 
 @pytest.mark.parametrize("reads", [True, False])

@@ -347,6 +347,27 @@ def test_login_data_that_cannot_be_read_is_none(
     assert credentials(server, start_ok) is None
 
 
+@pytest.mark.parametrize("frame_max", [1, 2048, 4095])
+def test_a_server_that_allows_no_frame_of_the_least_size_is_to_blame(
+    impl: Implementation, frame_max: int
+) -> None:
+    client = make(impl, "client")
+    amqp, login = client.dialect, ClientLogin()
+    text = f"NOT_ALLOWED - connection.tune of the server has frame-max {frame_max}, lower than 4096"
+    found = []
+    for method in (
+        amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US"),
+        amqp.Connection.Tune(0, frame_max, 0),
+    ):
+        found += client.receive_data(amqp.encode_method(0, method))
+        login.handle(client, found[-1])
+    [_, violation] = found
+    assert (violation.reply_text, violation.class_id, violation.method_id) == (text, 10, 30)
+    assert client.data_to_send().endswith(amqp.encode_method(0, amqp.Connection.Close(530, text, 10, 30)))
+    with pytest.raises(LocalProtocolError, match=f"frame-max {frame_max}, lower than 4096"):
+        started(impl)[0].send(0, amqp.Connection.Tune(0, frame_max, 0))
+
+
 def test_redirect_leaves_a_client_to_close(impl: Implementation) -> None:
     pair = Pair(impl, "amqp-0-9", reply=lambda *_: None)
     amqp = pair.amqp

@@ -154,6 +154,37 @@ def test_a_method_out_of_place_closes_the_connection(
     assert connection.state == "closing"
 
 
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("kind", ["deliver", "get-ok"])
+def test_a_server_that_uses_a_delivery_tag_twice_is_refused_unless_it_is_settled(
+    impl: Implementation, kind: str, settled: bool
+) -> None:
+    pair, _, amqp = opened(impl)
+    client = pair.client
+    client.send(1, amqp.Basic.Consume(queue="q", consumer_tag="ct", no_wait=True))
+    client.send(1, amqp.Basic.Get(queue="q"))
+    one = amqp.encode_message(1, amqp.Basic.Deliver("ct", 7, False, "", "q"), None, b"one")
+    answer = amqp.Basic.Deliver("ct", 7, False, "", "q") if kind == "deliver" else amqp.Basic.GetOk(7)
+    other = amqp.encode_message(1, answer, None, b"other")
+    assert [message.body for message in client.receive_data(one)] == [b"one"]
+    if settled:
+        client.send(1, amqp.Basic.Ack(7))
+    [event] = client.receive_data(other)
+    if settled:
+        assert (event.body, client.unacknowledged(1)) == (b"other", (7,))
+    else:
+        text = "COMMAND_INVALID - delivery tag 7 comes a second time, and is not settled yet"
+        assert (event.reply_code, event.reply_text, event.channel) == (503, text, 0)
+        assert client.unacknowledged(1) == (7,)
+
+
+def test_no_delivery_has_the_tag_that_stands_for_all(impl: Implementation) -> None:
+    pair, _, amqp = opened(impl)
+    deliver = amqp.encode_method(1, amqp.Basic.Deliver("ct", 0, False, "", "q"))
+    [violation] = pair.client.receive_data(deliver)
+    assert violation.reply_text == "COMMAND_INVALID - delivery tag 0 is of no delivery"
+
+
 @pytest.mark.parametrize(
     ("made", "text"),
     [

@@ -92,7 +92,7 @@ class StreamDecoder:
             lock.release()
 
     def _set_limits(self, frame_max: int, size_limit: int) -> None:
-        """Judge frames by a frame_max, and payloads by the limit that follows; a subclass may let more pass."""
+        """Judge frames by a frame_max, and payloads by the limit that follows, from now on."""
         reader = self._reader
         self._frame_max = frame_max
         self._size_limit = reader.header_limit = size_limit

@@ -36,6 +36,7 @@ cdef class Channel:
     cdef int _leave(self, object tag, bint no_ack) except -1
     @cython.locals(to_consumer=cython.bint)
     cdef object _own_fault(self, Rule rule, object method)
+    cdef object _tag_fault(self, object tag)
     @cython.locals(multiple=cython.bint)
     cdef object _settle_fault(self, int sender, Rule rule, object method)
     cdef object _mode_fault(self, Rule rule)

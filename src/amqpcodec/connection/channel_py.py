@@ -104,6 +104,8 @@ class Channel:
             return Refusal(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
         if kind == CONSUME and len(self.consumers) + len(self._asked) >= self._limits.consumers:
             return Refusal(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
+        if kind in (DELIVER, GET_OK) and rule.delivery_tag(method) <= self.deliveries.last:
+            return self._tag_fault(rule.delivery_tag(method))
         return None
 
     def opens(self, rule: Rule) -> bool:
@@ -128,6 +130,14 @@ class Channel:
                 return Refusal(COMMAND_INVALID, f"delivery tag {method.delivery_tag} after {last}")
             if len(self.deliveries) >= self._most_deliveries:
                 return Refusal(PRECONDITION_FAILED, f"{len(self.deliveries)} deliveries are not acknowledged")
+        return None
+
+    def _tag_fault(self, tag: int) -> Refusal | None:
+        """Return the fault of a delivery whose tag is not higher than those before it."""
+        if tag == 0:
+            return Refusal(COMMAND_INVALID, "delivery tag 0 is of no delivery")
+        if self.deliveries.waits_for(tag):
+            return Refusal(COMMAND_INVALID, f"delivery tag {tag} comes a second time, and is not settled yet")
         return None
 
     def _settle_fault(self, sender: int, rule: Rule, method: Any) -> Refusal | None:

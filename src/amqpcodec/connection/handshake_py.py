@@ -51,6 +51,11 @@ class Handshake:
         """Why a method of the handshake is out of place, or None."""
         if _STEPS[rule.name][0] != self.phase:
             return Refusal(COMMAND_INVALID, f"{rule.name} does not belong here")
+        if rule.name == "connection.tune" and 0 < method.frame_max < FRAME_MIN_SIZE:
+            text = (
+                f"connection.tune of the server has frame-max {method.frame_max}, lower than {FRAME_MIN_SIZE}"
+            )
+            return Refusal(NOT_ALLOWED, text)
         if rule.name == "connection.tune-ok":
             return self._tune_fault("channel-max", method.channel_max, self.tune.channel_max, 1) or (
                 self._tune_fault("frame-max", method.frame_max, self.tune.frame_max, FRAME_MIN_SIZE)

@@ -8,10 +8,10 @@ cdef class Tags:
     cdef list _order
     cdef object _forgotten
 
-    @cython.locals(waited=cython.Py_ssize_t)
     cpdef int add(self, object tag) except -1
     cpdef int skip(self, object tag) except -1
     cpdef object count(self)
     cpdef bint knows(self, object tag, bint multiple) except -1
+    cpdef bint waits_for(self, object tag) except -1
     @cython.locals(waited=cython.Py_ssize_t)
     cpdef object settle(self, object tag, bint multiple)

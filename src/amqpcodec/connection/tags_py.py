@@ -32,14 +32,12 @@ class Tags:
         return len(self._waiting)
 
     def add(self, tag: int) -> None:
-        """A number is sent that waits to be settled."""
-        waiting = self._waiting
-        waited = len(waiting)
-        waiting.add(tag)
+        """A number is sent that waits to be settled. It does not wait yet."""
+        self._waiting.add(tag)
         if tag > self.last:
             self._order.append(tag)  # the greatest may stand last in a heap
             self.last = tag
-        elif len(waiting) > waited:
+        else:
             heappush(self._order, tag)
 
     def skip(self, tag: int) -> None:
@@ -56,6 +54,10 @@ class Tags:
     def knows(self, tag: int, multiple: bool) -> bool:
         """Return whether a number can be settled; 0 with `multiple` is all (0-9-1, basic.ack.multiple)."""
         return tag in self._waiting or (multiple and tag == 0) or 0 < tag <= self._forgotten
+
+    def waits_for(self, tag: int) -> bool:
+        """Return whether a number waits."""
+        return tag in self._waiting
 
     def settle(self, tag: int, multiple: bool) -> tuple[int, ...]:
         """Settle a number, or all up to it; those that were waiting."""
