@@ -31,7 +31,10 @@ _DETAILS = ("dialect", "method", "field", "fatal", "channel", "class_id", "metho
 
 
 class AmqpError(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose. The text of each can be printed."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class DecodeError(AmqpError, ValueError):
@@ -133,7 +136,8 @@ class DecodeError(AmqpError, ValueError):
         where = _dotted(self.method, self.field)
         place = f"{where}, " if where else ""
         dialect = f", {self.dialect}" if self.dialect else ""
-        return f"{self.message} ({place}offset {self.offset}{dialect}, {self.reply_code} {self.reply_name})"
+        code = f"{self.reply_code} {self.reply_name}"
+        return printable(f"{self.message} ({place}offset {self.offset}{dialect}, {code})")
 
     def __reduce__(self) -> tuple[object, ...]:
         state = {name: getattr(self, name) for name in _DETAILS}
@@ -183,7 +187,7 @@ class EncodeError(AmqpError, ValueError):
         keys = "".join(f"[{_shown_key(key)}]" for key in self.path)
         where = _dotted(self.method, self.field) + keys
         text = f"{where}: {self.message}" if where else self.message
-        return text if self.index is None else f"message {self.index}: {text}"
+        return printable(text if self.index is None else f"message {self.index}: {text}")
 
     def __reduce__(self) -> tuple[object, ...]:
         state = {"method": self.method, "path": self.path, "index": self.index}
@@ -239,6 +243,15 @@ class ReplyError(AmqpError):
     code: int = 0
     name: str = ""
     closes: str = "connection"
+
+
+def printable(text: str) -> str:
+    """Return a text for people: octets of the wire that are not UTF-8 are question marks.
+
+    Peers cut reply texts at 255 octets, often within a character. Wire values keep such octets as lone
+    surrogates, which cannot be printed.
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _method_class(dialect: Dialect, name: str) -> type[Method]:

@@ -22,6 +22,7 @@ from amqpcodec import (
     reply_errors,
 )
 from amqpcodec._generated import codes
+from amqpcodec.aio import ReturnedError
 
 OWN_CODES = {name: value for name, value in vars(codes).items() if name.isupper() and type(value) is int}
 
@@ -123,6 +124,27 @@ def test_reply_errors_can_be_raised_and_caught(code: int) -> None:
     with pytest.raises(ReplyError, match="what the peer said"):
         raise cls("what the peer said")
     assert pickle.loads(pickle.dumps(cls("text"))).args == ("text",)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: reply_errors.AmqpNotFound(text),
+        lambda text: errors.ConnectionLostError(text),
+        lambda text: errors.LocalProtocolError(text),
+        lambda text: errors.DecodeError(text),
+        lambda text: errors.EncodeError(text),
+        lambda text: errors.UnknownReleaseError(text),
+        lambda text: ReturnedError(312, text),
+    ],
+)
+def test_every_error_can_be_printed(make: Any) -> None:
+    """A peer may cut its text within a character; that octet is kept as a lone surrogate."""
+    text = b"no queue '\xc3\xa4\xc3".decode("utf-8", "surrogateescape")
+    error = make(text)
+    assert "no queue 'ä?" in str(error)
+    assert text in error.args  # the octets are there
+    assert str(make("\ud800")).count("?") == 1
 
 
 def test_an_error_of_no_reply_code_is_of_the_connection() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import AmqpError
+from ..errors import AmqpError, printable
 
 
 class ReturnedError(AmqpError):
@@ -18,7 +18,7 @@ class ReturnedError(AmqpError):
         self.reply_text = reply_text
 
     def __str__(self) -> str:
-        return f"returned: {self.reply_code} {self.reply_text}"
+        return printable(f"returned: {self.reply_code} {self.reply_text}")
 
 
 class UncertainReturnError(ReturnedError):
