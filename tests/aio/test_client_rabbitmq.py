@@ -246,7 +246,7 @@ async def test_headers_above_frame_max_are_read(world: World, rabbitmq: str, que
     """The broker cuts bodies alone."""
     amqp = world.amqp
     properties = amqp.BasicProperties(headers={"large": "x" * 20_000})
-    small = world.client(rabbitmq + "?frame_max=4096")
+    small = world.client(rabbitmq + "?frame_max=8192")
     async with world.client(rabbitmq) as client, small as reader:
         channel = await reader.channel()
         await channel.call(amqp.Queue.Declare(queue=queue, auto_delete=True))

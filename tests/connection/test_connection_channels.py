@@ -272,9 +272,9 @@ def test_flow_is_answered_before_requests_that_wait(impl: Implementation) -> Non
 def test_a_server_says_when_it_is_blocked(impl: Implementation) -> None:
     pair = Pair(impl).opened()
     amqp = pair.amqp
-    pair.server.send(0, amqp.Connection.Blocked("low on memory"))
+    pair.server.send(0, amqp.Connection.Blocked("low on mem\udcc3"))
     pair.talk()
-    assert (pair.client.blocked, pair.taken("client")) == (True, [Blocked("low on memory")])
+    assert (pair.client.blocked, pair.taken("client")) == (True, [Blocked("low on mem?")])
     pair.server.send(0, amqp.Connection.Unblocked())
     pair.talk()
     assert (pair.client.blocked, pair.taken("client")) == (False, [Unblocked()])

@@ -206,6 +206,24 @@ def test_acknowledgements_count_once_they_are_committed(impl: Implementation, co
         assert closed.outstanding[0].unacknowledged == waiting
 
 
+@pytest.mark.parametrize("channel", [0, 1])
+@pytest.mark.parametrize("crossed", [False, True])
+def test_a_reply_text_that_is_cut_within_a_character_can_be_printed(
+    impl: Implementation, channel: int, crossed: bool
+) -> None:
+    pair = Pair(impl).opened()
+    client, amqp = pair.client, pair.amqp
+    text = ("NOT_FOUND - " + "ä" * 200).encode()[:255].decode("utf-8", "surrogateescape")
+    kind = amqp.Channel if channel else amqp.Connection
+    octets = amqp.encode_method(channel, kind.Close(404, text, 0, 0))
+    if crossed:
+        client.send(channel, kind.Close(200, text, 0, 0))
+        octets += amqp.encode_method(channel, kind.CloseOk())
+    [closed] = client.receive_data(octets)
+    assert closed.reply_text == text[:-1] + "?"
+    assert closed.crossed == (kind.Close(404, text, 0, 0) if crossed else None)
+
+
 def test_of_crossing_closes_of_a_channel_the_other_one_is_kept(impl: Implementation) -> None:
     pair = Pair(impl).opened()
     pair.client.close_channel(1, 200, "client")

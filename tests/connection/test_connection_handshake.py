@@ -368,6 +368,64 @@ def test_a_server_that_allows_no_frame_of_the_least_size_is_to_blame(
         started(impl)[0].send(0, amqp.Connection.Tune(0, frame_max, 0))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "offered", "agreed"), [(0, 60, 0), (0, 0, 0), (60, 0, 60), (30, 60, 30), (60, 30, 30)]
+)
+def test_a_client_that_wants_no_heartbeats_has_none(
+    impl: Implementation, wanted: int, offered: int, agreed: int
+) -> None:
+    pair = Pair(impl, client={"heartbeat": wanted}, server={"heartbeat": offered}).opened(0)
+    assert (pair.client.heartbeat, pair.server.heartbeat) == (agreed, agreed)
+    assert pair.client.next_deadline() == (pair.clock() + agreed / 2 if agreed else None)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "most"),
+    [
+        (8192, {}, None),
+        (8193, {}, 8192),
+        (9000, {"connection_limits": ConnectionLimits(handshake_frame_size=9000)}, None),
+        (4097, {"connection_limits": ConnectionLimits(handshake_frame_size=1)}, 4096),
+    ],
+)
+@pytest.mark.parametrize("method", ["start-ok", "secure-ok"])
+def test_a_token_that_is_too_large_for_a_frame_is_refused_before_it_is_sent(
+    impl: Implementation, method: str, size: int, options: dict[str, Any], most: int | None
+) -> None:
+    client = make(impl, "client", **options)
+    amqp = client.dialect
+    list(client.receive_data(amqp.encode_method(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US"))))
+    if method == "secure-ok":
+        client.send(0, amqp.Connection.StartOk({}, "PLAIN", b"", "en_US"))
+        list(client.receive_data(amqp.encode_method(0, amqp.Connection.Secure(b"token?"))))
+        answer = amqp.Connection.SecureOk(bytes(size - 16))
+    else:
+        answer = amqp.Connection.StartOk({}, "PLAIN", bytes(size - 32), "en_US")
+    client.data_to_send()
+    if most is None:
+        client.send(0, answer)
+        assert client.data_to_send() == amqp.encode_method(0, answer)
+    else:
+        said = f"^connection.{method} of {size} octets, handshake_frame_size {most}$"
+        with pytest.raises(LocalProtocolError, match=said) as caught:
+            client.send(0, answer)
+        assert (caught.value.reply_code, client.data_to_send()) == (501, b"")
+
+
+@pytest.mark.parametrize("size", [4096, 4097])
+def test_a_server_that_ends_after_a_large_token_may_have_ended_for_it(
+    impl: Implementation, size: int
+) -> None:
+    text = "the peer has ended the stream without connection.close"
+    told = ", after a frame of 4097 octets: before tuning it may take no more than 4096"
+    client = make(impl, "client")
+    amqp = client.dialect
+    list(client.receive_data(amqp.encode_method(0, amqp.Connection.Start(0, 9, {}, b"PLAIN", b"en_US"))))
+    client.send(0, amqp.Connection.StartOk({}, "PLAIN", bytes(size - 32), "en_US"))
+    [closed] = client.receive_eof()
+    assert (closed.by, closed.reply_text) == ("eof", text + (told if size > 4096 else ""))
+
+
 def test_redirect_leaves_a_client_to_close(impl: Implementation) -> None:
     pair = Pair(impl, "amqp-0-9", reply=lambda *_: None)
     amqp = pair.amqp

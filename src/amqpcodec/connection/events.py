@@ -159,7 +159,7 @@ class Blocked(NamedTuple):
     """The server reads no more publishes for now.
 
     Attributes:
-        reason: as the server says it.
+        reason: as the server says it, with question marks for what is not UTF-8.
     """
 
     reason: str
@@ -225,7 +225,8 @@ class ChannelClosed(NamedTuple):
     Attributes:
         channel: channel number.
         by: ``"peer"`` if the peer closed it, ``"local"`` if this side did.
-        reply_code, reply_text, class_id, method_id: as in channel.close.
+        reply_code, reply_text, class_id, method_id: as in channel.close; what is not UTF-8 in the text is
+            question marks, so that it can be printed.
         unconfirmed: sequence numbers of publishes that were not confirmed, in order.
         unacknowledged: delivery tags that were not settled, in order. Settling them in a transaction that was
             not committed does not count.
@@ -260,7 +261,7 @@ class ConnectionClosed(NamedTuple):
             ``"timeout"``  the peer was silent, or took too long for the handshake or the close
             =============  ===================================================================
         reply_code: as in connection.close; 0 if there was none.
-        reply_text: as in connection.close, or what happened.
+        reply_text: as in connection.close, with question marks for what is not UTF-8; or what happened.
         class_id: class of the method at fault, else 0.
         method_id: the method at fault, else 0.
         outstanding: what was open on each channel where something was, by their numbers.

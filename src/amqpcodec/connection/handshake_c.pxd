@@ -11,5 +11,6 @@ cdef class Handshake:
     cdef readonly object frame_max
     cdef readonly object heartbeat
     cdef readonly object tune
+    cdef public object largest
 
     cdef object _tune_fault(self, object name, object answer, object offer, object least)

@@ -36,9 +36,10 @@ class Handshake:
         channel_max: what this side wishes, then what is agreed; 0 for no limit.
         frame_max, heartbeat: likewise.
         tune: the connection.tune that was sent or has come.
+        largest: octets of the largest frame that this side has sent before tuning.
     """
 
-    __slots__ = ("channel_max", "frame_max", "heartbeat", "phase", "tune")
+    __slots__ = ("channel_max", "frame_max", "heartbeat", "largest", "phase", "tune")
 
     def __init__(self, channel_max: int, frame_max: int, heartbeat: int) -> None:
         self.phase = GREETING
@@ -46,6 +47,7 @@ class Handshake:
         self.frame_max = frame_max
         self.heartbeat = heartbeat
         self.tune: Any = None
+        self.largest = 0
 
     def fault(self, rule: Rule, method: Any) -> Refusal | None:
         """Why a method of the handshake is out of place, or None."""
@@ -71,6 +73,13 @@ class Handshake:
             return Refusal(NOT_ALLOWED, f"negotiated {name} {shown} is higher than {offer}")
         return None
 
+    def end_text(self) -> str:
+        """Return what the end of the peer's octets without a close means."""
+        text = "the peer has ended the stream without connection.close"
+        if self.phase in (LOGIN, SECURE_OK) and self.largest > FRAME_MIN_SIZE:
+            text += f", after a frame of {self.largest} octets: before tuning it may take no more than 4096"
+        return text
+
     def apply(self, rule: Rule, method: Any) -> None:
         """A method of the handshake has passed."""
         self.phase = _STEPS[rule.name][1]
@@ -82,12 +91,15 @@ class Handshake:
             self.heartbeat = method.heartbeat
 
     def answer(self) -> tuple[int, int, int]:
-        """Return a client's answer to connection.tune: channel-max, frame-max and heartbeat."""
+        """Return a client's answer to connection.tune: channel-max, frame-max and heartbeat.
+
+        0 is the highest of limits, and the lowest of heartbeats: a client that wants none has none.
+        """
         tune = self.tune
         return (
             lower(tune.channel_max, self.channel_max),
             lower(tune.frame_max, self.frame_max),
-            lower(tune.heartbeat, self.heartbeat),
+            lower(tune.heartbeat, self.heartbeat) if self.heartbeat else 0,
         )
 
 

@@ -13,7 +13,9 @@ class ConnectionLimits(NamedTuple):
 
     Attributes:
         handshake_seconds: from the first call until connection.open is agreed; then 320 connection-forced.
-        handshake_frame_size: octets of a frame before tuning; then 501. At least 4096.
+        handshake_frame_size: octets of a frame before tuning. A server refuses a larger one with 501, and
+            sending one raises `LocalProtocolError`. At least 4096, which every peer has to take. RabbitMQ
+            takes 8192 from version 4.1 on, and 4096 before.
         close_seconds: how long a close may stay unanswered; then the connection is over.
         unacknowledged: deliveries of one channel that wait to be acknowledged: sending more raises
             `LocalProtocolError` with 406 precondition-failed.

@@ -2,6 +2,7 @@ cimport cython
 
 from .constants cimport *
 from .channel_c cimport Channel
+from .handshake_c cimport Handshake
 from .outbox_c cimport Outbox
 from .receiving_c cimport Receiver
 from .rules_c cimport Rule
@@ -27,6 +28,8 @@ cdef class Connection:
     cdef Rule _rule(self, object method)
     @cython.locals(state=State)
     cdef int _judge(self, object channel, Rule rule, object method) except -1
+    @cython.locals(handshake=Handshake)
+    cdef int _judge_size(self, Rule rule, object size) except -1
     @cython.locals(rule=Rule, state=State, entry=Channel, kind=cython.int)
     cpdef object send(self, object channel, object method)
     @cython.locals(rule=Rule, entry=Channel)

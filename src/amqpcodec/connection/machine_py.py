@@ -9,7 +9,7 @@ from amqpcodec._kernel.constructors_py import describe
 from amqpcodec._kernel.records_py import Method, Properties
 
 from .._backend import load
-from .._generated.codes import CHANNEL_ERROR, RESOURCE_ERROR
+from .._generated.codes import CHANNEL_ERROR, FRAME_ERROR, RESOURCE_ERROR
 from .._generated.index import DIALECTS
 from .._typing import TYPE_CHECKING, Any
 from ..errors import EncodeError, LocalProtocolError
@@ -69,7 +69,8 @@ class Connection:
         channel_max: the highest channel number wanted, 0 for no limit. The lower wish of the two sides
             holds, here and below.
         frame_max: octets of the largest frame wanted: 0 for no limit, else at least 4096.
-        heartbeat: seconds between heartbeats wanted, 0 for none of one's own accord.
+        heartbeat: seconds between heartbeats wanted. 0 of a client is none, whatever the server offers. 0 of
+            a server leaves it to the client.
         tables, properties, profile, strict: as for `FrameDecoder`, for what comes and goes. Where it is not
             strict, a server takes frames that exceed frame_max by up to 8 octets, as RabbitMQ does. A client
             takes content headers of any size that the limits allow, since RabbitMQ sends them whole.
@@ -300,9 +301,11 @@ class Connection:
             raise LocalProtocolError(f"{rule.name} carries a content: use send_message", channel=channel)
         octets = self._outbox.method_frame(channel, method)  # first, so that its values are known to be right
         self._judge(channel, rule, method)
-        self._outbox.put(octets)
         state = self._state
         kind = rule.kind
+        if kind == HANDSHAKE:
+            self._judge_size(rule, len(octets))
+        self._outbox.put(octets)
         if kind == HANDSHAKE:
             self._receiver.pass_handshake(rule, method)
         elif kind == OPEN_CHANNEL:
@@ -465,6 +468,16 @@ class Connection:
         fault = state.fault(state.role, channel, rule, method)
         if fault is not None:
             raise LocalProtocolError(fault.text, fault.code, channel)
+
+    def _judge_size(self, rule: Rule, size: int) -> None:
+        """Refuse a method that is too large before tuning, such as connection.start-ok with a long token."""
+        handshake = self._state.handshake
+        if handshake.phase <= TUNE_OK:
+            most = max(self._state.limits.handshake_frame_size, FRAME_MIN_SIZE)
+            if size > most:
+                text = f"{rule.name} of {size} octets, handshake_frame_size {most}"
+                raise LocalProtocolError(text, FRAME_ERROR)
+            handshake.largest = max(handshake.largest, size)
 
     # -- time
 

@@ -19,7 +19,7 @@ from .._kernel.content_order import CUT_OFF, refusal
 from .._kernel.foreign import foreign_protocol
 from .._kernel.wire import HEARTBEAT
 from .._typing import TYPE_CHECKING, Any
-from ..errors import DecodeError
+from ..errors import DecodeError, printable
 from .constants import (
     BLOCKED,
     CHANNEL_CLOSING,
@@ -135,8 +135,7 @@ class Receiver:
                 if value is not None:
                     event = self._on_value(value)
                 elif self._ended:
-                    text = "the peer has ended the stream without connection.close"
-                    event = self._over(ConnectionClosed("eof", 0, text))
+                    event = self._over(ConnectionClosed("eof", 0, self._state.handshake.end_text()))
                 else:
                     return None
             if event is not None:
@@ -188,7 +187,7 @@ class Receiver:
             return self._on_flow(number, method)
         if kind == BLOCKED:
             state.blocked = True
-            return Blocked(method.reason)
+            return Blocked(printable(method.reason))
         if kind == UNBLOCKED:
             state.blocked = False
             return Unblocked()
@@ -379,7 +378,7 @@ class Receiver:
 
 def _close_fields(close: Any) -> tuple[int, str, int, int]:
     """Return the code, text and ids of a close method."""
-    return close.reply_code, close.reply_text, close.class_id, close.method_id
+    return close.reply_code, printable(close.reply_text), close.class_id, close.method_id
 
 
 def _reply_text(fault: Refusal) -> str:
