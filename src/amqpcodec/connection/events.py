@@ -220,13 +220,12 @@ class Outstanding(NamedTuple):
 
 @_event
 class ChannelClosed(NamedTuple):
-    """A channel is closed; its number may be used again.
+    """A channel is closed; its number may be used again. The text has question marks for what is not UTF-8.
 
     Attributes:
         channel: channel number.
         by: ``"peer"`` if the peer closed it, ``"local"`` if this side did.
-        reply_code, reply_text, class_id, method_id: as in channel.close; what is not UTF-8 in the text is
-            question marks, so that it can be printed.
+        reply_code, reply_text, class_id, method_id: as in channel.close.
         unconfirmed: sequence numbers of publishes that were not confirmed, in order.
         unacknowledged: delivery tags that were not settled, in order. Settling them in a transaction that was
             not committed does not count.

@@ -157,7 +157,7 @@ class State:
         return entry.state == CHANNEL_CLOSING
 
     def answered(self) -> None:
-        """What is queued goes out, and close-ok with it."""
+        """Take note that all that is queued goes out, close-ok too."""
         if self.role == SERVER and self.left:
             self.left.clear()
 
