@@ -100,12 +100,13 @@ class Channel:
             return Refusal(NOT_ALLOWED, f"attempt to reuse consumer tag '{method.consumer_tag}'")
         if sender == self._role:
             return self._own_fault(rule, method)
+        if kind == DELIVER or kind == GET_OK:  # noqa: PLR1714, which would make a tuple of each delivery
+            tag = rule.delivery_tag(method)
+            return None if tag > self.deliveries.last else self._tag_fault(tag)
         if rule.replies and len(self._pending[sender]) >= self._limits.requests:
             return Refusal(RESOURCE_ERROR, f"{self._limits.requests} requests wait on channel {self.number}")
         if kind == CONSUME and len(self.consumers) + len(self._asked) >= self._limits.consumers:
             return Refusal(RESOURCE_ERROR, f"{self._limits.consumers} consumers on channel {self.number}")
-        if kind in (DELIVER, GET_OK) and rule.delivery_tag(method) <= self.deliveries.last:
-            return self._tag_fault(rule.delivery_tag(method))
         return None
 
     def opens(self, rule: Rule) -> bool:
