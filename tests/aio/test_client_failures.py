@@ -16,7 +16,7 @@ from world import World, cut, numbers, outcomes, published
 from amqpcodec import ReplyError
 from amqpcodec.aio import Backoff, Client
 from amqpcodec.connection import ClientLogin, ConnectionLimits
-from amqpcodec.errors import ConnectionLostError
+from amqpcodec.errors import ConnectionLostError, LocalProtocolError
 from amqpcodec.reply_errors import (
     AmqpAccessRefused,
     AmqpChannelError,
@@ -113,6 +113,20 @@ async def test_a_login_that_is_refused_later_ends_the_client(world: World) -> No
         world.broker.users.clear()
         await cut(client, world.broker.peers[0])
         assert await outcomes(*sent) == ["AmqpAccessRefused"] * 2
+    assert len(world.broker.peers) == 2
+
+
+async def test_a_token_that_no_server_takes_is_not_sent(world: World) -> None:
+    with pytest.raises(LocalProtocolError, match=r"start-ok of 92\d\d octets, handshake_frame_size 8192"):
+        await entered(world.client(login=ClientLogin("guest", "x" * 9000)))
+    assert world.broker.received("connection.start-ok") == []
+    assert len(world.broker.peers) == 1
+
+
+async def test_a_server_that_ends_at_a_large_token_is_asked_again_and_the_size_is_said(world: World) -> None:
+    world.broker.on("connection.start-ok", lambda received: received.peer.abort())
+    with pytest.raises(ConnectionLostError, match=r"after a frame of 52\d\d octets"):
+        await entered(world.client(login=ClientLogin("guest", "x" * 5000), backoff=TWICE))
     assert len(world.broker.peers) == 2
 
 
