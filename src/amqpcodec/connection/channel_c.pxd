@@ -30,6 +30,7 @@ cdef class Channel:
     @cython.locals(waiting=Rule)
     cpdef bint opens(self, Rule rule) except -1
     cdef bint _is_taken(self, object consumer_tag) except -1
+    cpdef bint is_stray(self, Rule rule, object method) except -1
     cdef bint _needs_no_ack(self, object consumer_tag) except -1
     cdef int _add_consumer(self, object tag, bint no_ack) except -1
     cdef int _cancel(self, object tag) except -1

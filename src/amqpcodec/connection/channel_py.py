@@ -232,6 +232,13 @@ class Channel:
                 self.deliveries.restore(self._uncommitted)
             self._uncommitted.clear()
 
+    def is_stray(self, rule: Rule, method: Any) -> bool:
+        """Return whether a delivery is to no consumer that the server has said is there."""
+        if rule.kind != DELIVER or "" in self.consumers:
+            return False
+        tag = rule.consumer_tag(method)
+        return tag not in self.consumers and tag not in self._leaving
+
     def _needs_no_ack(self, consumer_tag: Any) -> bool:
         """Return whether the deliveries of a consumer need no acknowledgement."""
         no_ack = self.consumers.get(consumer_tag)

@@ -160,6 +160,8 @@ class Receiver:
             return None
         fault = state.fault(state.peer, number, rule, method)
         if fault is not None:
+            if state.forgives(number, True):
+                return None
             return self._violated(number, fault, rule.class_id, rule.method_id, None)
         kind = rule.kind
         if kind == CLOSE:

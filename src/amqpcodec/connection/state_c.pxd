@@ -41,6 +41,7 @@ cdef class State:
     cpdef bint ignores(self, object number) except -1
     cpdef int answered(self) except -1
     cpdef bint discards(self, object number, Rule rule) except -1
+    cpdef bint forgives(self, object number, bint wrong) except -1
     @cython.locals(entry=Channel, kind=cython.int)
     cdef bint _is_due(self, object number, Rule rule) except -1
     @cython.locals(rule=Rule, entry=Channel, ordinary=cython.bint)
