@@ -417,7 +417,8 @@ class Connection:
 
     def data_to_send(self) -> bytes:
         """The octets for the peer, in order; they are then regarded as sent. Empty if there are none."""
-        return b"".join(self.buffers_to_send())
+        self._state.answered()
+        return b"".join(self._outbox.take())
 
     def buffers_to_send(self) -> list[bytes | memoryview]:
         """Return the octets of `data_to_send` in several buffers, for `socket.sendmsg` or `writelines`."""
