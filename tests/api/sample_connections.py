@@ -36,6 +36,7 @@ def client(octets: bytes) -> None:
     assert_type(own.unacknowledged(channel), tuple[int, ...])
     assert_type(own.consumers(channel), tuple[str, ...])
     assert_type(own.channel_state(channel), str)
+    assert_type(own.ignored, int)
     assert_type(own.next_delivery_tag(channel), int)
     assert_type(own.close_channel(channel, 200, "bye"), None)
     assert_type(own.close(), None)
